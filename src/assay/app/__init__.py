@@ -1,0 +1,1 @@
+"""Settings, wiring and use cases: the one place that knows every room."""

@@ -1,0 +1,107 @@
+"""What can go wrong, as types.
+
+    AssayError                a person can mend it; printed without a traceback, exit status 2
+      AuthorError             the dataset, its meta file or a config is wrong
+      PlanError               the dataset and the model do not fit, or a setting asks the impossible
+      BackendError            the model is missing, does not load, or is gone
+      StoreError              a run folder is missing, foreign or damaged
+      UsageError              the command or the call itself is wrong
+
+One failed request is none of these: it is a `Failure` response, counted and reported.
+Every problem has a code that `docs/errors.md` explains.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from assay.core.origin import Origin
+
+SHOWN_AT_MOST = 20
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that is wrong: where, what was seen, what was expected, and what to do."""
+
+    code: str
+    """Stable name such as `TABLE-004`, an anchor in docs/errors.md."""
+    what: str
+    """What is wrong, with the value seen and what was expected."""
+    fix: str
+    """What the person can do about it."""
+    where: Origin | None = None
+    """The place, when the problem has one."""
+
+    def __str__(self) -> str:
+        place = f" {self.where}:" if self.where else ""
+        return f"{self.code}{place} {self.what}. Fix: {self.fix}"
+
+
+class AssayError(Exception):
+    """Something a person can mend. Holds every problem found, not only the first."""
+
+    def __init__(self, problems: Problem | Sequence[Problem], *, total: int | None = None) -> None:
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        self.total = len(self.problems) if total is None else total
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        lines = [str(problem) for problem in self.problems[:SHOWN_AT_MOST]]
+        if self.total > len(lines):
+            lines.append(f"... and {self.total - len(lines):,} more")
+        return "\n".join(lines)
+
+
+class AuthorError(AssayError):
+    """The dataset, its meta file or a config is wrong."""
+
+
+class PlanError(AssayError):
+    """The dataset and the model do not fit, or a setting asks the impossible."""
+
+
+class BackendError(AssayError):
+    """The model is missing, does not load, or is gone."""
+
+
+class StoreError(AssayError):
+    """A run folder is missing, foreign or damaged."""
+
+
+class UsageError(AssayError):
+    """The command or the call itself is wrong."""
+
+
+class Problems:
+    """Gathers problems over a whole file; keeps the first few, counts the rest."""
+
+    def __init__(self) -> None:
+        self.kept: list[Problem] = []
+        self.total = 0
+
+    def add(self, problem: Problem) -> None:
+        """Note one more problem."""
+        self.total += 1
+        if len(self.kept) < SHOWN_AT_MOST:
+            self.kept.append(problem)
+
+    def raise_if_any(self) -> None:
+        """Raise all of them as one AuthorError."""
+        if self.total:
+            raise AuthorError(self.kept, total=self.total)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)` for the known name nearest to a wrong one, or nothing."""
+    match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {match[0]!r}?)" if match else ""
+
+
+def listing(names: Iterable[str], *, at_most: int = 12) -> str:
+    """Return names for use inside an error: quoted, in order, the tail counted."""
+    every = list(names)
+    shown = ", ".join(repr(name) for name in every[:at_most])
+    return f"{shown} and {len(every) - at_most} more" if len(every) > at_most else shown

@@ -1,0 +1,49 @@
+"""Who a model is and what it can do, known before its weights are read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assay.core.ids import digest
+from assay.core.request import Kind
+
+
+class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything that decides what a model answers. Cached answers are found by it."""
+
+    backend: str
+    name: str
+    """As the person named it, without secrets."""
+    weights: str = ""
+    """Hash of the weight files, or the revision of a hub repository."""
+    dtype: str = ""
+    template: str = ""
+    """Hash of the chat template."""
+    args: dict[str, str | int | float | bool] = {}
+    """Arguments that change answers."""
+
+    @property
+    def digest(self) -> str:
+        """Return one name for all of it."""
+        return digest(self, size=16)
+
+
+class ModelCard(msgspec.Struct, frozen=True):
+    """What a plan needs to know about a model."""
+
+    name: str
+    kinds: frozenset[Kind]
+    """The asks it can answer."""
+    is_chat: bool
+    """Whether it has a chat template."""
+    context_length: int | None = None
+    is_cacheable: bool = True
+    """Whether keeping its answers between runs is worth while."""
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One token of a prompt as the model reads it."""
+
+    id: int
+    text: str
+    is_scored: bool

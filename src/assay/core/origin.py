@@ -1,0 +1,34 @@
+"""Where a thing was written, so that every error can point at it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place in a file that a person can open."""
+
+    path: str
+    """The file, as the person named it."""
+    row: int | None = None
+    """Record number, counted from 1, the header not counted."""
+    line: int | None = None
+    """Physical line number, counted from 1, on which the record begins."""
+    column: str | None = None
+    """The field of the record."""
+
+    def at(self, column: str) -> Origin:
+        """Return the same record's place, narrowed to one column."""
+        return msgspec.structs.replace(self, column=column)
+
+    def __str__(self) -> str:
+        text = self.path
+        if self.row is not None:
+            text += f" row {self.row}"
+            if self.line is not None:
+                text += f" (line {self.line})"
+        elif self.line is not None:
+            text += f" line {self.line}"
+        if self.column is not None:
+            text += f", column {self.column!r}"
+        return text

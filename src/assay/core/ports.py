@@ -1,0 +1,76 @@
+"""The ports: what the engine needs from other rooms, as protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.request import Ask, Request
+from assay.core.response import Outcome, Response
+from assay.core.sample import Sample
+from assay.core.score import Metric, Score
+
+
+class Backend(Protocol):
+    """A model. Cheap to make; weights are read when the first request is pulled."""
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what it can do. Reads small files only."""
+
+    def identity(self) -> ModelIdentity:
+        """Return who it is. May hash weight files; does not load them."""
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Answer requests, in any order.
+
+        Pulls from `requests` only what it can work on, so the caller's memory stays bounded. Trouble
+        with one request is a `Failure`; it raises only when the model is gone.
+        """
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return how the model reads an ask. Needs a tokenizer, not weights; empty when it has none."""
+
+    def stats(self) -> Mapping[str, float]:
+        """Return counters of its own since it was made, such as tokens read."""
+
+    def close(self) -> None:
+        """Let go of memory and connections."""
+
+
+class Journal(Protocol):
+    """Every response as it arrived. What is in it is never asked again."""
+
+    def get(self, request_id: str, key: str) -> Response | None:
+        """Return the stored response to exactly this ask."""
+
+    def append(self, response: Response) -> None:
+        """Store a response so that killing the process does not lose it."""
+
+
+class ResponseCache(Protocol):
+    """Answers kept between runs, by model identity and ask. Holds no failures."""
+
+    def get(self, key: str) -> Outcome | None:
+        """Return the answer to this ask, if it was ever given."""
+
+    def put(self, key: str, outcome: Outcome) -> None:
+        """Keep an answer."""
+
+
+class Sink(Protocol):
+    """Where finished samples go, in the dataset's order."""
+
+    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
+        """Take one finished sample."""
+
+
+class Aggregator(Protocol):
+    """Adds scores up as they come."""
+
+    def add(self, score: Score) -> None:
+        """Take one score."""
+
+    def metrics(self) -> Sequence[Metric]:
+        """Return the numbers so far."""

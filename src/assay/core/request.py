@@ -1,0 +1,97 @@
+"""What is asked of a model.
+
+A request is an address (which sample, which track, which option) and an ask (the content). Two
+requests with equal asks have equal answers, so the ask alone is what the cache and the engine
+compare.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from assay.core.ids import digest
+from assay.core.prompt import Prompt
+
+
+class Kind(StrEnum):
+    """The three things a model can be asked for."""
+
+    SPAN = "span"
+    LABELS = "labels"
+    GENERATE = "generate"
+
+
+class Span(msgspec.Struct, frozen=True, tag="span", omit_defaults=True):
+    """How likely is the final text from `start` on, given everything before it?"""
+
+    prompt: Prompt
+    start: int
+    """Character offset into the prompt's final text; 0 scores all of that text."""
+    leads: bool = True
+    """With nothing before the first token, condition it on the model's first special token. When
+    False, that token is left unscored, as systems do that average over a whole bare text."""
+
+    kind = Kind.SPAN
+
+
+class Labels(msgspec.Struct, frozen=True, tag="labels"):
+    """How is the next token's probability shared between these labels?"""
+
+    prompt: Prompt
+    labels: tuple[tuple[str, ...], ...]
+    """For each label the spellings that mean it, such as `(" A", "A")`; their probabilities add up."""
+
+    kind = Kind.LABELS
+
+
+class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How text is generated. Temperature 0 is greedy."""
+
+    max_tokens: int = 256
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    n: int = 1
+
+
+class Generate(msgspec.Struct, frozen=True, tag="generate"):
+    """What does the model write after this prompt?"""
+
+    prompt: Prompt
+    sampling: Sampling
+
+    kind = Kind.GENERATE
+
+
+Ask: TypeAlias = Span | Labels | Generate
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One ask with its address."""
+
+    id: str
+    """Unique in a run: `task/sample/track/role/index`."""
+    task: str
+    sample_id: str
+    track: str
+    """The method this request serves: `ppl`, `prob` or `gen`."""
+    role: str
+    """What the answer is used for: `option`, `unconditional`, `labels`, `answer`."""
+    index: int
+    """Which option, or which repeat."""
+    ask: Ask
+
+    @property
+    def key(self) -> str:
+        """Return the hash of what is asked; a sampled repeat is an ask of its own."""
+        sampled = isinstance(self.ask, Generate) and self.ask.sampling.temperature > 0
+        return digest((self.ask, self.index) if sampled else self.ask, size=16)
+
+
+def request(task: str, sample_id: str, track: str, role: str, index: int, ask: Ask) -> Request:
+    """Make a request whose id says where it belongs."""
+    return Request(f"{task}/{sample_id}/{track}/{role}/{index}", task, sample_id, track, role, index, ask)

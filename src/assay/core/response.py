@@ -1,0 +1,89 @@
+"""What came back for a request. A failure is a type of its own, never a string in an answer's place."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+
+class Finish(StrEnum):
+    """Why generation ended."""
+
+    END = "end"
+    """The model ended its turn."""
+    STOP = "stop"
+    """A stop string appeared; the text is cut before it."""
+    LENGTH = "length"
+    """`max_tokens` ran out: the answer may be truncated."""
+
+
+class Output(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One generated text."""
+
+    text: str
+    finish: Finish
+    n_tokens: int
+    reasoning: str | None = None
+    """Thought that the model kept apart from its answer."""
+
+
+class Completion(msgspec.Struct, frozen=True, tag="completion"):
+    """The answer to a GENERATE ask."""
+
+    outputs: tuple[Output, ...]
+    n_prompt_tokens: int
+
+
+class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=True):
+    """The answer to a SPAN ask; natural logarithms."""
+
+    sum_logprob: float
+    n_tokens: int
+    """Scored tokens."""
+    n_chars: int
+    n_bytes: int
+    """Length of the scored text, leading and trailing white space left out."""
+    is_greedy: bool
+    """Whether every scored token was the model's first choice over the whole vocabulary."""
+    n_prompt_tokens: int
+    """Tokens before the first scored one."""
+    token_ids: tuple[int, ...] = ()
+    token_logprobs: tuple[float, ...] = ()
+    straddles: bool = False
+    """Whether the first scored token begins before `start`; it is scored whole."""
+
+
+class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs"):
+    """The answer to a LABELS ask."""
+
+    probs: tuple[float, ...]
+    """The probability the model gave to each label, not normalised."""
+    mass: float
+    """Their sum: how much of the model's belief fell on any label at all."""
+    n_prompt_tokens: int
+
+
+class Failure(msgspec.Struct, frozen=True, tag="failure", omit_defaults=True):
+    """No answer came, and why."""
+
+    kind: str
+    """Short name of the trouble: `too_long`, `timeout`, `injected`."""
+    message: str
+    attempts: int = 1
+
+
+Outcome: TypeAlias = Completion | Likelihood | LabelProbs | Failure
+
+
+class Response(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came back for one request, stored in the journal."""
+
+    request_id: str
+    key: str
+    """The ask's hash: a stored response counts only for exactly the same ask."""
+    outcome: Outcome
+    seconds: float = 0.0
+    """The request's share of the wall time of the batch it was in."""
+    cached: bool = False

@@ -1,0 +1,101 @@
+"""What an answer is worth, and what all answers together are worth."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    """What became of one sample."""
+
+    SCORED = "scored"
+    UNANSWERED = "unanswered"
+    """The model spoke but no answer could be found in it. Counts as not right."""
+    FAILED = "failed"
+    """No answer came from the model. Left out of the score, shown beside it."""
+    UNGRADED = "ungraded"
+    """The dataset gives no right answer here. The prediction is kept."""
+
+
+class OptionNumbers(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that is known about one option of one sample; every normalisation follows from it."""
+
+    label: str
+    sum_logprob: float | None = None
+    n_tokens: int | None = None
+    n_chars: int | None = None
+    n_bytes: int | None = None
+    unconditional: float | None = None
+    """Sum of log-probabilities of the same text with no question before it."""
+    is_greedy: bool | None = None
+    prob: float | None = None
+    """Share of the label in the mass that fell on all labels."""
+
+
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One extraction rule tried on an output, for a person to follow."""
+
+    rule: str
+    found: str | None = None
+    """What the rule would answer; None when it did not fire."""
+    start: int | None = None
+    end: int | None = None
+    """The span of the output that the rule matched."""
+
+
+class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One sample's result by one method."""
+
+    task: str
+    sample_id: str
+    track: str
+    metric: str
+    verdict: Verdict
+    value: float | None = None
+    """None unless SCORED."""
+    answer: str | None = None
+    """The answer that was found: an option's label, or the extracted text."""
+    target: str | None = None
+    rule: str | None = None
+    """The extraction rule, or the normalisation, that decided."""
+    span: tuple[int, int] | None = None
+    """Where in the output the answer was found."""
+    also: dict[str, float] = {}
+    """The same sample by other metrics, such as accuracy under another normalisation."""
+    options: tuple[OptionNumbers, ...] = ()
+    mass: float | None = None
+    """Probability that fell on the labels."""
+    margin: float | None = None
+    """By how much the chosen option led the runner-up, in the deciding unit."""
+    is_truncated: bool = False
+    why: str | None = None
+    """The failure's message, when FAILED."""
+    group: str | None = None
+    cluster: str | None = None
+
+
+class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number about a whole task or a group of it. A value never travels without its counts."""
+
+    task: str
+    method: str
+    metric: str
+    group: str | None
+    """None: the whole task."""
+    value: float | None
+    """None when nothing could be scored."""
+    low: float | None
+    high: float | None
+    """95 % interval."""
+    n: int
+    """Rows."""
+    n_scored: int
+    n_unanswered: int
+    n_truncated: int
+    n_failed: int
+    stderr: float | None = None
+    higher_is_better: bool = True
+    is_headline: bool = False
+    """Whether the result table shows it; the others are in summary.json and the report."""

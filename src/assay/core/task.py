@@ -1,0 +1,87 @@
+"""The contract between an authoring language and the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from assay.core.request import Kind, Request
+from assay.core.response import Response
+from assay.core.sample import Sample
+from assay.core.score import Score
+
+
+class ComponentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A part named by a person or a dialect; the wiring turns it into an object."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+class Quirk(msgspec.Struct, frozen=True):
+    """A place where the original system and Assay differ, and what this run did."""
+
+    name: str
+    original: str
+    """What the original does."""
+    here: str
+    """What this run did."""
+
+
+class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A task as it is written into the manifest."""
+
+    name: str
+    dialect: str
+    source: str
+    """The dataset as the person named it."""
+    data_hash: str
+    """Hash of every file the samples and the shots come from."""
+    methods: tuple[str, ...]
+    n_samples: int
+    """Samples that will be evaluated, after any limit."""
+    n_rows: int
+    """Rows the dataset has."""
+    settings: dict[str, Any] = {}
+    """Everything that decides a prompt or a score: templates, columns, shots, limit, seed."""
+    quirks: tuple[Quirk, ...] = ()
+    """The quirks that touched this task."""
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A request together with what came back for it."""
+
+    request: Request
+    response: Response
+
+
+class Scorer(Protocol):
+    """Turns the responses of one track into scores, one sample at a time."""
+
+    track: str
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return the sample's score. A failed request gives a FAILED score, never a wrong one."""
+
+
+class Task(Protocol):
+    """A controller: code made by a dialect, never stored."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return what the manifest records."""
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Return the kinds of ask it will make, so that a backend can be checked first."""
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in the dataset's order, reading as it goes."""
+
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        """Return what to ask the model about a sample. Depends on the sample and the seed alone."""
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Return how its tracks are scored: by name, or by the author's own code."""

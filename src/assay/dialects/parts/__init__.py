@@ -1,0 +1,1 @@
+"""What dialects share: templates, few-shot draws, the reading of options and answers."""

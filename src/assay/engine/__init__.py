@@ -1,0 +1,1 @@
+"""Plan, execute, journal, cache: one readable loop between tasks and a backend."""

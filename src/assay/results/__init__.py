@@ -1,0 +1,1 @@
+"""Run folders: writing them, reading them, reporting on them."""

@@ -1,0 +1,1 @@
+"""From responses to scores and metrics: extraction, scorers, aggregation, statistics."""
