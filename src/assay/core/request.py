@@ -84,12 +84,14 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     index: int
     """Which option, or which repeat."""
     ask: Ask
+    key: str = ""
+    """Hash of what is asked, filled in by itself; a sampled repeat is an ask of its own."""
 
-    @property
-    def key(self) -> str:
-        """Return the hash of what is asked; a sampled repeat is an ask of its own."""
-        sampled = isinstance(self.ask, Generate) and self.ask.sampling.temperature > 0
-        return digest((self.ask, self.index) if sampled else self.ask, size=16)
+    def __post_init__(self) -> None:
+        if not self.key:
+            sampled = isinstance(self.ask, Generate) and self.ask.sampling.temperature > 0
+            asked = (self.ask, self.index) if sampled else self.ask
+            msgspec.structs.force_setattr(self, "key", digest(asked, size=16))
 
 
 def request(task: str, sample_id: str, track: str, role: str, index: int, ask: Ask) -> Request:

@@ -28,6 +28,24 @@ class Setting(msgspec.Struct, frozen=True):
     source: str
 
 
+class Cost(msgspec.Struct):
+    """What one method of one task took."""
+
+    task: str
+    method: str
+    n_requests: int = 0
+    n_prompt_tokens: int = 0
+    n_scored_tokens: int = 0
+    n_generated_tokens: int = 0
+    seconds: float = 0.0
+    """Model time; rows answered by the journal count with the time they took then, cached ones with none."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Return all tokens read, scored or written."""
+        return self.n_prompt_tokens + self.n_scored_tokens + self.n_generated_tokens
+
+
 class RunManifest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A state: stored as manifest.json when the run starts, and again when it ends."""
 
@@ -41,8 +59,11 @@ class RunManifest(msgspec.Struct, frozen=True, omit_defaults=True):
     status: RunStatus = RunStatus.RUNNING
     finished: str | None = None
     seconds: float | None = None
+    costs: tuple[Cost, ...] = ()
     stats: dict[str, float] = {}
-    """Counters of the engine and the backend: requests, cache hits, tokens."""
+    """Counters of the engine and the backend: requests, cache hits, padding."""
+    notes: tuple[str, ...] = ()
+    """What was inferred or let pass, in words."""
     disagreements: dict[str, int] = {}
     """For each task with several methods: samples on which their answers differ."""
     schema_version: int = SCHEMA_VERSION

@@ -76,7 +76,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     cluster: str | None = None
 
 
-class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
+class Metric(msgspec.Struct, frozen=True):
     """A number about a whole task or a group of it. A value never travels without its counts."""
 
     task: str

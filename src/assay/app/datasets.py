@@ -1,0 +1,136 @@
+"""From the name of a dataset to compiled tasks: files, configs, and names under a data root."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
+from assay.core.origin import Origin
+from assay.core.task import TaskSettings
+from assay.dialects.table.compile import CompiledTable, compile_table
+from assay.dialects.table.config import ConfigEntry, read_config
+from assay.dialects.table.meta import TableMeta, to_meta
+from assay.sources.hub import Hub
+
+_SPLITS = ("train", "training", "validation", "valid", "val", "dev", "test")
+
+
+class Located(NamedTuple):
+    """One table to compile, and what a config said about it."""
+
+    path: str
+    said: TableMeta
+    hub_name: str | None = None
+    config: str | None = None
+
+
+def compile_datasets(
+    names: tuple[str, ...],
+    settings: TaskSettings,
+    *,
+    said: dict[str, object],
+    meta: str | None,
+    data_root: str | None,
+    split: str | None,
+) -> list[CompiledTable]:
+    """Compile every dataset named, each under a name of its own."""
+    if not names:
+        raise UsageError(Problem("USAGE-004", "no dataset was named", "assay run data.csv"))
+    hub = None if data_root is None else Hub(Path(data_root))
+    flags = to_meta(dict(said), Origin("(command line)"))
+    located = [one for name in names for one in locate(name, hub, split)]
+    if meta is not None and len(located) > 1:
+        raise UsageError(
+            Problem("USAGE-004", "--meta describes one dataset", "name one dataset, or drop --meta")
+        )
+    compiled = []
+    for one in located:
+
+        def find_split(path: str, wanted: str, one: Located = one) -> str:
+            return _other_split(one, path, wanted, hub)
+
+        compiled.append(
+            compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
+        )
+    return _with_names_of_their_own(compiled)
+
+
+def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:
+    """Find what a person named: a path, or `name:config,config` under the data root."""
+    path = Path(name)
+    if path.suffix == ".py" and path.is_file():
+        return [_entry(entry) for entry in read_config(path)]
+    if path.exists() or hub is None:
+        if hub is None and not path.exists() and not path.suffix:
+            raise AuthorError(
+                Problem(
+                    "SOURCE-001",
+                    f"there is no file {name!r}{nearest(name, _siblings(path))}",
+                    "give the path of a table; for a dataset by name also give --data-root DIR",
+                    Origin(name),
+                )
+            )
+        return [Located(name, TableMeta())]
+    base, _, configs = name.partition(":")
+    return [
+        Located(
+            str(hub.resolve(base, config=config, split=split)),
+            TableMeta(abbr=f"{base}:{config}" if config else base),
+            base,
+            config,
+        )
+        for config in (configs.split(",") if configs else [None])
+    ]
+
+
+def _siblings(path: Path) -> list[str]:
+    return [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+
+
+def _entry(entry: ConfigEntry) -> Located:
+    return Located(entry.path, entry.said)
+
+
+def _other_split(one: Located, path: str, split: str, hub: Hub | None) -> str:
+    """Return the file of another split of the same dataset."""
+    if hub is not None and one.hub_name is not None:
+        return str(hub.resolve(one.hub_name, config=one.config, split=split))
+    tried = []
+    for known in _SPLITS:
+        word = re.compile(rf"(?<![A-Za-z]){known}(?![A-Za-z])")
+        if word.search(path):
+            # mmlu has test/anatomy_test.csv beside dev/anatomy_dev.csv: every mention is replaced.
+            parts = Path(path).parts
+            for depth in range(1, len(parts) + 1):
+                other = Path(*parts[:-depth], *(word.sub(split, part) for part in parts[-depth:]))
+                tried.append(str(other))
+                if str(other) != path and other.is_file():
+                    return str(other)
+    raise AuthorError(
+        Problem(
+            "SOURCE-010",
+            f"--shots-from {split!r} is neither a file nor a split beside this one"
+            + (f"; looked for {listing(dict.fromkeys(tried))}" if tried else ""),
+            "give the path of the file that holds the examples",
+            Origin(path),
+        )
+    )
+
+
+def _with_names_of_their_own(compiled: list[CompiledTable]) -> list[CompiledTable]:
+    """Refuse two tasks of one name: their results could not be told apart."""
+    counts = Counter(one.task.spec.name for one in compiled)
+    twice = [name for name, count in counts.items() if count > 1]
+    if not twice:
+        return compiled
+    sources = [one.task.spec.source for one in compiled if one.task.spec.name == twice[0]]
+    raise AuthorError(
+        Problem(
+            "TABLE-014",
+            f"{counts[twice[0]]} datasets are called {twice[0]!r}: {listing(sources)}",
+            'give each an "abbr" of its own in its meta file or config entry',
+        )
+    )

@@ -1,0 +1,68 @@
+"""One sample of a run in full: what was asked, how it was read, what came back, what it was worth and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+import msgspec
+
+from assay.backends.registry import open_backend
+from assay.core.model import Token
+from assay.core.ports import Backend
+from assay.core.request import Ask
+from assay.core.response import Completion, Response
+from assay.core.score import Attempt, Score
+from assay.results.read import StoredRun
+from assay.results.records import AskRecord, SampleRecord
+from assay.scoring.scorers.registry import explain_output
+
+
+class AskExplained(msgspec.Struct, frozen=True):
+    """One ask with everything about it."""
+
+    record: AskRecord
+    ask: Ask
+    tokens: tuple[Token, ...]
+    """How the model reads it; empty when its tokenizer was not asked."""
+    response: Response | None
+    attempts: tuple[Attempt, ...] = ()
+    """Every extraction rule tried on what the model wrote."""
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """A sample of a run."""
+
+    sample: SampleRecord
+    asks: tuple[AskExplained, ...]
+    scores: tuple[Score, ...]
+
+
+def explain(run: StoredRun, wanted: str, *, with_tokens: bool) -> Explanation:
+    """Put together all that a run knows about one sample."""
+    record = run.find_sample(wanted)
+    ids = {ask.id for ask in record.asks}
+    responses = {response.request_id: response for response in run.responses() if response.request_id in ids}
+    scores = tuple(
+        score for score in run.scores() if score.sample_id == record.sample.id and score.task == record.task
+    )
+    if not with_tokens:
+        return Explanation(record, _asks(record, responses, None), scores)
+    settings = run.manifest.settings
+    with closing(open_backend(settings["model"].value, settings["model_args"].value)) as backend:
+        return Explanation(record, _asks(record, responses, backend), scores)
+
+
+def _asks(
+    record: SampleRecord, responses: dict[str, Response], backend: Backend | None
+) -> tuple[AskExplained, ...]:
+    explained = []
+    for asked in record.asks:
+        ask = record.ask(asked)
+        response = responses.get(asked.id)
+        tokens: Sequence[Token] = backend.tokens(ask) if backend else ()
+        attempts: tuple[Attempt, ...] = ()
+        if response is not None and isinstance(response.outcome, Completion):
+            attempts = explain_output(response.outcome.outputs[0].text, record.sample)
+        explained.append(AskExplained(asked, ask, tuple(tokens), response, attempts))
+    return tuple(explained)

@@ -1,0 +1,236 @@
+"""The use case at the heart: datasets and a model become a run folder."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+import assay
+from assay.app.datasets import compile_datasets
+from assay.app.settings import RunSettings, Settings
+from assay.backends.cache_dir import cache_dir
+from assay.backends.registry import open_backend
+from assay.core.model import ModelCard
+from assay.core.ports import Backend
+from assay.core.request import Request
+from assay.core.run import RunManifest, RunStatus, run_fingerprint
+from assay.core.sample import Sample
+from assay.core.score import Metric, Score
+from assay.core.task import ComponentSpec, Scorer, Task, TaskSettings
+from assay.dialects.table.compile import CompiledTable
+from assay.engine.cache import NoCache, SqliteCache
+from assay.engine.execute import Execution, Tally
+from assay.engine.journal import FileJournal
+from assay.engine.limit import Limit, LimitedTask
+from assay.engine.plan import check_plan
+from assay.results.read import StoredRun
+from assay.results.report import render_report
+from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
+from assay.scoring.aggregate import Disagreement, MeanAggregator
+from assay.scoring.scorers.registry import make_scorer
+
+
+class Observer:
+    """What a face hears of a run; every method may be left as it is."""
+
+    def compiled(self, compiled: Sequence[CompiledTable], card: ModelCard) -> None:
+        """Take the compiled datasets, before any weight is read."""
+
+    def started(
+        self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
+    ) -> None:
+        """Take the run that begins, or goes on."""
+
+    def progress(self, tally: Tally) -> None:
+        """Take how far the run is; called often."""
+
+    def finished(self, run: FinishedRun) -> None:
+        """Take the result."""
+
+
+class FinishedRun(msgspec.Struct, frozen=True):
+    """A complete run."""
+
+    folder: Path
+    manifest: RunManifest
+    metrics: tuple[Metric, ...]
+    tally: Tally
+
+
+def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None = None) -> FinishedRun:
+    """Evaluate datasets on a model; resume when the same run was begun before."""
+    observer = observer or Observer()
+    values = settings.values
+    backend = open_backend(values.model, values.model_args)
+    with closing(backend):
+        card = backend.card
+        compiled = compile_datasets(
+            datasets,
+            task_settings(values, card),
+            said=values.table,
+            meta=values.meta,
+            data_root=values.data_root,
+            split=values.split,
+        )
+        tasks = [_limited(one.task, values) for one in compiled]
+        check_plan(tasks, card)
+        observer.compiled(compiled, card)
+        return _execute(tasks, backend, settings, compiled, observer)
+
+
+def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
+    """Return what is asked of every task; whether prompts are chats depends on the model."""
+    is_chat = values.chat == "on" or (values.chat == "auto" and card is not None and card.is_chat)
+    return TaskSettings(
+        methods=values.method,
+        is_chat=is_chat,
+        shots=values.shots,
+        shots_from=values.shots_from,
+        shot_policy=values.shot_policy,
+        seed=values.seed,
+        is_faithful=values.fidelity == "faithful",
+        score_by=values.score_by,
+        max_tokens=values.max_tokens,
+        temperature=values.temperature,
+        top_p=values.top_p,
+        stop=values.stop,
+    )
+
+
+def _limited(task: Task, values: RunSettings) -> Task:
+    return task if values.limit is None else LimitedTask(task, Limit.parse(values.limit), values.seed)
+
+
+def _execute(
+    tasks: Sequence[Task],
+    backend: Backend,
+    settings: Settings,
+    compiled: Sequence[CompiledTable],
+    observer: Observer,
+) -> FinishedRun:
+    values = settings.values
+    manifest = _manifest(tasks, backend, settings, compiled)
+    folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
+    if values.fresh:
+        _set_aside(folder.path)
+    earlier = folder.claim(manifest)
+    started = time.monotonic()
+    try:
+        folder.write_manifest(manifest)
+        cache = (
+            SqliteCache(cache_dir() / "responses", manifest.model, is_read=not values.fresh)
+            if values.cache and backend.card.is_cacheable
+            else NoCache()
+        )
+        journal = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
+        observer.started(manifest, folder.path, earlier, len(journal))
+        aggregator = MeanAggregator()
+        with closing(cache), closing(journal), SampleWriter(folder.path) as writer:
+            sink = _Sink(writer)
+            execution = Execution(
+                tasks,
+                backend,
+                {task.spec.name: [_scorer(spec) for spec in task.scorers()] for task in tasks},
+                journal=journal,
+                cache=cache,
+                sink=sink,
+                aggregator=aggregator,
+                on_progress=observer.progress,
+            )
+            tally = execution.run()
+        finished = msgspec.structs.replace(
+            manifest,
+            status=RunStatus.COMPLETE,
+            finished=_now(),
+            seconds=round(time.monotonic() - started, 3),
+            costs=tuple(tally.costs.values()),
+            stats={**_counters(tally), **backend.stats()},
+            disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
+        )
+        metrics = tuple(aggregator.metrics())
+        folder.write_summary(metrics)
+        folder.write_manifest(finished)
+        folder.write_report(render_report(finished, metrics, StoredRun(folder.path).scores()))
+    finally:
+        folder.release()
+    result = FinishedRun(folder.path, finished, metrics, tally)
+    observer.finished(result)
+    return result
+
+
+class _Sink:
+    """Writes finished samples and notes where methods disagree."""
+
+    def __init__(self, writer: SampleWriter) -> None:
+        self._writer = writer
+        self.disagreement = Disagreement()
+
+    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
+        self._writer.write(task, sample, requests, scores)
+        self.disagreement.add(scores)
+
+
+def _scorer(spec: ComponentSpec | Scorer) -> Scorer:
+    return make_scorer(spec) if isinstance(spec, ComponentSpec) else spec
+
+
+def _manifest(
+    tasks: Sequence[Task], backend: Backend, settings: Settings, compiled: Sequence[CompiledTable]
+) -> RunManifest:
+    specs = tuple(task.spec for task in tasks)
+    model = backend.identity()
+    fingerprint = run_fingerprint(specs, model)
+    name = specs[0].name if len(specs) == 1 else f"{specs[0].name}+{len(specs) - 1}"
+    return RunManifest(
+        _slug(f"{name}-{model.name.rstrip('/').rsplit('/', 1)[-1]}") + f"-{fingerprint[:8]}",
+        specs,
+        model,
+        settings.recorded(),
+        _versions(),
+        _now(),
+        notes=tuple(note for one in compiled for note in one.notes),
+    )
+
+
+def _slug(text: str) -> str:
+    return "".join(char if char.isalnum() or char in "-_." else "-" for char in text).strip("-.")[:80]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    versions = {"assay": assay.__version__, "python": platform.python_version()}
+    for package in ("torch", "transformers", "tokenizers"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _counters(tally: Tally) -> dict[str, float]:
+    return {
+        "requests": tally.n_requests,
+        "requests_journaled": tally.n_journaled,
+        "requests_cached": tally.n_cached,
+        "requests_shared": tally.n_shared,
+    }
+
+
+def _set_aside(folder: Path) -> None:
+    """Keep an earlier run under another name, so that starting afresh loses nothing."""
+    if read_manifest(folder) is None:
+        return
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
+        number += 1
+    folder.rename(aside)

@@ -1,0 +1,140 @@
+"""What a person asked for: one typed object in which every value remembers where it came from.
+
+A flag wins over the environment (`ASSAY_MODEL`), which wins over `assay.toml` in the working folder,
+which wins over the default.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.origin import Origin
+from assay.core.run import Setting
+
+FILE = "assay.toml"
+_SECRET = ("key", "token", "secret", "password")
+
+
+class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be set for a run."""
+
+    model: str = "smollm2"
+    model_args: dict[str, str] = {}
+    method: tuple[str, ...] | None = None
+    shots: int = 0
+    shots_from: str | None = None
+    shot_policy: Literal["first", "random"] | None = None
+    seed: int = 0
+    limit: str | None = None
+    score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] = "sum"
+    fidelity: Literal["corrected", "faithful"] = "corrected"
+    chat: Literal["auto", "on", "off"] = "auto"
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] | None = None
+    out: str | None = None
+    runs_dir: str = "runs"
+    data_root: str | None = None
+    split: str | None = None
+    meta: str | None = None
+    cache: bool = True
+    retry_failed: bool = False
+    fresh: bool = False
+    table: dict[str, Any] = {}
+    """What was said about a table on the command line, in the meta file's own words."""
+
+
+class Settings:
+    """Resolved settings with the source of each value."""
+
+    def __init__(self, values: RunSettings, sources: Mapping[str, str]) -> None:
+        self.values = values
+        self._sources = sources
+
+    def recorded(self) -> dict[str, Setting]:
+        """Return the values for the manifest, without secrets."""
+        plain = msgspec.to_builtins(self.values)
+        plain["model_args"] = {
+            name: "(hidden)" if any(word in name.lower() for word in _SECRET) else value
+            for name, value in plain["model_args"].items()
+        }
+        return {name: Setting(value, self._sources[name]) for name, value in plain.items()}
+
+
+def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Settings:
+    """Put the settings together; a flag that was not given is None or absent."""
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(RunSettings.__struct_fields__, "default")
+    layers = (
+        ("file", _from_file(folder / FILE)),
+        ("env", _from_environment(environment)),
+        ("flag", {name: value for name, value in flags.items() if value is not None}),
+    )
+    for source, layer in layers:
+        for name, value in layer.items():
+            _check_name(name, source)
+            values[name] = value
+            sources[name] = source
+    for name, value in values.items():
+        values[name] = _converted(name, value, sources[name])
+    return Settings(RunSettings(**values), sources)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            Problem("USAGE-003", f"not valid TOML: {error}", "correct the file", Origin(str(path)))
+        ) from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in RunSettings.__struct_fields__:
+        value = environment.get(f"ASSAY_{name.upper()}")
+        if value is not None and name not in ("model_args", "table"):
+            found[name] = tuple(value.split(",")) if name in ("method", "stop") else value
+    # ASSAY_CACHE is the folder of the cache, not the switch.
+    found.pop("cache", None)
+    return found
+
+
+def _check_name(name: str, source: str) -> None:
+    if name not in RunSettings.__struct_fields__:
+        raise UsageError(
+            Problem(
+                "USAGE-001",
+                f"the {source} has an unknown setting {name!r}{nearest(name, RunSettings.__struct_fields__)}",
+                f"use one of {listing(RunSettings.__struct_fields__, at_most=40)}",
+            )
+        )
+
+
+_KINDS = {field.name: field.type for field in msgspec.structs.fields(RunSettings)}
+
+
+def _converted(name: str, value: Any, source: str) -> Any:
+    if name in ("method", "stop") and isinstance(value, str):
+        value = (value,)
+    if name == "method" and value is not None:
+        value = tuple(part.strip() for entry in value for part in entry.split(","))
+    try:
+        return msgspec.convert(value, _KINDS[name], strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            Problem(
+                "USAGE-001",
+                f"setting {name!r} (from the {source}): found {value!r}: {error}",
+                "correct the value",
+            )
+        ) from error

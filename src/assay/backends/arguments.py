@@ -1,0 +1,39 @@
+"""Model arguments: strings from the command line become the typed struct that a backend declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from assay.backends.problems import wrong_argument
+from assay.core.errors import listing, nearest
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def read_arguments(backend: str, declared: type[T], given: Mapping[str, str]) -> T:
+    """Convert `key=value` strings to the declared struct, or raise MODEL-002 naming the key."""
+    fields = {field.name: field for field in msgspec.structs.fields(declared)}
+    for key in given:
+        if key not in fields:
+            known = listing(sorted(fields)) or "none"
+            raise wrong_argument(
+                f"{backend} has no argument {key!r}{nearest(key, fields)}", f"use one of: {known}"
+            )
+    for key, value in given.items():
+        # Field by field first, so that the message can name the key rather than a path into a struct.
+        try:
+            msgspec.convert(value, fields[key].type, strict=False)
+        except msgspec.ValidationError as trouble:
+            raise wrong_argument(
+                f"{backend} argument {key}={value!r}: {_plain(trouble)}", f"give {key} a value of that kind"
+            ) from None
+    return msgspec.convert(dict(given), declared, strict=False)
+
+
+def _plain(trouble: msgspec.ValidationError) -> str:
+    """Return msgspec's message as half a sentence."""
+    text = str(trouble)
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,70 @@
+"""From a prompt to the one text that is encoded: plain text as it is, messages through the model's template.
+
+The template is the model's own, with all it adds. SmolLM2's, for example, puts a default system message in
+front when the conversation has none; that is how the model was trained, so it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from assay.core.prompt import Message, Prompt
+
+CACHED_RENDERINGS = 4096
+"""Options of one question share their conversation: it is rendered once."""
+
+
+class TemplateTrouble(Exception):
+    """A conversation cannot be shown to this model; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A prompt as one text."""
+
+    text: str
+    final_at: int
+    """Where the prompt's final text begins: 0 in plain text, the beginning of the reply in a conversation."""
+    is_templated: bool
+    """Whether the text comes from a chat template, and so holds its special tokens already."""
+
+
+class Renderer:
+    """Renders prompts for one tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._opened = lru_cache(CACHED_RENDERINGS)(self._open)
+
+    def render(self, prompt: Prompt) -> Rendered:
+        """Return a prompt as text; raise TemplateTrouble when the template refuses it."""
+        if isinstance(prompt, str):
+            return Rendered(prompt, 0, is_templated=False)
+        if not prompt:
+            raise TemplateTrouble("the conversation has no messages")
+        if prompt[-1].role != "assistant":
+            text = self._opened(prompt)
+            return Rendered(text, len(text), is_templated=True)
+        opened = self._opened(prompt[:-1])
+        return Rendered(opened + prompt[-1].content, len(opened), is_templated=True)
+
+    def _open(self, messages: tuple[Message, ...]) -> str:
+        """Return the conversation up to where the model begins to speak."""
+        if not self._tokenizer.chat_template:
+            raise TemplateTrouble("the model has no chat template; ask it with plain text")
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                _plain(messages), tokenize=False, add_generation_prompt=True
+            )
+        except Exception as trouble:  # A template is a program of its own and may raise anything.
+            raise TemplateTrouble(
+                f"the model's chat template refuses roles {[m.role for m in messages]}: {trouble}"
+            ) from trouble
+        return text
+
+
+def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in messages]

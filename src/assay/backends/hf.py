@@ -1,0 +1,363 @@
+"""A model in this process: transformers' weights, Assay's own tokenisation, scoring and decode loop.
+
+This file deals requests out to the parts (tokenization, likelihood, generation) and gathers their answers.
+Making the backend checks files and arguments; weights are read when the first request is pulled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from assay.backends.arguments import read_arguments
+from assay.backends.batching import Budget, windows
+from assay.backends.generation import Draft, Ending, new_draft, write
+from assay.backends.likelihood import Row, Rows, compute
+from assay.backends.loading import Loaded, load_model, load_tokenizer
+from assay.backends.model_files import ModelFiles, find_files
+from assay.backends.placement import resolve_device, resolve_dtype
+from assay.backends.problems import missing_files, require_packages, wrong_argument
+from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, respond
+from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
+from assay.core.ids import digest
+from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
+from assay.core.response import Completion, Failure, Outcome, Response
+
+WINDOW_REQUESTS = 2048
+WINDOW_CHARS = 2_000_000
+"""How much is pulled and sorted at once: enough for even batches, little enough for flat memory."""
+
+CPU_BATCH_TOKENS = 4096
+GPU_BATCH_TOKENS = 16_384
+GENERATE_FACTOR = 4
+"""Generation holds key-value caches, not activations, so its batches may be larger."""
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class HfArgs(msgspec.Struct, frozen=True):
+    """What can be set on a local model."""
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    device: Annotated[str, msgspec.Meta(pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$")] = "auto"
+    batch_tokens: Count | None = None
+    """Padded tokens in one batch."""
+    max_batch: Count | None = None
+    """Rows in one batch, at most."""
+    revision: str | None = None
+    trust_remote_code: bool = False
+    chat_template: str | None = None
+    """Path of a jinja file to use instead of the model's own template."""
+    attn: str | None = None
+    """Attention implementation, by transformers' name."""
+
+
+class HfBackend:
+    """A causal language model read by transformers."""
+
+    def __init__(self, where: str, args: Mapping[str, str], *, files: ModelFiles | None = None) -> None:
+        """Check arguments, packages and files; load nothing."""
+        self._where = where
+        self._args = read_arguments(self.kind, HfArgs, args)
+        if files is None:
+            _check_revision(where, self._args.revision)
+            files = find_files(where, self._args.revision, with_code=self._args.trust_remote_code)
+        self._files = files
+        require_packages("torch", "transformers", "gguf", needed_by=self._name)
+        self._own_template = _read_template(self._args.chat_template)
+        self._loaded: Loaded | None = None
+        self._stats = dict.fromkeys(
+            ("prompt_tokens", "generated_tokens", "forward_tokens", "batches", "load_seconds"), 0.0
+        )
+
+    kind = "hf"
+
+    @property
+    def _name(self) -> str:
+        return f"{self.kind}:{self._where}" if self._where else self.kind
+
+    # --- the port ---
+
+    @cached_property
+    def card(self) -> ModelCard:
+        """Return what the model can do, from its small files."""
+        return ModelCard(
+            name=self._name,
+            kinds=frozenset(Kind),
+            is_chat=self._template is not None,
+            context_length=self._files.context_length,
+        )
+
+    def identity(self) -> ModelIdentity:
+        """Return who the model is: the hash of its files, its number type, its template."""
+        more = {"attn": self._args.attn} if self._args.attn else {}
+        return ModelIdentity(
+            backend=self.kind,
+            name=self._name,
+            weights=self._files.weights(),
+            dtype=self._dtype,
+            template=digest(self._template) if self._template else "",
+            args={**more},
+        )
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Pull a window of requests, answer it batch by batch, pull the next."""
+        for window in windows(
+            requests, at_most=WINDOW_REQUESTS, size=lambda r: _n_chars(r.ask), total=WINDOW_CHARS
+        ):
+            self._load()
+            yield from self._score([r for r in window if not isinstance(r.ask, Generate)])
+            yield from self._generate([r for r in window if isinstance(r.ask, Generate)])
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return how the model reads an ask; reads the tokenizer, not the weights."""
+        return self._tokenization.tokens(ask)
+
+    def stats(self) -> Mapping[str, float]:
+        """Return tokens asked, written and computed (padding included), batches, and the time of loading."""
+        return dict(self._stats)
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        if self._loaded is not None:
+            on_gpu = self._loaded.device.type == "cuda"
+            self._loaded = None
+            if on_gpu:
+                import torch
+
+                torch.cuda.empty_cache()
+
+    # --- parts, made when they are first needed ---
+
+    @cached_property
+    def _device(self) -> str:
+        return resolve_device(self._args.device)
+
+    @cached_property
+    def _dtype(self) -> str:
+        # A CPU build of torch, or a dtype that was named, needs no torch to answer this.
+        if self._args.dtype != "auto":
+            return self._args.dtype
+        return resolve_dtype("auto", self._device, self._files.dtype)
+
+    @property
+    def _template(self) -> str | None:
+        return self._own_template if self._own_template is not None else self._files.chat_template
+
+    @cached_property
+    def _source(self) -> Path:
+        return self._files.ready()
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return load_tokenizer(
+            self._source, chat_template=self._own_template, trust_remote_code=self._args.trust_remote_code
+        )
+
+    @cached_property
+    def _tokenization(self) -> Tokenization:
+        return Tokenization(self._tokenizer)
+
+    @cached_property
+    def _budget(self) -> Budget:
+        default = CPU_BATCH_TOKENS if self._device == "cpu" else GPU_BATCH_TOKENS
+        return Budget(self._args.batch_tokens or default, self._args.max_batch)
+
+    @cached_property
+    def _ending(self) -> Ending:
+        assert self._loaded is not None
+        model = self._loaded.model
+        found = [model.config.eos_token_id]
+        if getattr(model, "generation_config", None) is not None:
+            found.append(model.generation_config.eos_token_id)
+        lists = [ids if isinstance(ids, list) else [ids] for ids in found]
+        return Ending(self._tokenizer, [id_ for ids in lists for id_ in ids if id_ is not None])
+
+    def _load(self) -> Loaded:
+        if self._loaded is None:
+            began = time.perf_counter()
+            self._tokenization  # noqa: B018 - a tokenizer that fails should do so before gigabytes are read
+            self._loaded = load_model(
+                self._source,
+                dtype=self._dtype,
+                device=self._device,
+                attn=self._args.attn,
+                trust_remote_code=self._args.trust_remote_code,
+            )
+            self._stats["load_seconds"] += time.perf_counter() - began
+        return self._loaded
+
+    # --- SPAN and LABELS ---
+
+    def _score(self, requests: Sequence[Request]) -> Iterator[Response]:
+        rows = Rows()
+        waiting: dict[Row, list[ScoringPlan]] = {}
+        for request, encoded in self._encoded(requests):
+            trouble = encoded if isinstance(encoded, Failure) else self._too_long(_longest(encoded))
+            if trouble is not None:
+                yield Response(request.id, request.key, trouble)
+                continue
+            plan: ScoringPlan
+            if isinstance(encoded, Encoded):
+                plan = plan_span(rows, request, encoded)
+                self._stats["prompt_tokens"] += len(encoded.ids)
+            else:
+                assert isinstance(encoded, EncodedLabels)
+                plan = plan_labels(rows, request, encoded)
+                self._stats["prompt_tokens"] += len(encoded.context)
+            for row in {reading.row for reading in plan.readings}:
+                waiting.setdefault(row, []).append(plan)
+        for batch in self._budget.batches(rows, lambda row: len(row.inputs)):
+            self._budget.run(batch, self._compute, _give_up_row)
+            yield from self._finished(batch, waiting)
+
+    def _encoded(
+        self, requests: Sequence[Request]
+    ) -> Iterator[tuple[Request, Encoded | EncodedLabels | Failure]]:
+        spans = [(r, r.ask) for r in requests if isinstance(r.ask, Span)]
+        yield from zip(
+            [r for r, _ in spans], self._tokenization.spans([ask for _, ask in spans]), strict=True
+        )
+        labels = [(r, r.ask) for r in requests if isinstance(r.ask, Labels)]
+        yield from zip(
+            [r for r, _ in labels], self._tokenization.labels([ask for _, ask in labels]), strict=True
+        )
+
+    def _compute(self, rows: list[Row]) -> None:
+        began = time.perf_counter()
+        compute(self._load(), rows)
+        seconds = time.perf_counter() - began
+        for row in rows:
+            row.seconds = seconds / len(rows)
+        self._stats["batches"] += 1
+        self._stats["forward_tokens"] += len(rows) * max(len(row.inputs) for row in rows)
+
+    @staticmethod
+    def _finished(batch: Sequence[Row], waiting: dict[Row, list[ScoringPlan]]) -> Iterator[Response]:
+        """Yield what this batch completed. A request that reads several rows waits for the last."""
+        for row in batch:
+            for plan in waiting.pop(row):
+                if not any(reading.row in waiting for reading in plan.readings):
+                    yield respond(plan)
+
+    # --- GENERATE ---
+
+    def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
+        jobs: dict[object, _Job] = {}
+        prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
+        for request, prompt in zip(requests, prompts, strict=True):
+            assert isinstance(request.ask, Generate)
+            trouble = prompt if isinstance(prompt, Failure) else self._too_long(len(prompt) + 1)
+            if request.ask.sampling.max_tokens < 1:
+                trouble = Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
+            if trouble is not None:
+                yield Response(request.id, request.key, trouble)
+                continue
+            assert isinstance(prompt, tuple)
+            self._stats["prompt_tokens"] += len(prompt)
+            sampling = request.ask.sampling
+            is_sampled = sampling.temperature > 0
+            same = (prompt, sampling, request.key if is_sampled else "")
+            if same not in jobs:
+                # Greedy repeats are equal: written once.
+                length = self.card.context_length
+                room = None if length is None else length - len(prompt)
+                drafts = [
+                    new_draft(prompt, sampling, room, request.key, n)
+                    for n in range(sampling.n if is_sampled else 1)
+                ]
+                jobs[same] = _Job(drafts, [])
+            jobs[same].requests.append(request)
+        owner = {draft: job for job in jobs.values() for draft in job.drafts}
+        for batch in self._budget.batches(
+            owner, lambda draft: len(draft.prompt) + draft.max_new, factor=GENERATE_FACTOR
+        ):
+            self._budget.run(batch, self._write, _give_up_draft)
+            for draft in batch:
+                job = owner.pop(draft)
+                if not any(other in owner for other in job.drafts):
+                    yield from job.responses()
+
+    def _write(self, drafts: list[Draft]) -> None:
+        began = time.perf_counter()
+        self._stats["forward_tokens"] += write(self._load(), self._ending, drafts)
+        seconds = time.perf_counter() - began
+        for draft in drafts:
+            draft.seconds = seconds / len(drafts)
+        self._stats["batches"] += 1
+        self._stats["generated_tokens"] += sum(len(draft.ids) for draft in drafts)
+
+    def _too_long(self, n_tokens: int) -> Failure | None:
+        length = self.card.context_length
+        if length is None or n_tokens <= length:
+            return None
+        return Failure("too_long", f"needs {n_tokens:,} tokens; the model reads at most {length:,}")
+
+
+class _Job(msgspec.Struct):
+    """Texts to write, and the requests they answer."""
+
+    drafts: list[Draft]
+    requests: list[Request]
+
+    def responses(self) -> Iterator[Response]:
+        """Yield the answer for each request that asked for it."""
+        seconds = sum(draft.seconds for draft in self.drafts) / len(self.requests)
+        for request in self.requests:
+            yield Response(request.id, request.key, self._outcome(request), seconds)
+
+    def _outcome(self, request: Request) -> Outcome:
+        assert isinstance(request.ask, Generate)
+        trouble = next((draft.failure for draft in self.drafts if draft.failure is not None), None)
+        if trouble is not None:
+            return Failure(*trouble)
+        outputs = [draft.output for draft in self.drafts if draft.output is not None]
+        if len(outputs) == 1:
+            outputs *= request.ask.sampling.n
+        return Completion(tuple(outputs), n_prompt_tokens=len(self.drafts[0].prompt))
+
+
+def _longest(encoded: Encoded | EncodedLabels | Failure) -> int:
+    """Return the length of the longest sequence an ask needs."""
+    if isinstance(encoded, Encoded):
+        return len(encoded.ids)
+    if isinstance(encoded, Failure):
+        return 0
+    return max((len(s.encoded.ids) for label in encoded.labels for s in label), default=len(encoded.context))
+
+
+def _n_chars(ask: Ask) -> int:
+    prompt = ask.prompt
+    return len(prompt) if isinstance(prompt, str) else sum(len(message.content) for message in prompt)
+
+
+def _give_up_row(row: Row) -> None:
+    row.failure = f"memory ran out on one sequence of {len(row.inputs):,} tokens alone"
+
+
+def _give_up_draft(draft: Draft) -> None:
+    total = len(draft.prompt) + draft.max_new
+    draft.failure = ("memory", f"memory ran out on one text of up to {total:,} tokens alone")
+
+
+def _check_revision(where: str, revision: str | None) -> None:
+    written = where.rpartition("@")[2] if "@" in where else ""
+    if revision and written and revision != written and not Path(where).expanduser().exists():
+        raise wrong_argument(
+            f"hf:{where} names revision {written!r}, and revision={revision!r} another", "name it once"
+        )
+
+
+def _read_template(path: str | None) -> str | None:
+    if path is None:
+        return None
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise missing_files(f"there is no chat template file {path}", "give the path of a jinja file")
+    return file.read_text("utf-8")

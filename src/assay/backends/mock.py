@@ -1,0 +1,200 @@
+"""A model without a model: answers follow from a hash of the ask.
+
+It measures the engine and stands in for a model in tests, so it must be quick, stream one request at a
+time, and answer the same ask alike in any order and on any machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from assay.backends.arguments import read_arguments
+from assay.backends.problems import wrong_argument
+from assay.core.errors import listing, nearest
+from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.prompt import Prompt, final_text
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
+from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output, Response
+
+_PIECE = re.compile(r"\s*\S{1,4}|\s+")
+_OPTION = re.compile(r"^([A-Z])[.):]", re.MULTILINE)
+
+
+class MockArgs(msgspec.Struct, frozen=True):
+    """What can be set on the mock."""
+
+    delay_ms: float = 0.0
+    """How long each request takes."""
+    fail_every: int = 0
+    """Fail about one in so many asks; which ones depends on the ask alone. 0: none."""
+    chat: bool = False
+    """Whether it claims to have a chat template."""
+    answer: str | None = None
+    """What it always replies; without it the reply follows from the ask."""
+    kinds: str = "span,labels,generate"
+    """The asks it can answer, with commas between."""
+
+
+class MockBackend:
+    """A deterministic stand-in for a model; needs nothing."""
+
+    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+        self._args = read_arguments("mock", MockArgs, args)
+        self._name = f"mock:{where}" if where else "mock"
+        self._card = ModelCard(
+            name=self._name, kinds=_kinds(self._args.kinds), is_chat=self._args.chat, is_cacheable=False
+        )
+        self._requests = 0
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what it claims to do."""
+        return self._card
+
+    def identity(self) -> ModelIdentity:
+        """Return its name and the arguments that change answers."""
+        changed: dict[str, str | int] = {
+            "fail_every": self._args.fail_every,
+            "answer": self._args.answer or "",
+        }
+        return ModelIdentity("mock", self._name, args={key: value for key, value in changed.items() if value})
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Pull one, answer one."""
+        delay_s = self._args.delay_ms / 1000
+        fail_every = self._args.fail_every
+        for request in requests:
+            if delay_s:
+                time.sleep(delay_s)
+            self._requests += 1
+            key = request.key
+            seed = int(key[:16], 16)
+            outcome: Outcome
+            if fail_every and int(key, 16) % fail_every == 0:
+                outcome = Failure("injected", f"the mock was told to fail one ask in {fail_every}")
+            else:
+                outcome = self._answer(request.ask, seed)
+            yield Response(request.id, key, outcome, delay_s)
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return pieces of at most four characters, the scored ones marked."""
+        text = _text(ask.prompt)
+        start = _start(ask, text) if isinstance(ask, Span) else len(text)
+        return [
+            Token(_number(piece[0]) % 50_000, piece[0], is_scored=piece.end() > start)
+            for piece in _PIECE.finditer(text)
+        ]
+
+    def stats(self) -> Mapping[str, float]:
+        """Return how many requests it saw."""
+        return {"requests": float(self._requests)}
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _answer(self, ask: Ask, seed: int) -> Outcome:
+        if isinstance(ask, Generate):
+            return self._complete(ask, seed)
+        if isinstance(ask, Span):
+            return _likelihood(ask)
+        return _label_probs(ask, seed)
+
+    def _complete(self, ask: Generate, seed: int) -> Completion:
+        prompt, sampling = _text(ask.prompt), ask.sampling
+        outputs = []
+        for repeat in range(sampling.n):
+            text = self._args.answer
+            if text is None:
+                text = _reply(prompt, seed + repeat if sampling.temperature > 0 else seed)
+            outputs.append(_cut(text, sampling.max_tokens, sampling.stop))
+        return Completion(tuple(outputs), n_prompt_tokens=len(prompt) // 4 + 1)
+
+
+def _kinds(text: str) -> frozenset[Kind]:
+    """Read `generate,span`."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = [kind.value for kind in Kind]
+    for name in names:
+        if name not in known:
+            raise wrong_argument(
+                f"mock argument kinds: there is no kind {name!r}{nearest(name, known)}",
+                f"use some of: {listing(known)}",
+            )
+    return frozenset(Kind(name) for name in names)
+
+
+def _text(prompt: Prompt) -> str:
+    """Return a prompt as one text."""
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(message.content for message in prompt)
+
+
+def _start(ask: Span, text: str) -> int:
+    """Return where in the whole text the scored part begins."""
+    return len(text) - len(final_text(ask.prompt)) + ask.start
+
+
+def _reply(text: str, seed: int) -> str:
+    """Return a letter among the options of the last question, or a number when there are none."""
+    # Searched from the end: what stands before the last option A is shots, and may be long.
+    last = max(text.rfind("\nA."), text.rfind("\nA)"), text.rfind("\nA:"))
+    options = _OPTION.findall(text, last + 1)
+    return options[seed % len(options)] if options else str(seed % 100)
+
+
+def _cut(text: str, max_tokens: int, stops: Sequence[str]) -> Output:
+    """Return a reply ended as a real one would be: by a stop string, by length, or by itself."""
+    ends = [at for stop in stops if (at := text.find(stop)) >= 0] if stops else []
+    if ends:
+        text = text[: min(ends)]
+    pieces = _PIECE.findall(text) if len(text) > 1 else [text]
+    if len(pieces) > max_tokens:
+        return Output("".join(pieces[:max_tokens]), Finish.LENGTH, max_tokens)
+    return Output(text, Finish.STOP if ends else Finish.END, len(pieces))
+
+
+def _likelihood(ask: Span) -> Likelihood | Failure:
+    """Return log-probabilities that depend on each piece and on all text before it."""
+    text = _text(ask.prompt)
+    start = _start(ask, text)
+    pieces = list(_PIECE.finditer(text))
+    first = next((i for i, piece in enumerate(pieces) if piece.end() > start), len(pieces))
+    straddles = first < len(pieces) and pieces[first].start() < start
+    if first == 0 and not ask.leads:
+        first = 1
+    scored = pieces[first:]
+    if not scored:
+        return Failure("empty", f"there is nothing to score from character {ask.start} on")
+    before = hashlib.blake2b(text[: scored[0].start()].encode(), digest_size=8).hexdigest()
+    logprobs = [-(1 + _number(before + piece[0]) % 5000) / 1000 for piece in scored]
+    counted = text[start:].strip()
+    return Likelihood(
+        sum_logprob=sum(logprobs),
+        n_tokens=len(scored),
+        n_chars=len(counted),
+        n_bytes=len(counted.encode()),
+        is_greedy=all(logprob > -1 for logprob in logprobs),
+        n_prompt_tokens=first,
+        token_ids=tuple(_number(piece[0]) % 50_000 for piece in scored),
+        token_logprobs=tuple(logprobs),
+        straddles=straddles,
+    )
+
+
+def _label_probs(ask: Labels, seed: int) -> LabelProbs:
+    """Return shares of a mass below one."""
+    weights = [1 + _number(f"{seed}:{'|'.join(spellings)}") % 1000 for spellings in ask.labels]
+    mass = 0.5 + seed % 1000 / 2001
+    probs = tuple(mass * weight / sum(weights) for weight in weights)
+    return LabelProbs(probs, sum(probs), n_prompt_tokens=len(_PIECE.findall(_text(ask.prompt))))
+
+
+def _number(text: str) -> int:
+    """Return a number that depends on a text alone."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest())

@@ -1,0 +1,50 @@
+"""The problems a model can have, each with its code and its mending.
+
+MODEL-001 unknown backend · 002 wrong model argument · 003 files missing · 004 extra not installed ·
+005 does not load · 006 does not fit into memory. `docs/errors.md` explains them to people.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+from assay.core.errors import BackendError, Problem
+
+HF_EXTRA = "pip install 'assay-eval[hf]'"
+
+
+def unknown_model(what: str, fix: str) -> BackendError:
+    """Return MODEL-001: the name before the colon is no backend."""
+    return BackendError(Problem("MODEL-001", what, fix))
+
+
+def wrong_argument(what: str, fix: str) -> BackendError:
+    """Return MODEL-002: a model argument is unknown or has a wrong value."""
+    return BackendError(Problem("MODEL-002", what, fix))
+
+
+def missing_files(what: str, fix: str) -> BackendError:
+    """Return MODEL-003: the folder, file or repository is not there, or lacks something."""
+    return BackendError(Problem("MODEL-003", what, fix))
+
+
+def not_installed(what: str, fix: str) -> BackendError:
+    """Return MODEL-004: a package that this backend needs is not installed."""
+    return BackendError(Problem("MODEL-004", what, fix))
+
+
+def does_not_load(what: str, fix: str) -> BackendError:
+    """Return MODEL-005: the files are there but no working model comes out of them."""
+    return BackendError(Problem("MODEL-005", what, fix))
+
+
+def does_not_fit(what: str, fix: str) -> BackendError:
+    """Return MODEL-006: the machine's memory is too small for the model."""
+    return BackendError(Problem("MODEL-006", what, fix))
+
+
+def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:
+    """Raise MODEL-004 unless every package can be imported. Imports none of them."""
+    absent = [name for name in names if importlib.util.find_spec(name) is None]
+    if absent:
+        raise not_installed(f"{needed_by} needs {', '.join(absent)}, which is not installed", fix)

@@ -1,0 +1,45 @@
+"""Names of backends, and how a model named on the command line becomes one.
+
+    MODEL = backend[:where[@url]]      smollm2 · mock · hf:/folder · hf:org/name@revision · hf:/path/x.gguf
+
+The table holds strings, so that naming a backend imports nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+from assay.backends.problems import unknown_model
+from assay.core.errors import listing, nearest
+from assay.core.ports import Backend
+
+DEFAULT_MODEL = "smollm2"
+
+BACKENDS: dict[str, str] = {
+    "hf": "assay.backends.hf:HfBackend",
+    "mock": "assay.backends.mock:MockBackend",
+    "smollm2": "assay.backends.embedded:SmolLM2Backend",
+}
+"""Name -> `module:Class`; the class is called with (where, args)."""
+
+
+def open_backend(model: str, args: Mapping[str, str]) -> Backend:
+    """Return the backend that a person named. Checks that files and packages are there; loads nothing."""
+    name, _, where = model.partition(":")
+    if name not in BACKENDS:
+        raise unknown_model(*_advice(model, name))
+    module, _, cls = BACKENDS[name].partition(":")
+    backend: Backend = getattr(import_module(module), cls)(where, args)
+    return backend
+
+
+def _advice(model: str, name: str) -> tuple[str, str]:
+    """Return what is wrong with a model that names no backend, and what to write instead."""
+    known = listing(sorted(BACKENDS))
+    if Path(model).expanduser().exists():
+        return f"{model!r} is a path, not a model: the backend is missing", f"write hf:{model}"
+    if "/" in model and ":" not in model:
+        return f"{model!r} names no backend", f"write hf:{model} for a folder or a hub repository"
+    return f"there is no backend {name!r}{nearest(name, BACKENDS)}", f"use one of: {known}"

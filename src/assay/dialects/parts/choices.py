@@ -1,0 +1,151 @@
+"""How a dataset writes its options and names the right one, found out from all of its rows.
+
+`answer` may be an option's label, its text, or an index from 0 or 1. One reading must fit every row
+that has an answer; when two fit and disagree, the person is asked instead of one being guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from assay.dialects.parts.template import field
+
+AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
+FORMS: tuple[AnswerForm, ...] = ("label", "text", "index0", "index1")
+_NUMBERED = re.compile(r"^(option|opt|choice|ending|sol)[_ ]?(\d+)$", re.IGNORECASE)
+
+
+class Options(NamedTuple):
+    """The options of one record."""
+
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+def option_columns(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that are plainly options: A, B, C ... without a gap, or choice0, choice1, ..."""
+    names = list(columns)
+    letters: list[str] = []
+    for label in label_sequence():
+        if label not in names:
+            break
+        letters.append(label)
+    if len(letters) >= 2:
+        return tuple(letters)
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        if match := _NUMBERED.match(name):
+            families.setdefault(match[1].lower(), []).append((int(match[2]), name))
+    for family in families.values():
+        numbers = sorted(family)
+        if len(numbers) >= 2 and [n for n, _ in numbers] == list(
+            range(numbers[0][0], numbers[0][0] + len(numbers))
+        ):
+            return tuple(name for _, name in numbers)
+    return ()
+
+
+def label_sequence() -> Iterable[str]:
+    """Yield A, B, ... Z, AA, AB, ...: options have no limit."""
+    yield from string.ascii_uppercase
+    for first in string.ascii_uppercase:
+        for second in string.ascii_uppercase:
+            yield first + second
+
+
+def labels_for(n: int) -> tuple[str, ...]:
+    """Return the first n labels."""
+    return tuple(label for label, _ in zip(label_sequence(), range(n), strict=False))
+
+
+def listed(fields: Mapping[str, Any], name: str) -> list[str] | None:
+    """Return the options a list-valued field holds, as texts; None when it holds no list.
+
+    A JSON object with `text` beside `label`, as ARC writes it, counts as the list of its texts.
+    """
+    value = field(fields, name, None)
+    if isinstance(value, Mapping) and isinstance(value.get("text"), Sequence):
+        value = value["text"]
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return None
+    return [text if isinstance(text, str) else str(text) for text in value]
+
+
+def read_answer(value: Any, options: Options, form: AnswerForm) -> tuple[int, ...] | None:
+    """Return the right options' indexes under one reading, or None when it does not fit.
+
+    A list names several right options.
+    """
+    if isinstance(value, (list, tuple)):
+        several = [read_answer(one, options, form) for one in value]
+        if not several or any(one is None for one in several):
+            return None
+        return tuple(index for one in several if one for index in one)
+    index = _READERS[form](value, options)
+    return None if index is None else (index,)
+
+
+def _by_label(value: Any, options: Options) -> int | None:
+    text = str(value).strip()
+    return options.labels.index(text) if text in options.labels else None
+
+
+def _by_text(value: Any, options: Options) -> int | None:
+    text = str(value).strip()
+    matching = [i for i, option in enumerate(options.texts) if option.strip() == text]
+    return matching[0] if len(matching) == 1 else None
+
+
+def _by_index(value: Any, options: Options, first: int) -> int | None:
+    if isinstance(value, bool):
+        return None
+    text = str(value).strip()
+    index = int(text) - first if text.isdecimal() else -1
+    return index if 0 <= index < len(options.texts) else None
+
+
+_READERS: dict[AnswerForm, Callable[[Any, Options], int | None]] = {
+    "label": _by_label,
+    "text": _by_text,
+    "index0": lambda value, options: _by_index(value, options, 0),
+    "index1": lambda value, options: _by_index(value, options, 1),
+}
+
+
+class AnswerForms:
+    """Which readings of the answer fit, counted over all rows."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.fits: dict[AnswerForm, int] = dict.fromkeys(FORMS, 0)
+        self.differ: set[frozenset[AnswerForm]] = set()
+
+    def add(self, value: Any, options: Options) -> None:
+        """Take one row's answer."""
+        self.n += 1
+        readings = {form: gold for form in FORMS if (gold := read_answer(value, options, form)) is not None}
+        for form in readings:
+            self.fits[form] += 1
+        forms = list(readings)
+        for i, one in enumerate(forms):
+            for other in forms[i + 1 :]:
+                if readings[one] != readings[other]:
+                    self.differ.add(frozenset((one, other)))
+
+    def best(self) -> AnswerForm:
+        """Return the reading that fits most rows; the documented one, by label, wins ties."""
+        return max(FORMS, key=lambda form: (self.fits[form], -FORMS.index(form)))
+
+    def rivals(self, form: AnswerForm) -> tuple[AnswerForm, ...]:
+        """Return other readings that fit every row as well and give other answers."""
+        # A label is what the document asks for: it is never in doubt.
+        if form == "label" or self.fits[form] < self.n:
+            return ()
+        return tuple(
+            other
+            for other in FORMS
+            if other != form and self.fits[other] == self.n and frozenset((form, other)) in self.differ
+        )

@@ -1,0 +1,133 @@
+"""A conversation with holes, rendered for models that read text and for models that chat.
+
+The last turn leads to the answer. It is rendered up to the answer, so that one prompt serves every
+method: an option is appended and scored, labels are compared, or the model is left to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.prompt import Message, Prompt, Role
+from assay.dialects.parts.template import Template
+
+# Stands for the answer while a template is rendered; a private-use character that no dataset holds.
+_SLOT = "\ue0a5"
+SHOT_SEPARATOR = "\n\n"
+
+
+class Turn(NamedTuple):
+    """One turn and its template."""
+
+    role: Role
+    template: Template
+
+
+class Opening(NamedTuple):
+    """A conversation up to the answer."""
+
+    context: str
+    """The text right before the answer, without trailing spaces; for a chat, the begun reply."""
+    joiner: str
+    """The spaces that set the answer off. They belong to the answer, where tokenizers put them."""
+    history: tuple[Message, ...] | None
+    """The messages before the reply; None when the model reads plain text."""
+    generation: Prompt
+    """What the model is given to write the answer itself."""
+    verbatim: Prompt
+    """The same, trailing spaces kept."""
+
+    def followed_by(self, answer: str) -> tuple[Prompt, int]:
+        """Return the prompt with an answer in place, and where in its final text the answer begins."""
+        return self._prompt(self.context + self.joiner + answer), len(self.context)
+
+    def before_label(self) -> Prompt:
+        """Return the prompt whose next token is the answer's label."""
+        return self._prompt(self.context) if self.context or self.history is None else self.history
+
+    def _prompt(self, final: str) -> Prompt:
+        return final if self.history is None else (*self.history, Message("assistant", final))
+
+
+class Dialogue:
+    """Turns, the last of which leads to the answer."""
+
+    def __init__(self, turns: Sequence[Turn], answer_field: str) -> None:
+        self.turns = tuple(turns)
+        self.answer_field = answer_field
+        every = frozenset(name for turn in turns for name in turn.template.fields)
+        self.fields = every - {answer_field}
+        """The fields it shows, the answer aside."""
+
+    def opening(
+        self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
+    ) -> Opening:
+        """Render up to the answer, with solved examples before the question.
+
+        `values` and each shot hold the record's fields; a shot's answer stands under the answer field.
+        """
+        return self._chat_opening(values, shots) if chat else self._text_opening(values, shots)
+
+    def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
+        head = "".join(self._solved_text(shot) + SHOT_SEPARATOR for shot in shots)
+        turns, reply = self._rendered(values)
+        body = head + _joined(turns)
+        whole = body if reply is None else f"{body}\n{reply}"
+        # A turn that holds nothing but the answer adds nothing to a bare question.
+        verbatim = body if reply == "" and not shots else whole
+        context = whole.rstrip(" ")
+        joiner = whole[len(context) :] or _joiner_after(whole)
+        return Opening(context, joiner, None, verbatim.rstrip(" "), verbatim)
+
+    def _solved_text(self, values: Mapping[str, Any]) -> str:
+        turns, reply = self._rendered(values)
+        text = _joined(turns) if reply is None else f"{_joined(turns)}\n{reply}"
+        return f"{text}{_joiner_after(text)}{values[self.answer_field]}"
+
+    def _chat_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
+        messages: list[Message] = []
+        for shot in shots:
+            turns, reply = self._rendered(shot)
+            begun = reply or ""
+            _extend(messages, turns)
+            messages.append(Message("assistant", f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"))
+        turns, reply = self._rendered(values)
+        _extend(messages, turns)
+        history = tuple(messages)
+        context = (reply or "").rstrip(" ")
+        joiner = (reply or "")[len(context) :] or _joiner_after(context)
+        return Opening(context, joiner, history, history, history)
+
+    def _rendered(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
+        """Render the turns before the reply, and the reply up to the answer (None: there is no such turn)."""
+        *before, last = self.turns
+        turns = [(turn.role, turn.template.render(values)) for turn in before]
+        if self.answer_field in last.template.fields:
+            text = last.template.render({**values, self.answer_field: _SLOT}).split(_SLOT, 1)[0]
+        else:
+            text = last.template.render(values)
+        if last.role == "assistant":
+            return turns, text
+        return [*turns, (last.role, text)], None
+
+
+def _joined(turns: Sequence[tuple[Role, str]]) -> str:
+    return "\n".join(text for _, text in turns if text)
+
+
+def _joiner_after(text: str) -> str:
+    """An answer is set off by a space, unless white space or nothing stands before it."""
+    return "" if not text or text[-1].isspace() else " "
+
+
+def _extend(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:
+    """Append turns; empty ones and later system turns are left out, neighbours of one role become one."""
+    for role, text in turns:
+        content = text.rstrip()
+        if not content or (role == "system" and messages):
+            continue
+        if messages and messages[-1].role == role:
+            messages[-1] = Message(role, f"{messages[-1].content}\n{content}")
+        else:
+            messages.append(Message(role, content))

@@ -1,0 +1,59 @@
+"""Solved examples for a prompt. A draw depends on (seed, task, sample) alone; a sample never sees itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+from assay.core.ids import draw
+from assay.core.sample import Sample
+
+ShotPolicy: TypeAlias = Literal["first", "random"]
+
+
+class ShotPool:
+    """Where examples come from, and how they are chosen."""
+
+    def __init__(
+        self,
+        pool: Sequence[Sample],
+        n_shots: int,
+        *,
+        policy: ShotPolicy,
+        seed: int,
+        task: str,
+        question: Callable[[Sample], str],
+    ) -> None:
+        self._pool = [sample for sample in pool if sample.is_graded]
+        self._questions = [_normal(question(sample)) for sample in self._pool]
+        self._twins = Counter(self._questions)
+        self._n_shots = n_shots
+        self.policy = policy
+        self._seed = seed
+        self._task = task
+        self._question = question
+
+    def __len__(self) -> int:
+        return len(self._pool)
+
+    def leaks(self, sample: Sample) -> bool:
+        """Return whether the pool holds this sample's question, so that it has to be kept out."""
+        return _normal(self._question(sample)) in self._twins
+
+    def shots(self, sample: Sample) -> list[Sample]:
+        """Return the examples for a sample: never itself, never a row that asks the same."""
+        if not self._n_shots:
+            return []
+        own = _normal(self._question(sample))
+        # So many more than needed that, after the twins are dropped, enough are left.
+        wanted = min(len(self._pool), self._n_shots + self._twins[own])
+        if self.policy == "first":
+            chosen: Sequence[int] = range(wanted)
+        else:
+            chosen = draw(self._seed, self._task, sample.id, "shots").sample(range(len(self._pool)), wanted)
+        return [self._pool[i] for i in chosen if self._questions[i] != own][: self._n_shots]
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,245 @@
+"""A table and what was said about it, compiled into a task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.core.errors import AuthorError, PlanError, Problem, listing
+from assay.core.origin import Origin
+from assay.core.request import Sampling
+from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
+from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
+from assay.dialects.table.layout import OPTION_LIST, Layout
+from assay.dialects.table.meta import TableMeta, meta_path, read_meta
+from assay.dialects.table.prompts import make_dialogue
+from assay.dialects.table.quirks import quirks_of
+from assay.dialects.table.survey import Survey, survey
+from assay.dialects.table.task import KINDS, Prompting, TableTask, read_samples
+from assay.sources.files import open_source
+from assay.sources.source import Source
+
+DEFAULT_MAX_TOKENS = 256
+
+
+class CompiledTable(msgspec.Struct, frozen=True):
+    """A table's task together with what was learnt on the way, for a person to see."""
+
+    task: TableTask
+    survey: Survey
+    dialogue: Dialogue
+    pool: ShotPool | None
+    notes: tuple[str, ...]
+
+
+def compile_table(
+    path: str,
+    settings: TaskSettings,
+    said: TableMeta | None = None,
+    *,
+    meta_file: str | None = None,
+    find_split: Callable[[str, str], str] | None = None,
+) -> CompiledTable:
+    """Compile a table.
+
+    `said` (command line, config entry) wins over the meta file, which wins over inference. `find_split`
+    turns (this file, split name) into another file, for shots.
+    """
+    notes: list[str] = []
+    source = open_source(path)
+    source.check()
+    said, meta_where = _all_said(path, said or TableMeta(), meta_file, notes)
+    found = survey(source, said, faithful=settings.is_faithful)
+    layout = found.layout
+    notes += found.notes
+    methods = _methods(settings, said, layout, source)
+    hides = said.ppl_target == "text" and not (said.template or said.human_prompt)
+    where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
+    dialogue = make_dialogue(said, layout, where, hides_options=hides, faithful=settings.is_faithful)
+    ppl_target = said.ppl_target or ("label" if _shows_options(dialogue, layout) else "text")
+    if "prob" in methods and ppl_target == "text":
+        raise _plan_problem(
+            "TABLE-007",
+            "method 'prob' compares the options' labels, but the prompt does not show the options",
+            "show them in the prompt ({option_list}), or use method ppl or gen",
+            source,
+        )
+    name = said.abbr or Path(path).name.split(".")[0]
+    pool, shot_source = _shot_pool(source, said, layout, found, settings, name, find_split)
+    sampling = Sampling(
+        max_tokens=settings.max_tokens or said.max_tokens or DEFAULT_MAX_TOKENS,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        stop=_stops(settings, said, layout),
+        seed=settings.seed if settings.temperature > 0 else None,
+    )
+    prompting = Prompting(
+        dialogue, settings.is_chat, settings.is_faithful, ppl_target, settings.score_by, sampling
+    )
+    rows = _rows(said.test_range, found.n_rows, source)
+    recorded = _recorded(said, layout, settings, prompting, pool)
+    spec = TaskSpec(
+        name,
+        "table",
+        path,
+        source.content_hash()
+        if shot_source is None
+        else f"{source.content_hash()}+{shot_source.content_hash()}",
+        methods,
+        len(range(found.n_rows)[rows]),
+        found.n_rows,
+        recorded,
+        quirks_of(methods, layout.data_type, is_faithful=settings.is_faithful),
+    )
+    task = TableTask(spec, source, layout, prompting, pool=pool, rows=rows, twins=frozenset(found.twins))
+    return CompiledTable(task, found, dialogue, pool, tuple(notes))
+
+
+def _all_said(
+    path: str, said: TableMeta, meta_file: str | None, notes: list[str]
+) -> tuple[TableMeta, Origin]:
+    file = Path(meta_file) if meta_file else meta_path(Path(path))
+    if not file.is_file():
+        if meta_file:
+            raise AuthorError(
+                Problem("TABLE-002", "there is no such meta file", "correct --meta", Origin(str(file)))
+            )
+        return said, Origin(path)
+    return said.over(read_meta(file, notes)), Origin(str(file))
+
+
+def _methods(settings: TaskSettings, said: TableMeta, layout: Layout, source: Source) -> tuple[str, ...]:
+    wanted = settings.methods or said.infer_method or ("gen",)
+    methods = (wanted,) if isinstance(wanted, str) else tuple(dict.fromkeys(wanted))
+    for method in methods:
+        if method not in KINDS:
+            raise _plan_problem(
+                "TABLE-007", f"there is no method {method!r}", f"use some of {listing(KINDS)}", source
+            )
+        if method != "gen" and layout.data_type == "qa":
+            raise _plan_problem(
+                "TABLE-007",
+                f"method {method!r} chooses between options, and this is a qa table without options",
+                "use --method gen, or name the options in the meta file",
+                source,
+            )
+    return methods
+
+
+def _plan_problem(code: str, what: str, fix: str, source: Source) -> PlanError:
+    return PlanError(Problem(code, what, fix, Origin(source.path)))
+
+
+def _shows_options(dialogue: Dialogue, layout: Layout) -> bool:
+    shown = dialogue.fields
+    if OPTION_LIST in shown:
+        return True
+    if isinstance(layout.options, str):
+        return layout.options.split(".")[0] in {name.split(".")[0] for name in shown} or "A" in shown
+    return bool(shown & {*layout.options, "A"})
+
+
+def _shot_pool(
+    source: Source,
+    said: TableMeta,
+    layout: Layout,
+    found: Survey,
+    settings: TaskSettings,
+    name: str,
+    find_split: Callable[[str, str], str] | None,
+) -> tuple[ShotPool | None, Source | None]:
+    if not settings.shots:
+        return None, None
+    other: Source | None = None
+    if settings.shots_from is None:
+        samples = list(read_samples(source, layout, frozenset(found.twins), slice(None)))
+    else:
+        given = settings.shots_from
+        file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
+        other = open_source(file)
+        other.check()
+        # The examples are read as the dataset is, so that both answer in one form.
+        pool_said = msgspec.structs.replace(said, id_column=None, answer_is=layout.answer_form)
+        pool_found = survey(other, pool_said)
+        samples = list(read_samples(other, pool_found.layout, frozenset(pool_found.twins), slice(None)))
+    policy: ShotPolicy = "first" if other is not None else "random"
+    if settings.shot_policy is not None:
+        policy = "first" if settings.shot_policy == "first" else "random"
+    pool = ShotPool(
+        samples,
+        settings.shots,
+        policy=policy,
+        seed=settings.seed,
+        task=name,
+        question=lambda sample: layout.question_of(sample.fields),
+    )
+    spare = len(pool) if other is not None else len(pool) - 1
+    if spare < settings.shots:
+        raise PlanError(
+            Problem(
+                "TABLE-013",
+                f"{settings.shots} shots asked for, but only {max(spare, 0)} rows with an answer can serve",
+                "ask for fewer shots, or name a larger file with --shots-from",
+                Origin((other or source).path),
+            )
+        )
+    return pool, other
+
+
+def _stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str, ...]:
+    if settings.stop is not None:
+        return settings.stop
+    if said.stop is not None:
+        return said.stop
+    # A chat model ends its turn; a model that goes on writing text must be stopped where the pattern
+    # of the prompt would begin again. Faithful runs stop nowhere, as the original.
+    if settings.is_chat or settings.is_faithful:
+        return ()
+    stops = [SHOT_SEPARATOR] if settings.shots else []
+    if layout.data_type == "mcq" and not said.template and not said.human_prompt:
+        stops.append("\nQuestion:")
+    return tuple(stops)
+
+
+_SLICE = re.compile(r"^\[?(-?\d*):(-?\d*)(?::(-?\d*))?\]?$")
+
+
+def _rows(test_range: str | None, n_rows: int, source: Source) -> slice:
+    if test_range is None:
+        return slice(0, n_rows, 1)
+    match = _SLICE.match(test_range.strip())
+    if match is None or match[3] == "0":
+        raise AuthorError(
+            Problem(
+                "TABLE-004",
+                f"key 'test_range': found {test_range!r}, expected a slice",
+                'write for example "[0:100]"',
+                Origin(source.path),
+            )
+        )
+    bounds = [int(part) if part else None for part in match.groups()]
+    return slice(*slice(*bounds).indices(n_rows))
+
+
+def _recorded(
+    said: TableMeta, layout: Layout, settings: TaskSettings, prompting: Prompting, pool: ShotPool | None
+) -> dict[str, Any]:
+    """Return everything that decides a prompt or a score, for the manifest."""
+    return {
+        "said": msgspec.to_builtins(said),
+        "layout": msgspec.to_builtins(layout),
+        "form": "chat" if prompting.is_chat else "text",
+        "ppl_target": prompting.ppl_target,
+        "score_by": settings.score_by,
+        "sampling": msgspec.to_builtins(prompting.sampling),
+        "shots": settings.shots,
+        "shots_from": settings.shots_from,
+        "shot_policy": None if pool is None else pool.policy,
+        "seed": settings.seed,
+        "fidelity": "faithful" if settings.is_faithful else "corrected",
+    }

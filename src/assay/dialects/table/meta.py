@@ -1,0 +1,141 @@
+"""What a person may say about a table: in `<file>.meta.json`, in a config entry, or on the command line.
+
+The original's nine documented fields keep their names and meanings; the others are Assay's own.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.origin import Origin
+
+DataType: TypeAlias = Literal["mcq", "qa"]
+AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
+PplTarget: TypeAlias = Literal["label", "text"]
+
+
+class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Everything that can be said; None is not said."""
+
+    abbr: str | None = None
+    """The task's name. Default: the file's name up to its first dot."""
+    data_type: DataType | None = None
+    """`mcq` has options, `qa` a free answer."""
+    infer_method: str | tuple[str, ...] | None = None
+    """`ppl`, `prob`, `gen`, or several of them."""
+    human_prompt: str | None = None
+    """Template of the user's turn."""
+    bot_prompt: str | None = None
+    """Template of the model's turn, with the answer in it."""
+    template: str | dict[str, Any] | None = None
+    """One text, or `{"begin": [...], "round": [...]}` with roles; replaces the two prompts."""
+    input_columns: tuple[str, ...] | None = None
+    output_column: str | None = None
+    options: tuple[str, ...] | str | None = None
+    """The columns that hold the options, or one field that holds a list of them."""
+    option_labels: tuple[str, ...] | str | None = None
+    """The options' names when they are not A, B, C ...: a list, or the field that holds one."""
+    answer_is: AnswerForm | None = None
+    """How the answer names an option: by label, by its text, by index from 0 or from 1."""
+    ppl_target: PplTarget | None = None
+    """What `ppl` scores after the prompt: the option's label, or its text."""
+    category_column: str | None = None
+    """Scores are also given for each value of this column."""
+    cluster_column: str | None = None
+    """Rows that share a value here are not independent; the interval takes it into account."""
+    id_column: str | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] | None = None
+    test_range: str | None = None
+    """Rows to evaluate, as a Python slice: `[0:100]`."""
+
+    def over(self, lower: TableMeta) -> TableMeta:
+        """Return this, with what it leaves unsaid taken from a lower authority."""
+        mine = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return msgspec.structs.replace(lower, **mine)
+
+
+FIELDS = TableMeta.__struct_fields__
+# What AISBench writes into the same file for its serving benchmark; it says nothing about scoring.
+_SERVING_KEYS = ("request_count", "sampling_mode", "output_config")
+
+
+def meta_path(data_path: Path) -> Path:
+    """Return where a table's meta file lies: the whole file name with `.meta.json` behind it."""
+    return data_path.with_name(data_path.name + ".meta.json")
+
+
+def read_meta(path: Path, notes: list[str]) -> TableMeta:
+    """Read a meta file; what was let pass is added to `notes`."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AuthorError(
+            Problem(
+                "TABLE-002", f"byte {error.start} is not utf-8", "save the file as utf-8", Origin(str(path))
+            )
+        ) from error
+    said = _parse(text, Origin(str(path)), notes)
+    for key in _SERVING_KEYS:
+        if said.pop(key, None) is not None:
+            notes.append(f"{path.name}: {key!r} belongs to the serving benchmark and has no effect on scores")
+    return to_meta(said, Origin(str(path)))
+
+
+def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
+    """Check keys and types of what was said, all problems at once."""
+    problems = Problems()
+    for key in said:
+        if key not in FIELDS:
+            problems.add(
+                Problem(
+                    "TABLE-003",
+                    f"unknown key {key!r}{nearest(key, FIELDS)}",
+                    f"use one of {listing(FIELDS, at_most=40)}",
+                    where,
+                )
+            )
+    kinds = {field.name: field.type for field in msgspec.structs.fields(TableMeta)}
+    for key, value in said.items():
+        if key in kinds:
+            try:
+                msgspec.convert(value, kinds[key])
+            except msgspec.ValidationError as error:
+                problems.add(
+                    Problem("TABLE-004", f"key {key!r}: found {value!r}: {error}", "correct the value", where)
+                )
+    problems.raise_if_any()
+    return msgspec.convert(said, TableMeta)
+
+
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', re.DOTALL)
+
+
+def _parse(text: str, where: Origin, notes: list[str]) -> dict[str, Any]:
+    try:
+        said = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        # The seed document's own example ends its last entry with a comma.
+        repaired = _TRAILING_COMMA.sub(lambda match: match[1] or match[2], text)
+        try:
+            said = msgspec.json.decode(repaired)
+        except msgspec.DecodeError:
+            raise AuthorError(
+                Problem("TABLE-002", f"not valid JSON: {error}", "correct the file, or delete it", where)
+            ) from error
+        notes.append(f"{Path(where.path).name}: a comma after the last entry was let pass")
+    if not isinstance(said, dict):
+        raise AuthorError(
+            Problem(
+                "TABLE-002",
+                f"found a JSON {type(said).__name__}, expected an object of settings",
+                'write {"human_prompt": "...", ...}',
+                where,
+            )
+        )
+    return said

@@ -1,0 +1,120 @@
+"""From what a table's author said to the conversation that is shown: defaults, prompts, round templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.core.prompt import Role
+from assay.dialects.parts.dialogue import Dialogue, Turn
+from assay.dialects.parts.template import compile_template
+from assay.dialects.table.layout import OPTION_LIST, Layout
+from assay.dialects.table.meta import TableMeta
+
+_ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
+_SECTIONS = ("begin", "round", "end")
+
+
+def make_dialogue(
+    said: TableMeta, layout: Layout, where: Origin, *, hides_options: bool, faithful: bool
+) -> Dialogue:
+    """Return the conversation of a table, every field it names known to exist."""
+    answer = layout.answer_column or "answer"
+    if said.template is not None:
+        turns = _template_turns(said.template, where)
+    else:
+        human = said.human_prompt if said.human_prompt is not None else _default_human(layout, hides_options)
+        bot = said.bot_prompt if said.bot_prompt is not None else _default_bot(layout, answer)
+        turns = [("user", human), ("assistant", bot)]
+    # `{answer}` means the answer whatever its column is called, unless a column of that name exists.
+    if "answer" not in layout.columns:
+        turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
+    dialogue = Dialogue([Turn(role, compile_template(text, where)) for role, text in turns], answer)
+    # The original leaves a field that no column has in the prompt as it is written.
+    if not faithful:
+        _check_fields(dialogue, layout, where)
+    return dialogue
+
+
+def _default_human(layout: Layout, hides_options: bool) -> str:
+    question = "\n".join("{" + name + "}" for name in layout.question_columns)
+    if layout.data_type == "qa":
+        return question
+    return f"Question: {question}" if hides_options else f"Question: {question}\n{{{OPTION_LIST}}}"
+
+
+def _default_bot(layout: Layout, answer: str) -> str:
+    return "{" + answer + "}" if layout.data_type == "qa" else "Answer: {" + answer + "}"
+
+
+def _template_turns(template: str | dict[str, Any], where: Origin) -> list[tuple[Role, str]]:
+    if isinstance(template, str):
+        return [("user", template)]
+    unknown = [key for key in template if key not in _SECTIONS]
+    if unknown or not template:
+        raise _bad_template(
+            f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end'",
+            where,
+        )
+    turns: list[tuple[Role, str]] = []
+    for section in _SECTIONS:
+        items = template.get(section, [])
+        for item in items if isinstance(items, list) else [items]:
+            turns.append(_turn(item, section, where))
+    if not turns:
+        raise _bad_template("it has no turns", where)
+    return turns
+
+
+def _turn(item: Any, section: str, where: Origin) -> tuple[Role, str]:
+    if isinstance(item, str):
+        return "user", item
+    if not isinstance(item, dict) or not isinstance(item.get("prompt", ""), str):
+        raise _bad_template(f"{section!r} holds {item!r}, expected a text or a turn", where)
+    for key in item:
+        if key not in ("role", "prompt", "fallback_role"):
+            raise _bad_template(f"a turn of {section!r} has the unknown key {key!r}", where)
+    for key in ("role", "fallback_role"):
+        role = item.get(key)
+        if role in _ROLES:
+            return _ROLES[role], item.get("prompt", "")
+    raise _bad_template(
+        f"a turn of {section!r} has the role {item.get('role')!r}{nearest(str(item.get('role')), _ROLES)}",
+        where,
+    )
+
+
+def _bad_template(what: str, where: Origin) -> AuthorError:
+    return AuthorError(
+        Problem(
+            "TABLE-006",
+            f"key 'template': {what}",
+            'write a text, or {"round": [{"role": "HUMAN", "prompt": "..."}, '
+            '{"role": "BOT", "prompt": "{answer}"}]}',
+            where,
+        )
+    )
+
+
+def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
+    known = [*layout.columns]
+    if layout.data_type == "mcq":
+        known += [OPTION_LIST, *_label_fields(layout)]
+    for name in sorted(dialogue.fields):
+        if name not in known and name.split(".")[0] not in known:
+            raise AuthorError(
+                Problem(
+                    "TABLE-005",
+                    f"the prompt names {{{name}}}, which no column has{nearest(name, known)}; "
+                    f"the columns are {listing(layout.columns)}",
+                    "correct the name; for braces as text write them in Jinja: {{ '{" + name + "}' }}",
+                    where,
+                )
+            )
+
+
+def _label_fields(layout: Layout) -> tuple[str, ...]:
+    if isinstance(layout.option_labels, tuple):
+        return layout.option_labels
+    return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ") if layout.option_labels is None else ()

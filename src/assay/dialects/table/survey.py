@@ -1,0 +1,312 @@
+"""Reading the whole table once: what its columns mean, what is wrong with it, what a person should know.
+
+Nothing is decided by the first row, and nothing is found out later by a model run: every problem of
+the file is gathered here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.ids import rank
+from assay.core.origin import Origin
+from assay.dialects.parts.choices import AnswerForms, listed, option_columns, read_answer
+from assay.dialects.parts.template import field, has_field
+from assay.dialects.table.layout import Layout, content_id
+from assay.dialects.table.meta import TableMeta
+from assay.sources.record import Record
+
+QUESTION_NAMES = ("question", "query", "prompt", "problem", "input", "question_stem", "sentence")
+ANSWER_NAMES = ("answer", "response", "target", "label", "answerKey", "gold")
+OPTION_LIST_NAMES = ("choices", "options", "endings")
+
+
+class Table(Protocol):
+    """What a survey needs of a source."""
+
+    path: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of all rows together."""
+
+    def records(self) -> Iterator[Record]:
+        """Yield the rows; can be called again."""
+
+
+class Survey(msgspec.Struct):
+    """What a pass over the table found."""
+
+    layout: Layout
+    n_rows: int = 0
+    n_without_answer: int = 0
+    label_counts: dict[str, int] = {}
+    """How often each label (of mcq) is the right answer."""
+    group_counts: dict[str, int] = {}
+    option_counts: dict[int, int] = {}
+    """How many rows have how many options."""
+    twins: dict[str, list[int]] = {}
+    """Content ids that several rows share, with those rows."""
+    longest: tuple[int, int] = (0, 0)
+    """Characters and row number of the longest record."""
+    notes: list[str] = []
+    """What was inferred or let pass, in words."""
+
+
+def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
+    """Settle the layout of a table and check every row of it."""
+    notes: list[str] = []
+    layout = _settle(table, said, notes, faithful=faithful)
+    found = Survey(layout, notes=notes)
+    forms = AnswerForms()
+    problems = Problems()
+    seen: dict[int, int] = {}
+    ids: Counter[str] = Counter()
+    labels: Counter[str] = Counter()
+    groups: Counter[str] = Counter()
+    sizes: Counter[int] = Counter()
+    for record in table.records():
+        found.n_rows += 1
+        row = record.origin.row or found.n_rows
+        fields = record.fields
+        _check_row(layout, record, problems)
+        own = layout.own_id(fields)
+        if own is not None:
+            ids[own] += 1
+        _note_twin(found, seen, content_id(fields), row)
+        answer = layout.answer_of(fields)
+        found.n_without_answer += answer is None
+        if layout.category_column is not None:
+            groups[str(field(fields, layout.category_column, ""))] += 1
+        if layout.data_type == "mcq":
+            options = layout.options_of(fields)
+            sizes[len(options.texts)] += 1
+            if answer is not None:
+                forms.add(answer, options)
+                labels[str(answer)] += 1
+        length = sum(len(value) for value in fields.values() if isinstance(value, str))
+        found.longest = max(found.longest, (length, row))
+    problems.raise_if_any()
+    if layout.data_type == "mcq" and forms.n:
+        layout = _settle_answer_form(table, layout, said, forms, notes)
+    found.layout = _settle_ids(table, layout, said, ids, notes)
+    found.label_counts, found.group_counts, found.option_counts = dict(labels), dict(groups), dict(sizes)
+    return found
+
+
+def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) -> Layout:
+    columns = table.columns
+    first = next(iter(table.records())).fields
+    problems = Problems()
+    for key in ("input_columns", "output_column", "category_column", "cluster_column", "id_column"):
+        named = getattr(said, key)
+        for name in (named,) if isinstance(named, str) else named or ():
+            if name not in columns and not has_field(first, name):
+                problems.add(_missing(table, name, columns, f"{key!r} names it"))
+    answer = said.output_column or _known(ANSWER_NAMES, columns)
+    if answer is not None and answer != "answer" and said.output_column is None:
+        notes.append(f"the answer is read from column {answer!r}")
+    options, labels = _settle_options(table, said, first, columns, problems)
+    data_type = said.data_type or ("mcq" if options else "qa")
+    if data_type == "mcq" and not options:
+        problems.add(
+            Problem(
+                "TABLE-001",
+                f"no options: an mcq table needs columns A, B, ... but there are {listing(columns)}",
+                'name them in the meta file, "options": ["X", "Y"] or "options": "choices", or use data_type qa',
+                Origin(table.path),
+            )
+        )
+    option_names = {options} if isinstance(options, str) else set(options)
+    if said.input_columns:
+        questions = tuple(name for name in said.input_columns if name not in option_names)
+    else:
+        question = _known(QUESTION_NAMES, [name for name in columns if name != answer])
+        questions = () if question is None else (question,)
+        if question not in (None, "question"):
+            notes.append(f"the question is read from column {question!r}")
+    if not questions and not (said.template or said.human_prompt):
+        problems.add(_missing(table, "question", columns, "the default prompt shows it"))
+    problems.raise_if_any()
+    shown = questions or tuple(name for name in columns if name != answer and name not in option_names)
+    return Layout(
+        data_type,
+        columns,
+        shown,
+        answer,
+        options if data_type == "mcq" else (),
+        labels if data_type == "mcq" else None,
+        category_column=said.category_column or ("category" if "category" in columns else None),
+        cluster_column=said.cluster_column,
+        id_column=said.id_column or ("id" if "id" in columns else None),
+        keeps_empty_options=faithful,
+    )
+
+
+def _settle_options(
+    table: Table, said: TableMeta, first: Mapping[str, Any], columns: tuple[str, ...], problems: Problems
+) -> tuple[tuple[str, ...] | str, tuple[str, ...] | str | None]:
+    """Return where the options are and what they are called."""
+    options: tuple[str, ...] | str = said.options or ()
+    if isinstance(options, tuple) and len(options) == 1 and listed(first, options[0]) is not None:
+        options = options[0]
+    for name in (options,) if isinstance(options, str) else options:
+        if name not in columns and not has_field(first, name):
+            problems.add(_missing(table, name, columns, "'options' names it"))
+    if not options and said.data_type != "qa":
+        options = option_columns(columns) or _lettered_inputs(table, said)
+        if not options:
+            options = next((name for name in OPTION_LIST_NAMES if listed(first, name) is not None), ())
+    labels = said.option_labels
+    if labels is None and isinstance(options, tuple) and all(_is_letter(name) for name in options):
+        labels = options
+    if labels is None and isinstance(options, str):
+        beside = field(first, options, None)
+        if isinstance(beside, Mapping) and "label" in beside:
+            labels = f"{options}.label"
+    return options, labels
+
+
+def _lettered_inputs(table: Table, said: TableMeta) -> tuple[str, ...]:
+    """Return input columns named by single letters, such as X Y Z W, when every answer is one of them."""
+    letters = tuple(name for name in said.input_columns or () if _is_letter(name))
+    if len(letters) < 2 or said.output_column is None:
+        return ()
+    answers = (field(record.fields, said.output_column, None) for record in table.records())
+    return letters if all(answer in (None, "") or answer in letters for answer in answers) else ()
+
+
+def _is_letter(name: str) -> bool:
+    return len(name) == 1 and name.isascii() and name.isupper()
+
+
+def _known(names: tuple[str, ...], columns: tuple[str, ...] | list[str]) -> str | None:
+    return next((name for name in names if name in columns), None)
+
+
+def _missing(table: Table, name: str, columns: tuple[str, ...], why: str) -> Problem:
+    return Problem(
+        "TABLE-001",
+        f"there is no column {name!r} ({why}){nearest(name, columns)}; the columns are {listing(columns)}",
+        "rename the column, or say in the meta file which columns to use (human_prompt, input_columns, "
+        "output_column, options)",
+        Origin(table.path),
+    )
+
+
+def _check_row(layout: Layout, record: Record, problems: Problems) -> None:
+    if not any(value not in (None, "", []) for value in record.fields.values()):
+        problems.add(
+            Problem("TABLE-008", "every field of the row is empty", "fill it in or delete it", record.origin)
+        )
+        return
+    if layout.data_type != "mcq":
+        return
+    options = layout.options_of(record.fields)
+    if len(options.texts) < 2:
+        problems.add(
+            Problem(
+                "TABLE-009",
+                f"the row has {len(options.texts)} options, expected at least 2",
+                'fill the option columns, or set "data_type": "qa" in the meta file',
+                record.origin,
+            )
+        )
+    elif not layout.keeps_empty_options and any(not text.strip() for text in options.texts):
+        empty = options.labels[[bool(text.strip()) for text in options.texts].index(False)]
+        problems.add(
+            Problem(
+                "TABLE-009",
+                f"option {empty} is empty but a later one is not",
+                "fill it in, or move the later options up",
+                record.origin,
+            )
+        )
+    elif len(options.labels) != len(options.texts) or len(set(options.labels)) != len(options.labels):
+        problems.add(
+            Problem(
+                "TABLE-009",
+                f"{len(options.texts)} options have the labels {listing(options.labels)}",
+                "give each option one label of its own in option_labels",
+                record.origin,
+            )
+        )
+
+
+def _note_twin(found: Survey, seen: dict[int, int], content: str, row: int) -> None:
+    # Rows are remembered by a small number, not by their text: the table may be larger than memory.
+    key = rank(0, content)
+    if key in seen:
+        found.twins.setdefault(content, [seen[key]]).append(row)
+    else:
+        seen[key] = row
+
+
+def _settle_answer_form(
+    table: Table, layout: Layout, said: TableMeta, forms: AnswerForms, notes: list[str]
+) -> Layout:
+    form = said.answer_is or forms.best()
+    if forms.fits[form] < forms.n:
+        raise _bad_answers(table, msgspec.structs.replace(layout, answer_form=form))
+    rivals = () if said.answer_is else forms.rivals(form)
+    if rivals:
+        readings = listing((form, *rivals))
+        raise AuthorError(
+            Problem(
+                "TABLE-010",
+                f"the answers can be read as {readings}, with different results",
+                f'say which: "answer_is": "{form}" in the meta file, or --answer-is {form}',
+                Origin(table.path, column=layout.answer_column),
+            )
+        )
+    if form != "label" and not said.answer_is:
+        words = {"text": "the option's text", "index0": "an index from 0", "index1": "an index from 1"}
+        notes.append(f"the answer is {words[form]}")
+    return msgspec.structs.replace(layout, answer_form=form)
+
+
+def _bad_answers(table: Table, layout: Layout) -> AuthorError:
+    """Walk the rows again for every answer that names no option."""
+    problems = Problems()
+    for record in table.records():
+        answer = layout.answer_of(record.fields)
+        options = layout.options_of(record.fields)
+        if answer is None or read_answer(answer, options, layout.answer_form) is not None:
+            continue
+        expected = {
+            "label": f"one of {' '.join(options.labels)}",
+            "text": f"the text of one option: {listing(options.texts)}",
+            "index0": f"a number from 0 to {len(options.texts) - 1}",
+            "index1": f"a number from 1 to {len(options.texts)}",
+        }[layout.answer_form]
+        problems.add(
+            Problem(
+                "TABLE-011",
+                f"found {answer!r}, expected {expected}",
+                "correct the answer or the options",
+                record.origin.at(layout.answer_column or "answer"),
+            )
+        )
+    return AuthorError(problems.kept, total=problems.total)
+
+
+def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: Counter[str], notes: list[str]) -> Layout:
+    repeated = [name for name, count in ids.items() if count > 1 or not name]
+    if not repeated:
+        return layout
+    if said.id_column is not None:
+        raise AuthorError(
+            Problem(
+                "TABLE-012",
+                f"{len(repeated):,} ids are empty or stand in several rows, the first is {repeated[0]!r}",
+                "make them unique, or name another id_column",
+                Origin(table.path, column=said.id_column),
+            )
+        )
+    notes.append(f"column {layout.id_column!r} repeats values, so samples are named by their content")
+    return msgspec.structs.replace(layout, id_column=None)

@@ -1,0 +1,151 @@
+"""The task a table becomes: samples from its rows, requests for each method, the names of its scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from assay.core.request import Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, Scorer, TaskSpec
+from assay.dialects.parts.dialogue import Dialogue, Opening
+from assay.dialects.parts.fewshot import ShotPool
+from assay.dialects.table.layout import Layout, content_id, values_of
+from assay.dialects.table.meta import PplTarget
+from assay.dialects.table.survey import Table
+
+KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
+
+
+class Prompting(msgspec.Struct, frozen=True):
+    """How the task's prompts are made."""
+
+    dialogue: Dialogue
+    is_chat: bool
+    is_faithful: bool
+    ppl_target: PplTarget
+    score_by: str
+    sampling: Sampling
+
+
+class TableTask:
+    """A csv, jsonl or other table, compiled."""
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        table: Table,
+        layout: Layout,
+        prompting: Prompting,
+        *,
+        pool: ShotPool | None,
+        rows: slice,
+        twins: frozenset[str],
+    ) -> None:
+        self._spec = spec
+        self._table = table
+        self._layout = layout
+        self._prompting = prompting
+        self._pool = pool
+        self._rows = rows
+        self._twins = twins
+        self._answer_field = prompting.dialogue.answer_field
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return what the manifest records."""
+        return self._spec
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Return the kinds of ask it will make."""
+        return frozenset(KINDS[method] for method in self._spec.methods)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in the table's order."""
+        return read_samples(self._table, self._layout, self._twins, self._rows)
+
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        """Return what to ask about a sample, for every method."""
+        opening = self.opening(sample)
+        made: list[Request] = []
+        for method in self._spec.methods:
+            made += _ASKS[method](self, sample, opening)
+        return made
+
+    def opening(self, sample: Sample) -> Opening:
+        """Render a sample's prompt up to the answer, its examples before it."""
+        shots = [self._solved(shot) for shot in self.shots(sample)]
+        return self._prompting.dialogue.opening(values_of(sample), shots, chat=self._prompting.is_chat)
+
+    def shots(self, sample: Sample) -> list[Sample]:
+        """Return the solved examples a sample's prompt shows."""
+        return self._pool.shots(sample) if self._pool else []
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Name the scorer of each method."""
+        named: list[ComponentSpec | Scorer] = []
+        faithful = self._prompting.is_faithful
+        for method in self._spec.methods:
+            if method == "ppl":
+                named.append(
+                    ComponentSpec("whole_text_likelihood", {"track": "ppl"})
+                    if faithful
+                    else ComponentSpec(
+                        "option_likelihood", {"track": "ppl", "score_by": self._prompting.score_by}
+                    )
+                )
+            elif method == "prob":
+                named.append(ComponentSpec("label_probability", {"track": "prob"}))
+            else:
+                name = "generated_option" if self._layout.data_type == "mcq" else "generated_answer"
+                named.append(ComponentSpec(name, {"track": "gen", "faithful": faithful}))
+        return named
+
+    def _solved(self, shot: Sample) -> Mapping[str, Any]:
+        """Return a shot's fields with its answer in the form this prompt asks for."""
+        answer = self._continuations(shot)[shot.gold[0]] if shot.gold else shot.targets[0]
+        return {**values_of(shot), self._answer_field: answer}
+
+    def _continuations(self, sample: Sample) -> tuple[str, ...]:
+        return sample.labels if self._prompting.ppl_target == "label" else sample.choices
+
+    def _ppl(self, sample: Sample, opening: Opening) -> Iterator[Request]:
+        task = self._spec.name
+        for i, text in enumerate(self._continuations(sample)):
+            prompt, start = opening.followed_by(text)
+            if self._prompting.is_faithful:
+                yield request(task, sample.id, "ppl", "option", i, Span(prompt, 0, leads=False))
+                continue
+            yield request(task, sample.id, "ppl", "option", i, Span(prompt, start))
+            yield request(task, sample.id, "ppl", "unconditional", i, Span(f"{opening.joiner}{text}", 0))
+
+    def _prob(self, sample: Sample, opening: Opening) -> Iterator[Request]:
+        spellings = tuple((f" {label}", label) for label in sample.labels)
+        ask = Labels(opening.before_label(), spellings)
+        yield request(self._spec.name, sample.id, "prob", "labels", 0, ask)
+
+    def _gen(self, sample: Sample, opening: Opening) -> Iterator[Request]:
+        prompt = opening.verbatim if self._prompting.is_faithful else opening.generation
+        ask = Generate(prompt, self._prompting.sampling)
+        yield request(self._spec.name, sample.id, "gen", "answer", 0, ask)
+
+
+_ASKS = {"ppl": TableTask._ppl, "prob": TableTask._prob, "gen": TableTask._gen}
+
+
+def read_samples(table: Table, layout: Layout, twins: frozenset[str], rows: slice) -> Iterator[Sample]:
+    """Yield the samples of a table; rows of equal content are told apart by a number."""
+    occurrences: dict[str, int] = {}
+    indexes = range(rows.stop if rows.stop is not None else 2**62)[rows]
+    for position, record in enumerate(table.records()):
+        sample_id = layout.own_id(record.fields)
+        if sample_id is None:
+            sample_id = content_id(record.fields)
+            if sample_id in twins:
+                occurrences[sample_id] = occurrences.get(sample_id, 0) + 1
+                sample_id = f"{sample_id}-{occurrences[sample_id]}"
+        if position in indexes:
+            yield layout.sample(record.fields, record.origin, sample_id)

@@ -1,0 +1,194 @@
+"""The loop: samples become requests, responses become scores, in the dataset's order, in bounded memory.
+
+The backend pulls requests when it has room, so nothing is rendered before it is needed and nothing
+is held after it is scored. What the journal or the cache already knows is never asked again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from assay.core.ports import Aggregator, Backend, Journal, ResponseCache, Sink
+from assay.core.request import Request
+from assay.core.response import Completion, Failure, Likelihood, Outcome, Response
+from assay.core.run import Cost
+from assay.core.sample import Sample
+from assay.core.score import Score
+from assay.core.task import Answered, Scorer, Task
+
+_MEMO_LIMIT = 50_000
+
+
+class Tally(msgspec.Struct):
+    """How far the run has come. The faces draw it; the manifest keeps it."""
+
+    n_samples: int = 0
+    """Samples to do."""
+    n_done: int = 0
+    n_failed: int = 0
+    """Samples with a failed request."""
+    n_requests: int = 0
+    n_journaled: int = 0
+    """Requests answered by an earlier start of this run."""
+    n_cached: int = 0
+    """Requests answered by the cache."""
+    n_shared: int = 0
+    """Requests that asked the same as another of this run."""
+    costs: dict[tuple[str, str], Cost] = {}
+    """What each task's methods took."""
+
+
+class _Flight(msgspec.Struct):
+    """A sample on its way."""
+
+    task: Task
+    sample: Sample
+    requests: Sequence[Request]
+    answers: list[Response | None]
+    n_owed: int
+
+
+class Execution:
+    """One run of tasks on a backend."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        backend: Backend,
+        scorers: Mapping[str, Sequence[Scorer]],
+        *,
+        journal: Journal,
+        cache: ResponseCache,
+        sink: Sink,
+        aggregator: Aggregator,
+        on_progress: Callable[[Tally], None],
+    ) -> None:
+        self._tasks = tasks
+        self._backend = backend
+        self._scorers = scorers
+        self._journal = journal
+        self._cache = cache
+        self._sink = sink
+        self._aggregator = aggregator
+        self._on_progress = on_progress
+        self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
+        self._flights: deque[_Flight] = deque()
+        # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
+        self._waiting: dict[str, list[tuple[_Flight, int]]] = {}
+        self._memo: dict[str, Outcome] = {}
+
+    def run(self) -> Tally:
+        """Do everything that is still owed."""
+        for response in self._backend.run(self._owed()):
+            self._settle(response)
+        self._land()
+        return self.tally
+
+    def _owed(self) -> Iterator[Request]:
+        """Walk the samples and yield the requests nobody has answered yet."""
+        for task in self._tasks:
+            for sample in task.samples():
+                requests = task.requests(sample)
+                flight = _Flight(task, sample, requests, [None] * len(requests), len(requests))
+                self._flights.append(flight)
+                for index, request in enumerate(requests):
+                    self.tally.n_requests += 1
+                    if (known := self._known(request)) is not None:
+                        self._answer(flight, index, known)
+                    elif request.key in self._waiting:
+                        self._waiting[request.key].append((flight, index))
+                    else:
+                        self._waiting[request.key] = [(flight, index)]
+                        yield request
+                self._land()
+
+    def _known(self, request: Request) -> Response | None:
+        """Return the answer to a request without asking the model, if there is one."""
+        response = self._journal.get(request.id, request.key)
+        if response is not None:
+            self.tally.n_journaled += 1
+            return response
+        outcome = self._memo.get(request.key)
+        if outcome is not None:
+            self.tally.n_shared += 1
+        else:
+            outcome = self._cache.get(request.key)
+            if outcome is None:
+                return None
+            self.tally.n_cached += 1
+        response = Response(request.id, request.key, outcome, cached=True)
+        self._journal.append(response)
+        return response
+
+    def _settle(self, response: Response) -> None:
+        """Take a response from the backend: journal it, then hand it to all who wait for it."""
+        waiting = self._waiting.pop(response.key)
+        first = True
+        for flight, index in waiting:
+            request_id = flight.requests[index].id
+            own = response if first else Response(request_id, response.key, response.outcome, cached=True)
+            self._journal.append(own)
+            self._answer(flight, index, own)
+            self.tally.n_shared += not first
+            first = False
+        if not isinstance(response.outcome, Failure):
+            self._cache.put(response.key, response.outcome)
+            self._remember(response)
+        self._land()
+
+    def _remember(self, response: Response) -> None:
+        if isinstance(response.outcome, Completion):
+            return  # Prompts for generation hardly ever repeat; texts would only fill memory.
+        if len(self._memo) >= _MEMO_LIMIT:
+            self._memo.clear()
+        self._memo[response.key] = response.outcome
+
+    def _answer(self, flight: _Flight, index: int, response: Response) -> None:
+        flight.answers[index] = response
+        flight.n_owed -= 1
+        if not flight.n_owed:
+            self.tally.n_done += 1
+
+    def _land(self) -> None:
+        """Score and write the samples that are complete, in order."""
+        while self._flights and not self._flights[0].n_owed:
+            self._score(self._flights.popleft())
+        self._on_progress(self.tally)
+
+    def _score(self, flight: _Flight) -> None:
+        answers = [
+            Answered(request, response)
+            for request, response in zip(flight.requests, flight.answers, strict=True)
+            if response is not None
+        ]
+        scores: list[Score] = []
+        for scorer in self._scorers[flight.task.spec.name]:
+            track = [answer for answer in answers if answer.request.track == scorer.track]
+            score = scorer.score(flight.sample, track)
+            self._aggregator.add(score)
+            scores.append(score)
+        self._count(answers)
+        self._sink.write(flight.task.spec.name, flight.sample, flight.requests, scores)
+
+    def _count(self, answers: Sequence[Answered]) -> None:
+        failed = False
+        for request, response in answers:
+            track = (request.task, request.track)
+            cost = self.tally.costs.get(track)
+            if cost is None:
+                cost = self.tally.costs[track] = Cost(*track)
+            cost.n_requests += 1
+            cost.seconds += response.seconds
+            outcome = response.outcome
+            if isinstance(outcome, Failure):
+                failed = True
+                continue
+            cost.n_prompt_tokens += outcome.n_prompt_tokens
+            if isinstance(outcome, Completion):
+                cost.n_generated_tokens += sum(output.n_tokens for output in outcome.outputs)
+            elif isinstance(outcome, Likelihood):
+                cost.n_scored_tokens += outcome.n_tokens
+        self.tally.n_failed += failed

@@ -1,0 +1,73 @@
+"""The journal: every response as it arrived, one JSON line each. Resuming is reading it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from assay.core.response import Failure, Response
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Response)
+
+
+class _Address(msgspec.Struct):
+    """As much of a line as the index needs."""
+
+    request_id: str
+    key: str
+
+
+class FileJournal:
+    """Responses in a file that is only ever appended to.
+
+    A line is whole or absent: it goes to the operating system in one write before the next request is
+    pulled, so killing the process loses at most what was in flight. A torn last line, left by a
+    machine that went down, is cut off and its request asked again.
+    """
+
+    def __init__(self, path: Path, *, forget_failures: bool = False) -> None:
+        self.path = path
+        self._forget_failures = forget_failures
+        self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 (closed by close)
+        self._places: dict[str, tuple[str, int, int]] = {}
+        self.n_torn = 0
+        self._index()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def get(self, request_id: str, key: str) -> Response | None:
+        """Return the stored response to exactly this ask."""
+        place = self._places.get(request_id)
+        if place is None or place[0] != key:
+            return None
+        response = _decoder.decode(os.pread(self._file.fileno(), place[2], place[1]))
+        return None if self._forget_failures and isinstance(response.outcome, Failure) else response
+
+    def append(self, response: Response) -> None:
+        """Store a response so that killing the process does not lose it."""
+        self._file.write(_encoder.encode(response) + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _index(self) -> None:
+        """Note where each response lies; the latest one for a request counts."""
+        addresses = msgspec.json.Decoder(_Address)
+        self._file.seek(0)
+        position = 0
+        with open(self._file.fileno(), "rb", closefd=False) as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    self.n_torn = 1
+                    break
+                address = addresses.decode(line)
+                self._places[address.request_id] = (address.key, position, len(line))
+                position += len(line)
+        if self.n_torn:
+            os.truncate(self._file.fileno(), position)
+        self._file.seek(0, os.SEEK_END)

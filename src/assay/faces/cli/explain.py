@@ -1,0 +1,174 @@
+"""assay explain"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.app.explain import AskExplained, Explanation
+from assay.core.model import Token
+from assay.core.request import Kind
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.score import OptionNumbers, Score
+
+
+@click.command()
+@click.argument("run")
+@click.argument("sample")
+@click.option("--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where runs are kept.")
+@click.option(
+    "--tokens/--no-tokens", default=True, help="Ask the model's tokenizer how it reads the prompts."
+)
+@click.option(
+    "--all-tokens", is_flag=True, help="Show every token of a prompt, not only those near the answer."
+)
+def explain(run: str, sample: str, runs_dir: str, tokens: bool, all_tokens: bool) -> None:
+    """Show one sample in full: prompt, tokens with the join drawn, numbers, extraction rules.
+
+    RUN is a folder, an id or `last`; SAMPLE is an id, the beginning of one, or row:17.
+    """
+    from assay.app.explain import explain as explain_sample
+    from assay.results.read import find_run
+
+    explanation = explain_sample(find_run(run, Path(runs_dir)), sample, with_tokens=tokens)
+    _show(explanation, all_tokens)
+
+
+def _show(explanation: Explanation, all_tokens: bool) -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out, prompt_panel
+
+    sample = explanation.sample.sample
+    out.print(f"[bold]{escape(sample.id)}[/]  {escape(str(sample.origin))}", soft_wrap=True)
+    for label, choice, index in zip(sample.labels, sample.choices, range(len(sample.choices)), strict=True):
+        mark = " [green](right)[/]" if index in sample.gold else ""
+        out.print(f"  {escape(label)}. {escape(choice)}{mark}", soft_wrap=True)
+    if sample.targets:
+        out.print(f"  right: [green]{escape(' | '.join(sample.targets))}[/]", soft_wrap=True)
+    for index, context in enumerate(explanation.sample.contexts):
+        if context:
+            out.print(prompt_panel(context, f"context {index}: exactly this text"))
+    for score in explanation.scores:
+        asks = [ask for ask in explanation.asks if ask.record.track == score.track]
+        out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
+        if score.options:
+            out.print(_option_table(score))
+        if score.mass is not None:
+            out.print(f"  [dim]probability that fell on the labels[/] {score.mass:.4f}")
+        if score.margin is not None:
+            out.print(f"  [dim]lead over the runner-up[/] {score.margin:.4f}")
+        for ask in asks:
+            _show_ask(ask, all_tokens)
+
+
+def _verdict(score: Score) -> str:
+    from rich.markup import escape
+
+    if score.why:
+        return f"[red]{score.verdict}[/]: {escape(score.why)}"
+    worth = "" if score.value is None else f", {score.metric} {score.value:g}"
+    return (
+        f"{score.verdict}{worth}: answer [bold]{escape(score.answer or 'none')}[/], "
+        f"target {escape(score.target or 'unknown')}, by {escape(score.rule or 'no rule')}"
+    )
+
+
+def _option_table(score: Score) -> object:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    if score.options[0].prob is not None:
+        table.add_column("option")
+        table.add_column("share", justify="right")
+        for option in score.options:
+            table.add_row(option.label, f"{option.prob:.4f}")
+        return table
+    for heading in (
+        "option",
+        "sum",
+        "tokens",
+        "per token",
+        "per char",
+        "per byte",
+        "without question",
+        "pmi",
+        "greedy",
+    ):
+        table.add_column(heading, justify="left" if heading == "option" else "right")
+    for option in score.options:
+        table.add_row(*_option_row(option))
+    return table
+
+
+def _option_row(option: OptionNumbers) -> list[str]:
+    total = option.sum_logprob or 0.0
+    pmi = None if option.unconditional is None else total - option.unconditional
+    return [
+        option.label,
+        f"{total:.4f}",
+        str(option.n_tokens),
+        *(f"{total / n:.4f}" if n else "-" for n in (option.n_tokens, option.n_chars, option.n_bytes)),
+        "-" if option.unconditional is None else f"{option.unconditional:.4f}",
+        "-" if pmi is None else f"{pmi:.4f}",
+        "yes" if option.is_greedy else "no",
+    ]
+
+
+def _show_ask(ask: AskExplained, all_tokens: bool) -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
+
+    record = ask.record
+    name = f"{record.role} {record.index}"
+    outcome = ask.response.outcome if ask.response else None
+    if isinstance(outcome, Failure):
+        out.print(f"  [red]{name}: {outcome.kind}: {escape(outcome.message)}[/]", soft_wrap=True)
+    elif isinstance(outcome, Likelihood):
+        out.print(f"  [bold]{name}[/] {escape(repr(record.text))}: {outcome.sum_logprob:.4f}", soft_wrap=True)
+        if outcome.straddles:
+            out.print("  [yellow]the first scored token begins before the join[/]")
+    elif isinstance(outcome, LabelProbs):
+        spelled = ", ".join("/".join(map(repr, spellings)) for spellings in record.labels)
+        out.print(f"  [bold]{name}[/] {escape(spelled)}", soft_wrap=True)
+    elif isinstance(outcome, Completion):
+        _show_completion(ask, outcome)
+    if ask.tokens and record.role != "unconditional":
+        out.print(
+            "  " + _token_line(ask.tokens, all_tokens, is_span=record.kind is Kind.SPAN), soft_wrap=True
+        )
+
+
+def _show_completion(ask: AskExplained, outcome: Completion) -> None:
+    from rich.markup import escape
+    from rich.panel import Panel
+
+    from assay.faces.cli.render import out
+
+    for output in outcome.outputs:
+        title = f"output: {output.n_tokens} tokens, ended by {output.finish}"
+        out.print(
+            Panel(escape(output.text), title=title, title_align="left", border_style="dim", expand=False)
+        )
+    for attempt in ask.attempts:
+        found = "no" if attempt.found is None else f"[green]{escape(attempt.found)}[/]"
+        span = "" if attempt.start is None else f" [dim]at {attempt.start}..{attempt.end}[/]"
+        out.print(f"  [dim]rule[/] {escape(attempt.rule):<24} {found}{span}", soft_wrap=True)
+
+
+def _token_line(tokens: tuple[Token, ...], all_tokens: bool, *, is_span: bool) -> str:
+    """Return token ids and texts, with a bar where the scored part begins."""
+    from rich.markup import escape
+
+    first_scored = next((i for i, token in enumerate(tokens) if token.is_scored), len(tokens))
+    start = 0 if all_tokens else max(0, (first_scored if is_span else len(tokens)) - 6)
+    parts = [f"[dim]... {start} tokens before[/]"] if start else []
+    for index in range(start, len(tokens)):
+        if index == first_scored:
+            parts.append("[bold red]┃[/]")
+        token = tokens[index]
+        text = f"{token.id}:{escape(repr(token.text))}"
+        parts.append(f"[bold]{text}[/]" if token.is_scored else f"[dim]{text}[/]")
+    return " ".join(parts)

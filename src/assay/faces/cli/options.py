@@ -1,0 +1,124 @@
+"""The options that `run` and `check` share, and how they become settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from assay.app.settings import Settings, resolve_settings
+from assay.core.errors import Problem, UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Flags that describe a table, in the meta file's own words.
+_TABLE = {
+    "name": "abbr",
+    "data_type": "data_type",
+    "answer_is": "answer_is",
+    "ppl_target": "ppl_target",
+    "group_by": "category_column",
+    "cluster": "cluster_column",
+    "options": "options",
+    "answer_column": "output_column",
+    "template": "template",
+    "human_prompt": "human_prompt",
+    "bot_prompt": "bot_prompt",
+}
+
+_OPTIONS = (
+    click.option("--model", "-m", help="smollm2 (default), hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, mock."),
+    click.option(
+        "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An argument of the model."
+    ),
+    click.option("--method", multiple=True, help="ppl, prob, gen, or several: --method ppl,prob,gen."),
+    click.option("--shots", type=int, help="Solved examples before each question."),
+    click.option("--shots-from", metavar="FILE|SPLIT", help="Where the examples come from. [this file]"),
+    click.option("--shot-policy", type=click.Choice(["first", "random"]), help="How examples are chosen."),
+    click.option("--seed", type=int, help="Seed of every draw. [0]"),
+    click.option("--limit", metavar="N|first:N", help="Evaluate a seeded sample, or the first N."),
+    click.option(
+        "--score-by",
+        type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
+        help="The normalisation that decides in ppl. [sum]",
+    ),
+    click.option(
+        "--fidelity",
+        type=click.Choice(["corrected", "faithful"]),
+        help="Correct the original system's quirks, or reproduce them. [corrected]",
+    ),
+    click.option(
+        "--chat", type=click.Choice(["auto", "on", "off"]), help="Use the model's chat template. [auto]"
+    ),
+    click.option("--max-tokens", type=int, help="Longest generated answer. [256]"),
+    click.option("--temperature", type=float, help="0 is greedy. [0]"),
+    click.option("--top-p", type=float, help="Nucleus sampling. [1]"),
+    click.option("--stop", multiple=True, help="Text that ends an answer."),
+    click.option("--data-root", metavar="DIR", help="Folder of datasets by name, with its hub.json."),
+    click.option("--split", help="Split of a dataset named under the data root."),
+    click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
+    click.option("--name", help="Name of the task. [the file's name]"),
+    click.option("--data-type", type=click.Choice(["mcq", "qa"]), help="Options or free answer. [inferred]"),
+    click.option("--options", multiple=True, help="Option columns, or the one field that lists them."),
+    click.option("--answer-column", help="Column of the right answer. [inferred]"),
+    click.option(
+        "--answer-is",
+        type=click.Choice(["label", "text", "index0", "index1"]),
+        help="How the answer names an option. [inferred]",
+    ),
+    click.option(
+        "--ppl-target",
+        type=click.Choice(["label", "text"]),
+        help="What ppl scores: the option's label, or its text.",
+    ),
+    click.option("--group-by", metavar="COLUMN", help="Also score each value of this column. [category]"),
+    click.option("--cluster", metavar="COLUMN", help="Rows that share a value here are not independent."),
+    click.option("--template", help="Prompt: {field} or Jinja."),
+    click.option("--human-prompt", help="Prompt of the user's turn."),
+    click.option("--bot-prompt", help="Prompt of the model's turn, with {answer}."),
+)
+
+
+def dataset_options(command: F) -> F:
+    """Give a command the options that say what to evaluate and how."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings_from(flags: dict[str, Any]) -> Settings:
+    """Make settings of a command's flags, the environment and the settings file."""
+    table = {}
+    for flag, key in _TABLE.items():
+        value = flags.pop(flag, None)
+        if value not in (None, ()):
+            table[key] = _listed(value) if flag == "options" else value
+    if table:
+        flags["table"] = table
+    flags["model_args"] = _model_args(flags.pop("model_args", ())) or None
+    given = {name: None if value == () else value for name, value in flags.items()}
+    return resolve_settings(given, os.environ, Path.cwd())
+
+
+def _listed(values: tuple[str, ...]) -> list[str] | str:
+    names = [name.strip() for value in values for name in value.split(",")]
+    return names[0] if len(names) == 1 else names
+
+
+def _model_args(pairs: tuple[str, ...]) -> dict[str, str]:
+    args = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(
+                Problem(
+                    "USAGE-005",
+                    f"--model-arg: found {pair!r}, expected key=value",
+                    "--model-arg dtype=float32",
+                )
+            )
+        args[key.strip()] = value
+    return args

@@ -1,0 +1,97 @@
+"""Progress: a bar on a terminal, a quiet line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from assay.app.run import FinishedRun, Observer
+from assay.core.model import ModelCard
+from assay.core.run import RunManifest, RunStatus
+from assay.dialects.table.compile import CompiledTable
+from assay.engine.execute import Tally
+from assay.faces.cli.render import err, out, show_compiled
+
+_DRAW_EVERY_S = 0.1
+_LINE_EVERY_S = 10.0
+
+
+class TerminalObserver(Observer):
+    """Shows a run on a terminal."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+        self._started = time.monotonic()
+        self._drawn = self._started
+
+    def __enter__(self) -> TerminalObserver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def compiled(self, compiled: Sequence[CompiledTable], card: ModelCard) -> None:
+        """Show how the datasets were understood."""
+        form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
+        out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
+        show_compiled(compiled)
+
+    def started(
+        self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
+    ) -> None:
+        """Say where the run is kept, and what an earlier start has already done."""
+        if earlier is not None:
+            state = "complete" if earlier.status is RunStatus.COMPLETE else "begun before"
+            err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
+        self._started = self._drawn = time.monotonic()
+        if err.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=None),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                console=err,
+                transient=True,
+            )
+            total = sum(task.n_samples for task in manifest.tasks)
+            self._bar.add_task("samples", total=total, rate="")
+            self._bar.start()
+
+    def progress(self, tally: Tally) -> None:
+        """Draw how far the run is."""
+        now = time.monotonic()
+        if now - self._drawn < (_DRAW_EVERY_S if self._bar else _LINE_EVERY_S):
+            return
+        self._drawn = now
+        rate = tally.n_done / max(now - self._started, 1e-9)
+        failed = f", {tally.n_failed:,} failed" if tally.n_failed else ""
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=tally.n_done, rate=f"{rate:,.1f}/s{failed}")
+        else:
+            left = (tally.n_samples - tally.n_done) / rate if rate else float("inf")
+            err.print(
+                f"{tally.n_done:,} of {tally.n_samples:,} samples, {rate:,.1f}/s, {_clock(left)} left{failed}"
+            )
+
+    def finished(self, run: FinishedRun) -> None:
+        """Take the bar away."""
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def _clock(seconds: float) -> str:
+    if seconds == float("inf"):
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}"

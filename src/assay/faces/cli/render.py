@@ -1,0 +1,187 @@
+"""How things look on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from assay.app.run import FinishedRun
+from assay.core.errors import SHOWN_AT_MOST, AssayError
+from assay.core.prompt import Prompt
+from assay.core.run import RunManifest
+from assay.core.score import Metric
+from assay.dialects.table.compile import CompiledTable
+from assay.results.rows import HEADINGS, interval, percent, result_rows, share
+
+_PIPE_WIDTH = 120
+
+
+def _console(*, stderr: bool = False) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    # A pipe or a file has no width of its own; a table cut to 80 columns there would lose its numbers.
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
+
+
+out = _console()
+err = _console(stderr=True)
+
+
+def show_error(error: AssayError) -> None:
+    """Print every problem: code, place, what is wrong, and the fix on a line of its own."""
+    for problem in error.problems[:SHOWN_AT_MOST]:
+        place = f" [bold]{escape(str(problem.where))}[/]" if problem.where else ""
+        err.print(f"[bold red]{problem.code}[/]{place}", soft_wrap=True)
+        err.print(f"  {escape(problem.what)}", soft_wrap=True)
+        err.print(f"  [green]fix:[/] {escape(problem.fix)}", soft_wrap=True)
+    if error.total > SHOWN_AT_MOST:
+        err.print(f"... and {error.total - SHOWN_AT_MOST:,} more")
+
+
+def show_compiled(compiled: Sequence[CompiledTable], *, n_prompts: int = 1) -> None:
+    """Print how a dataset was understood, and prompts as the model will see them."""
+    for one in compiled:
+        spec = one.task.spec
+        out.print(
+            f"[bold]{escape(spec.name)}[/]  {one.survey.n_rows:,} rows, {one.survey.layout.data_type} "
+            f"by {', '.join(spec.methods)}"
+        )
+        for name, value in mapping(one):
+            out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
+        for note in one.notes:
+            out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
+        for index, sample in enumerate(one.task.samples()):
+            if index == n_prompts:
+                break
+            opening = one.task.opening(sample)
+            out.print(prompt_panel(opening.generation, f"prompt of {sample.id} ({sample.origin})"))
+
+
+def mapping(one: CompiledTable) -> list[tuple[str, str]]:
+    """Return in words which column is what."""
+    layout = one.survey.layout
+    rows = [("question", ", ".join(layout.question_columns) or "(named by the prompt)")]
+    if layout.data_type == "mcq":
+        rows.append(
+            ("options", layout.options if isinstance(layout.options, str) else ", ".join(layout.options))
+        )
+    form = {
+        "label": "a label",
+        "text": "an option's text",
+        "index0": "an index from 0",
+        "index1": "an index from 1",
+    }
+    answer = layout.answer_column or "(none: predictions are kept, nothing is scored)"
+    rows.append(("answer", f"{answer}, {form[layout.answer_form]}" if layout.data_type == "mcq" else answer))
+    if one.survey.n_without_answer and layout.answer_column:
+        rows.append(("unknown", f"{one.survey.n_without_answer:,} rows have no answer: kept, not scored"))
+    for name, column in (
+        ("group", layout.category_column),
+        ("cluster", layout.cluster_column),
+        ("id", layout.id_column),
+    ):
+        if column:
+            rows.append((name, column))
+    settings = one.task.spec.settings
+    if "ppl" in one.task.spec.methods:
+        rows.append(
+            ("ppl", f"scores the option's {settings['ppl_target']}, decided by {settings['score_by']}")
+        )
+    if settings["shots"]:
+        source = settings["shots_from"] or "this file, the row itself left out"
+        rows.append(("shots", f"{settings['shots']} from {source} ({settings['shot_policy']})"))
+    return rows
+
+
+def prompt_panel(prompt: Prompt, title: str) -> Panel:
+    """Return a prompt in a frame; the turns of a chat are named."""
+    text = Text()
+    if isinstance(prompt, str):
+        text.append(prompt)
+    else:
+        for message in prompt:
+            text.append(f"{message.role}\n", style="bold cyan")
+            text.append(message.content + "\n")
+        text.rstrip()
+    return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
+
+
+def result_table(manifest: RunManifest, metrics: Sequence[Metric]) -> Table:
+    """Return the table of scores with their company."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for index, heading in enumerate(HEADINGS):
+        table.add_column(
+            Text(heading, justify="left" if index < 2 else "right"),
+            justify="left" if index < 2 else "right",
+            no_wrap=index != 0,
+            overflow="fold",
+        )
+    for row in result_rows(metrics, manifest.costs):
+        table.add_row(*(escape(cell) for cell in row))
+    return table
+
+
+def group_table(metrics: Sequence[Metric]) -> Table | None:
+    """Return the scores per group; None when there are no groups."""
+    grouped = [metric for metric in metrics if metric.is_headline and metric.group is not None]
+    if not grouped:
+        return None
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, heading in enumerate(("group", "method", "scored", "score", "95 % interval", "unanswered")):
+        table.add_column(heading, justify="left" if index < 2 else "right")
+    for metric in grouped:
+        table.add_row(
+            escape(metric.group or "(empty)"),
+            metric.method,
+            f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}",
+            percent(metric.value),
+            interval(metric),
+            share(metric.n_unanswered, metric.n),
+        )
+    return table
+
+
+def show_result(run: FinishedRun) -> None:
+    """Print what came out and where it lies."""
+    show_metrics(run.manifest, run.metrics)
+    out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.md'))}", soft_wrap=True)
+
+
+def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
+    """Print the tables of a run, and what a person must not overlook."""
+    out.print(result_table(manifest, metrics), soft_wrap=not out.is_terminal)
+    if (groups := group_table(metrics)) is not None:
+        out.print()
+        out.print(groups)
+    sizes = {task.name: task.n_samples for task in manifest.tasks}
+    for task, n in manifest.disagreements.items():
+        out.print(f"[dim]{escape(task)}: the methods disagree on {n:,} of {sizes[task]:,} samples[/]")
+    for metric in metrics:
+        if metric.is_headline and metric.group is None:
+            for line in _warnings(metric):
+                out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
+
+
+def _warnings(metric: Metric) -> list[str]:
+    lines = []
+    if metric.n_failed:
+        lines.append(
+            f"{metric.n_failed:,} rows failed and are not in the score; --retry-failed asks them again"
+        )
+    if metric.n_unanswered > 0.02 * metric.n:
+        lines.append(
+            f"no answer was found in {metric.n_unanswered:,} outputs; `assay explain` shows why for each"
+        )
+    if metric.n_truncated > 0.02 * metric.n:
+        lines.append(
+            f"{metric.n_truncated:,} outputs were cut off at max_tokens; more --max-tokens may change the score"
+        )
+    if metric.value is None:
+        lines.append(
+            "nothing could be scored: no row has both an answer of the model and a known right answer"
+        )
+    return lines

@@ -1,0 +1,38 @@
+"""assay run"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from assay.faces.cli.options import dataset_options, settings_from
+
+FAILED_SAMPLES = 3
+"""Exit status of a run that is complete but has failed samples."""
+
+
+@click.command()
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+@dataset_options
+@click.option("--out", metavar="DIR", help="Folder of the run. [runs/ID]")
+@click.option("--runs-dir", metavar="DIR", help="Where runs without --out are kept. [runs]")
+@click.option("--cache/--no-cache", default=None, help="Keep the model's answers between runs. [yes]")
+@click.option("--retry-failed", is_flag=True, default=None, help="Ask again what failed in this run.")
+@click.option(
+    "--fresh", is_flag=True, default=None, help="Set an earlier run of the same aside and ask everything."
+)
+def run(datasets: tuple[str, ...], **flags: Any) -> int:
+    """Evaluate a model on one or more datasets.
+
+    DATASET is a csv, tsv, json, jsonl, parquet or arrow file (also .gz), a Python config with a
+    `datasets` list, or a name under --data-root. The same command again resumes where it stopped.
+    """
+    from assay.app.run import run as evaluate
+    from assay.faces.cli.progress import TerminalObserver
+    from assay.faces.cli.render import show_result
+
+    with TerminalObserver() as observer:
+        finished = evaluate(datasets, settings_from(flags), observer)
+    show_result(finished)
+    return FAILED_SAMPLES if finished.tally.n_failed else 0

@@ -1,0 +1,67 @@
+"""assay report, assay ls"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_RUNS = click.option(
+    "--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where runs are kept."
+)
+
+
+@click.command()
+@click.argument("run", default="last")
+@_RUNS
+@click.option("--markdown", is_flag=True, help="Print report.md as it is.")
+def report(run: str, runs_dir: str, markdown: bool) -> None:
+    """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest."""
+    from assay.faces.cli.render import out, show_metrics
+    from assay.results.read import find_run
+    from assay.results.report import render_report
+
+    stored = find_run(run, Path(runs_dir))
+    if markdown:
+        click.echo(render_report(stored.manifest, stored.metrics(), stored.scores()), nl=False)
+        return
+    manifest = stored.manifest
+    out.print(
+        f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
+    )
+    show_metrics(manifest, stored.metrics())
+
+
+@click.command()
+@_RUNS
+def ls(runs_dir: str) -> None:
+    """List the runs, the latest last."""
+    from rich.table import Table
+
+    from assay.faces.cli.render import out
+    from assay.results.read import StoredRun, run_folders
+    from assay.results.rows import interval, percent
+
+    folders = run_folders(Path(runs_dir))
+    if not folders:
+        out.print(f"no runs under {runs_dir}/; `assay run data.csv` makes one")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("run", "status", "started", "model", "task", "method", "score", "95 % interval"):
+        table.add_column(heading, overflow="fold")
+    for folder in folders:
+        stored = StoredRun(folder)
+        manifest = stored.manifest
+        head = (
+            folder.name,
+            str(manifest.status),
+            manifest.started[:16].replace("T", " "),
+            manifest.model.name,
+        )
+        shown = [metric for metric in stored.metrics() if metric.is_headline and metric.group is None]
+        for metric in shown:
+            table.add_row(*head, metric.task, metric.method, percent(metric.value), interval(metric))
+            head = ("", "", "", "")
+        if not shown:
+            table.add_row(*head, ", ".join(task.name for task in manifest.tasks), "", "", "")
+    out.print(table, soft_wrap=not out.is_terminal)

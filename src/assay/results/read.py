@@ -1,0 +1,112 @@
+"""Reading run folders back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from assay.core.errors import Problem, StoreError, listing, nearest
+from assay.core.origin import Origin
+from assay.core.response import Response
+from assay.core.run import RunManifest
+from assay.core.score import Metric, Score
+from assay.results.records import SampleRecord
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
+
+T = TypeVar("T")
+
+
+class StoredRun:
+    """A run folder, read lazily."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        manifest = read_manifest(path)
+        if manifest is None:
+            raise StoreError(
+                Problem("STORE-005", f"there is no {MANIFEST} here", "name a run folder", Origin(str(path)))
+            )
+        self.manifest: RunManifest = manifest
+
+    def metrics(self) -> list[Metric]:
+        """Return the numbers; empty while the run is not complete."""
+        path = self.path / SUMMARY
+        return msgspec.json.decode(path.read_bytes(), type=list[Metric]) if path.is_file() else []
+
+    def scores(self) -> Iterator[Score]:
+        """Yield the scores in the dataset's order."""
+        return _lines(self.path / SCORES, Score)
+
+    def samples(self) -> Iterator[SampleRecord]:
+        """Yield the samples in the dataset's order."""
+        return _lines(self.path / SAMPLES, SampleRecord)
+
+    def responses(self) -> Iterator[Response]:
+        """Yield the responses in the order in which they came."""
+        return _lines(self.path / JOURNAL, Response)
+
+    def find_sample(self, wanted: str) -> SampleRecord:
+        """Return a sample by its id, by the beginning of it, or by its row number (`row:17`)."""
+        row = int(wanted[4:]) if wanted.startswith("row:") and wanted[4:].isdecimal() else None
+        near: list[SampleRecord] = []
+        ids: list[str] = []
+        for record in self.samples():
+            sample = record.sample
+            if sample.id == wanted or (row is not None and sample.origin.row == row):
+                return record
+            if sample.id.startswith(wanted):
+                near.append(record)
+            if len(ids) < 2_000:
+                ids.append(sample.id)
+        if len(near) == 1:
+            return near[0]
+        found = f"{len(near)} samples begin so" if near else f"there is none{nearest(wanted, ids)}"
+        raise StoreError(
+            Problem(
+                "STORE-006",
+                f"sample {wanted!r}: {found}; the first ids are {listing(ids[:5])}",
+                "give the sample's id from scores.jsonl, or its row as row:17",
+                Origin(str(self.path)),
+            )
+        )
+
+
+def find_run(name: str, root: Path) -> StoredRun:
+    """Return a run by its folder, by its id or the beginning of it under `root`, or the latest as `last`."""
+    if (Path(name) / MANIFEST).is_file():
+        return StoredRun(Path(name))
+    folders = run_folders(root)
+    if name == "last" and folders:
+        return StoredRun(folders[-1])
+    matching = [folder for folder in folders if folder.name.startswith(name)]
+    if len(matching) == 1:
+        return StoredRun(matching[0])
+    if len(matching) > 1:
+        what = f"several runs begin with {name!r}: {listing(folder.name for folder in matching)}"
+    else:
+        what = f"there is no run {name!r}{nearest(name, [folder.name for folder in folders])}"
+    raise StoreError(
+        Problem("STORE-005", what, "`assay ls` lists the runs; `last` is the latest", Origin(str(root)))
+    )
+
+
+def run_folders(root: Path) -> list[Path]:
+    """Return the run folders under a root, the oldest first."""
+    if not root.is_dir():
+        return []
+    found = [folder for folder in root.iterdir() if (folder / MANIFEST).is_file()]
+    return sorted(found, key=lambda folder: (folder / MANIFEST).stat().st_mtime)
+
+
+def _lines(path: Path, kind: type[T]) -> Iterator[T]:
+    if not path.is_file():
+        return
+    decoder = msgspec.json.Decoder(kind)
+    with open(path, "rb") as lines:
+        for line in lines:
+            # A run that is still going, or was killed, may have left half a line at the end.
+            if line.endswith(b"\n"):
+                yield decoder.decode(line)

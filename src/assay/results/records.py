@@ -1,0 +1,81 @@
+"""What a run folder stores about each sample, beside its responses and scores.
+
+samples.jsonl has one line per sample: the record as it was read and every ask as it was rendered, so
+that reports, explanations and rescoring never need the dataset's file again. The options of a sample
+share one context, which is stored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span
+from assay.core.sample import Sample
+
+
+class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One ask of a sample."""
+
+    id: str
+    track: str
+    role: str
+    index: int
+    kind: Kind
+    context: int
+    """Index into the sample's contexts."""
+    text: str = ""
+    """SPAN: the scored text, which follows the context."""
+    leads: bool = True
+    labels: tuple[tuple[str, ...], ...] = ()
+    sampling: Sampling | None = None
+
+
+class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One sample and all that was asked about it."""
+
+    task: str
+    sample: Sample
+    contexts: tuple[Prompt, ...]
+    asks: tuple[AskRecord, ...]
+
+    def ask(self, record: AskRecord) -> Ask:
+        """Return the ask exactly as the model was given it."""
+        context = self.contexts[record.context]
+        if record.kind is Kind.SPAN:
+            before = final_text(context)
+            return Span(with_final_text(context, before + record.text), len(before), record.leads)
+        if record.kind is Kind.LABELS:
+            return Labels(context, record.labels)
+        return Generate(context, record.sampling or Sampling())
+
+
+def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> SampleRecord:
+    """Make the stored form of a sample and its requests."""
+    contexts: dict[Prompt, int] = {}
+    asks: list[AskRecord] = []
+    for request in requests:
+        ask = request.ask
+        text = ""
+        context = ask.prompt
+        if isinstance(ask, Span):
+            whole = final_text(ask.prompt)
+            context, text = with_final_text(ask.prompt, whole[: ask.start]), whole[ask.start :]
+        place = contexts.setdefault(context, len(contexts))
+        asks.append(
+            AskRecord(
+                request.id,
+                request.track,
+                request.role,
+                request.index,
+                ask.kind,
+                place,
+                text,
+                leads=ask.leads if isinstance(ask, Span) else True,
+                labels=ask.labels if isinstance(ask, Labels) else (),
+                sampling=ask.sampling if isinstance(ask, Generate) else None,
+            )
+        )
+    return SampleRecord(task, sample, tuple(contexts), tuple(asks))

@@ -1,0 +1,167 @@
+"""Writing a run folder, and refusing to mix two runs in one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from assay.core.errors import Problem, StoreError
+from assay.core.origin import Origin
+from assay.core.request import Request
+from assay.core.run import RunManifest
+from assay.core.sample import Sample
+from assay.core.score import Metric, Score
+from assay.results.records import sample_record
+
+MANIFEST = "manifest.json"
+JOURNAL = "responses.jsonl"
+SAMPLES = "samples.jsonl"
+SCORES = "scores.jsonl"
+SUMMARY = "summary.json"
+REPORT = "report.md"
+
+_encoder = msgspec.json.Encoder()
+
+
+class RunFolder:
+    """The folder of one run, held by one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+
+    def claim(self, manifest: RunManifest) -> RunManifest | None:
+        """Take the folder for this run; return the manifest of its earlier start, if there was one.
+
+        A folder that holds something else is left untouched.
+        """
+        earlier = read_manifest(self.path)
+        if earlier is not None and earlier.fingerprint != manifest.fingerprint:
+            raise StoreError(
+                Problem(
+                    "STORE-001",
+                    f"the folder holds another run: {_difference(earlier, manifest)}",
+                    "choose another --out, or leave it away: each run then has a folder of its own",
+                    Origin(str(self.path)),
+                )
+            )
+        if earlier is None and self.path.is_dir() and any(self.path.iterdir()):
+            raise StoreError(
+                Problem(
+                    "STORE-002",
+                    "the folder is not empty and holds no run",
+                    "choose another --out",
+                    Origin(str(self.path)),
+                )
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._hold()
+        return earlier
+
+    def write_manifest(self, manifest: RunManifest) -> None:
+        """Store the manifest; a reader sees the old one or the new one, never half."""
+        self._replace(MANIFEST, msgspec.json.format(_encoder.encode(manifest), indent=1) + b"\n")
+
+    def write_summary(self, metrics: Sequence[Metric]) -> None:
+        """Store the numbers as a list of rows."""
+        self._replace(SUMMARY, msgspec.json.format(_encoder.encode(metrics), indent=1) + b"\n")
+
+    def write_report(self, text: str) -> None:
+        """Store the report."""
+        self._replace(REPORT, text.encode())
+
+    def release(self) -> None:
+        """Let another process take the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _hold(self) -> None:
+        self._lock = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.release()
+            raise StoreError(
+                Problem(
+                    "STORE-003",
+                    "another process is writing this run",
+                    "wait for it, end it, or choose another --out",
+                    Origin(str(self.path)),
+                )
+            ) from error
+
+    def _replace(self, name: str, content: bytes) -> None:
+        draft = self.path / f".{name}.new"
+        draft.write_bytes(content)
+        draft.replace(self.path / name)
+
+
+class SampleWriter:
+    """Finished samples, streamed into samples.jsonl and scores.jsonl."""
+
+    def __init__(self, folder: Path) -> None:
+        self._samples = open(folder / SAMPLES, "wb")  # noqa: SIM115 (closed by __exit__)
+        self._scores = open(folder / SCORES, "wb")  # noqa: SIM115
+
+    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
+        """Append one finished sample."""
+        self._samples.write(_encoder.encode(sample_record(task, sample, requests)) + b"\n")
+        for score in scores:
+            self._scores.write(_encoder.encode(score) + b"\n")
+
+    def __enter__(self) -> SampleWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._samples.close()
+        self._scores.close()
+
+
+def read_manifest(folder: Path) -> RunManifest | None:
+    """Return a folder's manifest, or None when it has none."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunManifest)
+    except msgspec.DecodeError as error:
+        raise StoreError(
+            Problem(
+                "STORE-004",
+                f"the manifest cannot be read: {error}",
+                "it may come from another version of Assay, or be damaged; choose another folder",
+                Origin(str(path)),
+            )
+        ) from error
+
+
+def _difference(earlier: RunManifest, now: RunManifest) -> str:
+    """Say in words what sets two runs apart."""
+    if earlier.model != now.model:
+        if earlier.model.name != now.model.name:
+            return f"its model is {earlier.model.name!r}, not {now.model.name!r}"
+        changed = [
+            name
+            for name in earlier.model.__struct_fields__
+            if getattr(earlier.model, name) != getattr(now.model, name)
+        ]
+        return f"its model {earlier.model.name!r} differs in {', '.join(changed)}"
+    for before, after in zip(earlier.tasks, now.tasks, strict=False):
+        if before.source != after.source and before.data_hash != after.data_hash:
+            return f"its dataset is {before.source!r}, not {after.source!r}"
+        if before.data_hash != after.data_hash:
+            return f"the dataset {after.source!r} has changed since"
+        for name in (*before.settings, *after.settings):
+            if before.settings.get(name) != after.settings.get(name):
+                return f"setting {name!r} was {before.settings.get(name)!r}, not {after.settings.get(name)!r}"
+        if before != after:
+            return f"its task {before.name!r} was set up in another way (methods {', '.join(before.methods)})"
+    return f"it has {len(earlier.tasks)} tasks, not {len(now.tasks)}"

@@ -1,0 +1,220 @@
+"""Scores added up as they come. Memory does not depend on the number of samples, only on groups and clusters.
+
+Unanswered samples count as not right; failed and ungraded ones are left out of the value and counted
+beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.core.score import Metric, Score, Verdict
+from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro, wilson
+
+LOWER_IS_BETTER = frozenset({"brier"})
+MASS = "mass"
+
+_SCORED = Verdict.SCORED
+_UNANSWERED = Verdict.UNANSWERED
+_FAILED = Verdict.FAILED
+
+
+class _Numbers:
+    """One metric of one cell."""
+
+    __slots__ = ("n_scored", "n_unanswered", "running")
+
+    def __init__(self) -> None:
+        self.running = Running()
+        self.n_scored = 0
+        self.n_unanswered = 0
+
+    def merge(self, other: _Numbers) -> None:
+        self.running.merge(other.running)
+        self.n_scored += other.n_scored
+        self.n_unanswered += other.n_unanswered
+
+
+class _Cell:
+    """Everything about one task, track and group."""
+
+    __slots__ = ("deciding", "metrics", "n", "n_failed", "n_truncated")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.n_failed = 0
+        self.n_truncated = 0
+        self.metrics: dict[str, _Numbers] = {}
+        self.deciding: dict[str, None] = {}
+
+    def numbers(self, metric: str) -> _Numbers:
+        numbers = self.metrics.get(metric)
+        if numbers is None:
+            self.metrics[metric] = numbers = _Numbers()
+        return numbers
+
+    def add(self, score: Score) -> None:
+        self.n += 1
+        if score.is_truncated:
+            self.n_truncated += 1
+        verdict, cluster = score.verdict, score.cluster
+        if score.metric not in self.deciding:
+            self.deciding[score.metric] = None
+            self.numbers(score.metric)
+        if score.mass is not None:
+            self._add_value(MASS, score.mass, True, cluster)
+        if verdict is _SCORED:
+            value = score.value
+            # A value that is no number is a failure of the scorer, not a zero.
+            if value is None or value != value:
+                self.n_failed += 1
+                return
+            self._add_value(score.metric, value, True, cluster)
+        elif verdict is _UNANSWERED:
+            self._add_value(score.metric, 0.0, False, cluster)
+        else:
+            if verdict is _FAILED:
+                self.n_failed += 1
+            return
+        for metric, other in score.also.items():
+            if other == other and metric != score.metric:
+                self._add_value(metric, other, verdict is _SCORED, cluster)
+
+    def _add_value(self, metric: str, value: float, is_scored: bool, cluster: str | None) -> None:
+        numbers = self.metrics.get(metric)
+        if numbers is None:
+            self.metrics[metric] = numbers = _Numbers()
+        numbers.running.add(value, cluster)
+        if is_scored:
+            numbers.n_scored += 1
+        else:
+            numbers.n_unanswered += 1
+
+    def merge(self, other: _Cell) -> None:
+        self.n += other.n
+        self.n_failed += other.n_failed
+        self.n_truncated += other.n_truncated
+        self.deciding.update(other.deciding)
+        for metric, numbers in other.metrics.items():
+            self.numbers(metric).merge(numbers)
+
+
+class MeanAggregator:
+    """Means with intervals, over each task and method, each of their groups, and the groups together.
+
+    Deciding metrics are headlines. The values of `Score.also` are metrics of their own, over the
+    samples that carry them. `mass` is the mean probability that fell on the labels at all.
+    """
+
+    def __init__(self) -> None:
+        self._cells: dict[tuple[str, str], dict[str | None, _Cell]] = {}
+
+    def add(self, score: Score) -> None:
+        """Take one score."""
+        key = (score.task, score.track)
+        groups = self._cells.get(key)
+        if groups is None:
+            self._cells[key] = groups = {}
+        cell = groups.get(score.group)
+        if cell is None:
+            groups[score.group] = cell = _Cell()
+        cell.add(score)
+
+    def metrics(self) -> Sequence[Metric]:
+        """Return the numbers so far: tasks, methods and groups in the order in which they appeared."""
+        found: list[Metric] = []
+        for (task, track), groups in self._cells.items():
+            whole = _Cell()
+            for cell in groups.values():
+                whole.merge(cell)
+            named = {group: cell for group, cell in groups.items() if group is not None}
+            for metric in whole.metrics:
+                found.append(_metric(task, track, metric, None, whole))
+                parts = {group: cell for group, cell in named.items() if metric in cell.metrics}
+                found += [_metric(task, track, metric, group, cell) for group, cell in parts.items()]
+                if len(parts) > 1:
+                    found.append(_macro_metric(task, track, metric, whole, list(parts.values())))
+        return found
+
+
+def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell) -> Metric:
+    numbers = cell.metrics[metric]
+    estimate = _bounded(metric, numbers.running.estimate())
+    is_headline = group is None and metric in cell.deciding
+    return _made(task, track, metric, group, estimate, cell, numbers, is_headline)
+
+
+def _macro_metric(task: str, track: str, metric: str, whole: _Cell, parts: list[_Cell]) -> Metric:
+    every = [part.metrics[metric].running for part in parts]
+    estimate = macro(running.estimate() for running in every)
+    if estimate.value is not None and estimate.stderr == 0 and all(running.is_binary for running in every):
+        # Groups all right or all wrong have no spread to build on; the counts still have an interval.
+        low, high = wilson(estimate.value * estimate.n, estimate.n)
+        estimate = estimate._replace(low=low, high=high)
+    estimate = _bounded(metric, estimate)
+    numbers = whole.metrics[metric]
+    return _made(task, track, f"{metric}_macro", None, estimate, whole, numbers, False, lower=metric)
+
+
+def _bounded(metric: str, estimate: Estimate) -> Estimate:
+    """Clip to [0, 1] what is a mean of numbers that lie in it."""
+    if estimate is NOTHING or estimate.value is None:
+        return estimate
+    is_share = metric.startswith(("accuracy", "prob_")) or metric in (MASS, "f1", "contains")
+    return clipped(estimate) if is_share else estimate
+
+
+def _made(
+    task: str,
+    track: str,
+    metric: str,
+    group: str | None,
+    estimate: Estimate,
+    cell: _Cell,
+    numbers: _Numbers,
+    is_headline: bool,
+    lower: str | None = None,
+) -> Metric:
+    return Metric(
+        task=task,
+        method=track,
+        metric=metric,
+        group=group,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n=cell.n,
+        n_scored=numbers.n_scored,
+        n_unanswered=numbers.n_unanswered,
+        n_truncated=cell.n_truncated,
+        n_failed=cell.n_failed,
+        stderr=estimate.stderr,
+        higher_is_better=(lower or metric) not in LOWER_IS_BETTER,
+        is_headline=is_headline,
+    )
+
+
+class Disagreement:
+    """Counts, for each task, the samples on which the methods' answers differ.
+
+    A method that found no answer differs from one that did: the person who looks at disagreements wants
+    to see it. A failed request is no opinion and is left out. Fewer than two opinions cannot differ.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def add(self, scores: Sequence[Score]) -> bool:
+        """Take all scores of one sample; return whether its methods disagree."""
+        answers = [score.answer for score in scores if score.verdict is not _FAILED]
+        if not scores:
+            return False
+        differs = len(set(answers)) > 1
+        if len({score.track for score in scores}) > 1:
+            task = scores[0].task
+            self._counts[task] = self._counts.get(task, 0) + differs
+        return differs
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of such samples for each task with several methods."""
+        return dict(self._counts)

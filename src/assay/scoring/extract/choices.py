@@ -1,0 +1,149 @@
+"""Finding the text of an option in a reply. Nothing here is prepared ahead: it runs when labels fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.scoring.normalize import normalize
+
+_FOLLOWS_NUMBER = re.compile(r"[.,:/]?\d")
+_BEFORE_NUMBER = re.compile(r"(?:\d[.,:/]?|(?:^|[\s(=$])[-−]|\^|[A-Za-z_])$")
+_REFUSED = re.compile(
+    r"(?:\b(?:not|n['’]t|never|neither|nor|without|than|unlike|except|excluding|rule\s+out|eliminate|wrong)"
+    r"\s+(?:the\s+|an?\s+|option\s+|in\s+|at\s+|be\s+)?|不是|排除)[\"'“*(]*$",
+    re.IGNORECASE,
+)
+_REFUSED_AFTER = re.compile(
+    r"[\"'”*)]*\s*(?:(?:is|was|are)\s+(?:\w+ly\s+)?(?:not\b|wrong|incorrect|false)|isn['’]t|doesn['’]t|\?|吗"
+    r"|(?:이|가|은|는)?\s*(?:아니|아닙))",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_CHAINS = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
+# Such words also do other work in a sentence; as an answer they open or close it.
+_PLAIN_WORDS = frozenset(
+    (
+        "yes",
+        "no",
+        "true",
+        "false",
+        "not",
+        "none",
+        "both",
+        "neither",
+        "all",
+        "can",
+        "may",
+        "will",
+        "one",
+        "two",
+    )
+)
+
+
+class Occurrence(NamedTuple):
+    """An option's text found in a reply."""
+
+    option: int
+    start: int
+    end: int
+
+
+def equal_choice(text: str, choices: Sequence[str]) -> int | None:
+    """Return the one option whose normalised text equals this one; None for none or several."""
+    wanted = normalize(text)
+    if not wanted:
+        return None
+    found = [index for index, choice in enumerate(choices) if normalize(choice) == wanted]
+    return found[0] if len(found) == 1 else None
+
+
+def choice_at(body: str, at: int, choices: Sequence[str]) -> Occurrence | None:
+    """Return the option whose text begins at a place, the longest when several do."""
+    while at < len(body) and not (body[at].isalnum() or body[at] in "-−+.\\/"):
+        at += 1
+    here = body[at:].casefold()
+    if len(here) != len(body) - at:
+        return None  # folding changed the length, so offsets would lie
+    best: Occurrence | None = None
+    for index, choice in enumerate(choices):
+        wanted = choice.strip().rstrip(".").casefold()
+        if not wanted or not here.startswith(wanted) or not _is_bounded(body, at, at + len(wanted)):
+            continue
+        if best is None or at + len(wanted) > best.end:
+            best = Occurrence(index, at, at + len(wanted))
+    return best
+
+
+def occurrences(body: str, choices: Sequence[str]) -> list[Occurrence]:
+    """Return where option texts stand in a reply as words of their own, longest first.
+
+    A text that is part of another option's text counts only where the longer one does not stand.
+    Occurrences that are turned down ('not Paris') are left out.
+    """
+    folded = body.casefold()
+    if len(folded) != len(body):
+        folded = body.lower() if len(body.lower()) == len(body) else body
+    by_length = sorted(range(len(choices)), key=lambda index: -len(choices[index]))
+    taken: list[tuple[int, int]] = []
+    found: list[Occurrence] = []
+    for index in by_length:
+        wanted = choices[index].strip().rstrip(".").casefold()
+        at = folded.find(wanted) if wanted else -1
+        while at >= 0:
+            end = at + len(wanted)
+            if _is_bounded(body, at, end) and not any(a < end and at < b for a, b in taken):
+                taken.append((at, end))
+                if not _is_turned_down(body, at, end) and _is_answer_like(body, at, end, wanted):
+                    found.append(Occurrence(index, at, end))
+            at = folded.find(wanted, end)
+    return found
+
+
+def sentences(body: str) -> list[tuple[int, int]]:
+    """Return the spans of a reply's sentences and lines."""
+    spans, start = [], 0
+    for match in _SENTENCE.finditer(body):
+        if body[start : match.start()].strip():
+            spans.append((start, match.start()))
+        start = match.end()
+    if body[start:].strip():
+        spans.append((start, len(body)))
+    return spans
+
+
+def joins_another(body: str, first: Occurrence, choices: Sequence[str]) -> bool:
+    """Whether another option's text is joined on: 'Paris or London'."""
+    joined = _CHAINS.match(body, first.end + (len(body[first.end :]) - len(body[first.end :].lstrip())))
+    if joined is None:
+        return False
+    other = choice_at(body, joined.end(), choices)
+    return other is not None and other.option != first.option
+
+
+def _is_bounded(body: str, start: int, end: int) -> bool:
+    before, first = body[max(0, start - 2) : start], body[start]
+    if first.isdigit() or first in ".-−":
+        if _BEFORE_NUMBER.search(before):
+            return False
+    elif before and first.isascii() and first.isalnum() and before[-1].isascii() and before[-1].isalnum():
+        return False
+    last, after = body[end - 1], body[end : end + 1]
+    if last.isdigit() and _FOLLOWS_NUMBER.match(body, end):
+        return False
+    return not (after.isascii() and after.isalnum() and last.isascii() and last.isalnum())
+
+
+def _is_turned_down(body: str, start: int, end: int) -> bool:
+    return bool(_REFUSED.search(body, max(0, start - 30), start) or _REFUSED_AFTER.match(body, end))
+
+
+def _is_answer_like(body: str, start: int, end: int, wanted: str) -> bool:
+    if wanted not in _PLAIN_WORDS and (len(wanted) > 3 or not (wanted.isascii() and wanted.isalpha())):
+        return True
+    if not body[:start].strip(" \n\"'*(_"):
+        return end == len(body) or not body[end].isspace() or body[end] == "\n"
+    closes = not body[end:].strip(" \n\"'*)_.!")
+    return closes or (body[start - 1] in "\"'*“‘" and body[end : end + 1] in ("'", '"', "*", "”", "’"))

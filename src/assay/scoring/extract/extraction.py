@@ -1,0 +1,69 @@
+"""What a search for an answer gives back, and the loop that tries named rules in order.
+
+Knows nothing of options or numbers: a rule is a name and a function over the visible reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from assay.core.score import Attempt
+
+ViewT = TypeVar("ViewT")
+
+
+class Extraction(msgspec.Struct, frozen=True):
+    """The answer found in a reply, and the rule that found it."""
+
+    answer: str | None = None
+    """None when the reply holds no single answer."""
+    rule: str | None = None
+    """The rule that decided. With no answer: the rule that saw a statement which names no single
+    option (two answers, or a label that does not exist) and so ended the search."""
+    span: tuple[int, int] | None = None
+    """Where the rule matched, as offsets into the whole reply."""
+    attempts: tuple[Attempt, ...] = ()
+    """Every rule tried, in order; filled only when asked to explain."""
+
+
+class Found(NamedTuple):
+    """What one rule saw. `answer` None means: a statement, but not of one answer; stop searching."""
+
+    answer: str | None
+    start: int
+    end: int
+
+
+class Rule(NamedTuple, Generic[ViewT]):
+    """One named way of finding an answer."""
+
+    name: str
+    find: Callable[[ViewT], Found | None]
+
+
+def search(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
+    """Return the first rule's finding; rules after it are not run."""
+    for name, find in rules:
+        found = find(view)
+        if found is not None:
+            return Extraction(found.answer, name, (found.start + offset, found.end + offset))
+    return Extraction()
+
+
+def search_all(view: ViewT, rules: Sequence[Rule[ViewT]], offset: int) -> Extraction:
+    """Return the same as `search`, with every rule tried and noted."""
+    attempts: list[Attempt] = []
+    first: Extraction | None = None
+    for name, find in rules:
+        found = find(view)
+        if found is None:
+            attempts.append(Attempt(name))
+            continue
+        span = (found.start + offset, found.end + offset)
+        attempts.append(Attempt(name, found.answer, *span))
+        if first is None:
+            first = Extraction(found.answer, name, span)
+    return msgspec.structs.replace(first or Extraction(), attempts=tuple(attempts))

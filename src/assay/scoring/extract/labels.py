@@ -1,0 +1,206 @@
+"""Reading the name of an option at a place in a reply, and knowing when a letter is only a letter.
+
+Compiled once for each set of labels. Knows nothing of where in a reply a label is looked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+_LATIN = r"0-9A-Za-z_\u00C0-\u024F"
+DECORATION = (
+    r"(?:[\s\"'“”‘’「『《`*_(（\[【{<$~]"
+    r"|\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|bf|rm)\s*\{|\\[(\[])*+"
+)
+CLOSING = r"(?:[\s\"'”’」』》`*_)）\]】}>$~.。:：,，;；!！]|\\[)\]])*+"
+_FILLER = (
+    r"(?:\s*+[*_\"'`]*+(?:most\s+likely|probably|likely|therefore|thus|clearly|definitely|indeed|simply"
+    r"|actually|then|either|option|choice|letter|number|label|the|la|le|el|opción|options?|选项|選項|:|：)"
+    r"(?![A-Za-z]))*+"
+)
+_ARTICLES = frozenset("aAiI")
+# Words that may follow a bare A in a real answer ('A because ...'), where an article has a noun.
+_AFTER_ANSWER = re.compile(
+    r"\s+(?:because|since|as|and|or|but|for|due|based|given|which|that|is|in|with|if|when|where|by|on)\b"
+)
+_TERMINAL = re.compile(
+    r"(?:[)\]】）}\"'”’*_`$]|\\[)\]])*\s*(?:$|[\n.,;:!。，；：)\]（(—–]|-\s|because\b|since\b|as\b|due\b)"
+)
+_REFUSED_AFTER = re.compile(
+    r"[\s)\]】）}\"'”’*_`$]*(?:选项|項|项|번)?\s*(?:"
+    r"(?:is|are|was|seems|looks|can\s+be|must\s+be|has\s+been)\s+(?:\w+ly\s+|also\s+|just\s+)?"
+    r"(?:not\b|wrong|incorrect|false|impossible|irrelevant|eliminated|ruled|out\b|implausible|unlikely)"
+    r"|isn['’]t|cannot|can['’]t|does\s+not|doesn['’]t|(?:是)?(?:错|不对|不正确|不是|吗|嗎)"
+    r"|(?:이|가|은|는)?\s*(?:아니|아닙|틀)|\?|？)",
+    re.IGNORECASE,
+)
+_REFUSED_BEFORE = re.compile(
+    r"(?:\b(?:not|n['’]t|never|neither|nor|no|exclude|excluding|eliminate|eliminating|eliminates|except"
+    r"|discard|reject|rule\s+out|rules\s+out|ruling\s+out|than|unlike|wrong)\s+"
+    r"(?:option|choice|answer|letter|the)?\s*|(?:不是|不选|排除|除了)(?:选项)?\s*)[\s\"'“‘*_(（\[]*$",
+    re.IGNORECASE,
+)
+_JOIN = (
+    r"[)\]】）}\"'”’*_`$.]*\s*"
+    r"(?:,?\s*(?:and|or|&|/|\+|y|ou|oder|和|或|与|及|또는|및|혹은|와|과)\s*|[,，、]\s*(?:and|or)?\s*)"
+)
+_COUNTED = re.compile(r"[개명원월일년시분살세대마个個年月日次人元种名倍%°]")
+
+
+class Read(NamedTuple):
+    """A label read at a place."""
+
+    label: str
+    start: int
+    end: int
+    is_decorated: bool
+
+
+def _core(label: str) -> str:
+    """Return a label without the brackets and dots some datasets write into it."""
+    return label.strip().strip("()[].:*").strip() or label
+
+
+class Labels:
+    """The labels of a question, ready to be read in a reply. Made by `labels_for`."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self.labels = labels
+        cores = [_core(label) for label in labels]
+        folded = [core.casefold() for core in cores]
+        self._has_case = len(set(folded)) < len(folded)
+        keys = cores if self._has_case else folded
+        self._by_key = dict(zip(keys, labels, strict=True))
+        self.order = {label: index for index, label in enumerate(labels)}
+        self.exact = {
+            spelling: label
+            for core, label in zip(cores, labels, strict=True)
+            for spelling in (core, label, f"{core}.", f"({core})", f"{core})", f"**{core}**")
+        }
+        self.are_letters = all(len(core) == 1 and core.isascii() and core.isalpha() for core in cores)
+        flags = re.NOFLAG if self._has_case else re.IGNORECASE
+        name = "|".join(_bounded(core) for core in sorted(cores, key=len, reverse=True))
+        self.whole = re.compile(f"{DECORATION}(?P<label>{name}){CLOSING}", flags)
+        self._at = re.compile(f"{_FILLER}(?P<open>{DECORATION})(?P<label>{name})", flags)
+        self.token = re.compile(f"(?<![{_LATIN}'’°^\\\\#+])(?<![0-9][.,:/-])(?P<label>{name})", flags)
+        self.opening = re.compile(
+            rf"\s*+(?:option\s+)?(?P<open>{DECORATION})(?P<label>{name})(?P<close>[)\]】）}}\"'*_`$\s]*+)"
+            rf"(?P<sep>[.．](?![A-Za-z0-9]\b)|[)）:：、]|[,，](?=\s)|[-–—](?=\s)|\Z|\b(?=(?:because|since)\b))?",
+            flags,
+        )
+        self.line = re.compile(
+            rf"^[ \t>\-]*{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$ ]*(?:[.．)）:：、](?!\d)|$)",
+            flags | re.M,
+        )
+        self.another = re.compile(
+            f"{_JOIN}(?:option\\s+)?{DECORATION}(?P<label>{name})"
+            r"(?=[)\]】）}\"'*_`$\s]*(?:$|[\n.,;:!?。，]|\b(?:and|or)\b|&|/|和|或|、))",
+            flags,
+        )
+        plain = "|".join(re.escape(core) for core in sorted(cores, key=len, reverse=True))
+        self.quick = re.compile(
+            r"(?:(?:[Tt]he )?(?:[Ff]inal |[Cc]orrect )?(?P<lead>[Aa]nswer|ANSWER|[Oo]ption)(?: is:?|:) ?)?"
+            rf"[(*]*(?P<label>{plain})(?P<sep>[)*.:]+(?= |$)|$)"
+        )
+        self.inline = re.compile(rf"(?<![{_LATIN}])[(\[]?(?P<label>{name})[.)\]:]\s", flags)
+        self.praised = re.compile(
+            rf"(?<![{_LATIN}'’])(?P<label>{name})(?P<middle>[)\]】）}}\"'*_`$]*[.:,)]?\s*[^.\n;]{{0,60}}?)"
+            r"(?:,?\s*\b(?:is|seems|would\s+be|must\s+be|has\s+to\s+be)\s+(?:\w+ly\s+|indeed\s+|also\s+)?"
+            r"(?:the\s+)?(?:most\s+|only\s+|single\s+)?"
+            r"(?:correct|right|best|accurate\s+(?:answer|choice|option)|appropriate|answer\b"
+            r"|likely\s+(?:answer|choice|option))"
+            r"|(?:选项|項|项)?(?:是|为|為)?(?:正确|對的|对的|答案)"
+            r"|번?\s*(?:이|가)?\s*(?:정답|맞|옳|적절)|번?\s*(?:을|를)\s*(?:선택|고르))",
+            flags | re.IGNORECASE,
+        )
+
+    def read_quickly(self, text: str, choices: Sequence[str]) -> tuple[str, str, int, int] | None:
+        """Return rule, label and span of the plainest replies: 'Answer: B. 12', '(B) 2635'.
+
+        Gives what the rules would give, many times faster; replies with other words in them are left
+        to the rules.
+        """
+        match = self.quick.match(text)
+        if match is None:
+            return None
+        spelled = match["label"]
+        label = self._by_key[spelled if self._has_case else spelled.casefold()]
+        rest = text[match.end() :].strip()
+        index = self.order[label]
+        is_own = index < len(choices) and rest != "" and rest == choices[index]
+        if match["lead"]:
+            if is_own or not rest or (rest.isascii() and rest.isdigit() and not spelled.isdigit()):
+                return "stated_label", label, match.start("lead"), match.end("label")
+        elif is_own and match["sep"]:
+            return "opening_label", label, *match.span("label")
+        return None
+
+    def name(self, match: re.Match[str]) -> str:
+        """Return the label that a match spelled."""
+        spelled = match["label"]
+        return self._by_key[spelled if self._has_case else spelled.casefold()]
+
+    def read(self, body: str, at: int) -> Read | None:
+        """Return the label that stands at a place after an announcement, words like 'option' skipped."""
+        match = self._at.match(body, at)
+        if match is None:
+            return None
+        return Read(self.name(match), match.start("label"), match.end(), bool(match["open"].strip()))
+
+    def is_meant(self, body: str, read: Read, choice: str | None) -> bool:
+        """Whether the letters at a place are the label, not an article, a count or a plain word."""
+        spelled = body[read.start : read.end]
+        if spelled.isdigit():
+            return _COUNTED.match(body, read.end) is None
+        if len(spelled) > 1 or not spelled.isascii():
+            return True
+        closed = body[read.end : read.end + 1]
+        if read.is_decorated and closed and closed in ")]}\"'*_`$”’":
+            return True
+        if spelled in _ARTICLES and not self._stands_alone(body, read.end, choice):
+            return False
+        # A lower-case letter for an upper-case label must end its phrase: 'answer is b.' but no 'b cells'.
+        return (
+            spelled.isupper() or _core(read.label) == spelled or _TERMINAL.match(body, read.end) is not None
+        )
+
+    @staticmethod
+    def _stands_alone(body: str, end: int, choice: str | None) -> bool:
+        follows = body[end : end + 2]
+        if len(follows) < 2 or not (follows[0] == " " and follows[1].isalnum()):
+            return True
+        if _AFTER_ANSWER.match(body, end):
+            return True
+        return bool(choice) and body[end:].lstrip().casefold().startswith(str(choice).casefold())
+
+
+def is_refused(body: str, start: int, end: int) -> bool:
+    """Whether the words around a label turn it down, or only ask about it."""
+    if _REFUSED_AFTER.match(body, end):
+        return True
+    return start > 0 and _REFUSED_BEFORE.search(body, max(0, start - 40), start) is not None
+
+
+def ends_phrase(body: str, end: int) -> bool:
+    """Whether nothing but punctuation or a reason follows."""
+    return _TERMINAL.match(body, end) is not None
+
+
+def _bounded(core: str) -> str:
+    """Return the pattern of a label with the characters that may not follow it."""
+    text = re.escape(core)
+    if not core[-1].isascii():
+        # Korean writes its particles onto the word; other words must end here.
+        return rf"{text}(?:(?!\w)|(?=입니다|이다|이에요|예요|번|이|가|을|를|은|는))"
+    if core[-1].isdigit():
+        return rf"{text}(?![{_LATIN}])(?![.,:/\-]\d)"
+    return rf"{text}(?![{_LATIN}])(?!['’][A-Za-z])(?!-[A-Za-z])(?!\s?[=+#^>]|\s?<(?!/)|&[A-Za-z])"
+
+
+@lru_cache(maxsize=256)
+def labels_for(labels: tuple[str, ...]) -> Labels:
+    """Return the compiled form of a set of labels."""
+    return Labels(labels)

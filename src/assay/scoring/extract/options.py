@@ -1,0 +1,329 @@
+"""Which option did a reply choose? Named rules from the surest to the weakest, and none when unsure.
+
+A rule that guesses would turn an unanswered sample into a right or wrong one, so every rule prefers
+silence. Rules about labels come first; texts of options are compared only when those fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from assay.core.score import Attempt
+from assay.scoring.extract.choices import (
+    choice_at,
+    equal_choice,
+    joins_another,
+    occurrences,
+    sentences,
+)
+from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
+from assay.scoring.extract.labels import (
+    CLOSING,
+    DECORATION,
+    Labels,
+    Read,
+    ends_phrase,
+    is_refused,
+    labels_for,
+)
+from assay.scoring.extract.reply import visible
+from assay.scoring.extract.statements import Lead, is_supposed, leads
+from assay.scoring.normalize import normalize
+
+_FOREIGN = re.compile(rf"{DECORATION}(?P<letter>[A-Z])(?![A-Za-z0-9'’+#=&\-]|\.[A-Za-z]|\s[a-z])")
+_MULTIPLE_IN_FRAME = re.compile(r"[A-Z]{2,}(?![A-Za-z])")
+_REFUSAL = re.compile(
+    r"\b(?:can\s?not|can['’]t|unable\s+to|not\s+able\s+to|do(?:es)?\s+not|don['’]t|won['’]t|would\s+not)\s+"
+    r"(?:\w+ly\s+)?(?:answer|determine|know|assist|help|provide|choose|decide|pick|select|tell|say|see|have\s+enough)\b"
+    r"|\bas\s+an\s+AI\b|\bI['’]?\s*a?m\s+(?:sorry|not\s+sure|unsure)|\bnot\s+(?:enough|sufficient)\s+information"
+    r"|\binsufficient\s+information|无法(?:确定|判断|回答)|不知道|알\s*수\s*없|모르겠|죄송",
+    re.IGNORECASE,
+)
+_DELIBERATION = re.compile(
+    r"\s*[*_#]*\s*(?:let['’]?s|let\s+us|let\s+me|first\b|step\b|to\s+(?:determine|find|solve|answer|figure)"
+    r"|okay|ok\b|alright|hmm|we\s+(?:need|have|know|can)|the\s+question|consider|looking\s+at|given)",
+    re.IGNORECASE,
+)
+_BEFORE_LAST_TOKEN = re.compile(
+    r"(?:^|[\n:：.,;!?。，—–=\-(（\[【\"'“‘*_`$~{]"
+    r"|\b(?:is|be|option|choice|answer|letter|choose|with|say|therefore|thus|so|hence))\s*"
+    r"[\"'“‘*_`$(（\[【{\s]*$",
+    re.IGNORECASE,
+)
+_CLOSES_REPLY = re.compile(f"{CLOSING}$")
+
+
+class View(NamedTuple):
+    """What the rules look at."""
+
+    body: str
+    labels: Labels
+    choices: Sequence[str]
+
+    def choice(self, label: str) -> str | None:
+        """Return the text that belongs to a label."""
+        index = self.labels.order[label]
+        return self.choices[index] if index < len(self.choices) else None
+
+    def label(self, index: int) -> str:
+        """Return the label of an option."""
+        return self.labels.labels[index]
+
+
+def _whole_reply(view: View) -> Found | None:
+    match = view.labels.whole.fullmatch(view.body)
+    return Found(view.labels.name(match), match.start("label"), match.end("label")) if match else None
+
+
+def _stated_label(view: View) -> Found | None:
+    """Return the label of the last statement. Several labels in one statement, or one that does not
+    exist, are a statement too: nothing weaker may overrule it.
+    """
+    last: Found | None = None
+    for lead in leads(view.body):
+        if last is not None and lead.end <= last.end:
+            continue  # a later link of a sentence that was already read
+        last = _read_statement(view, lead) or last
+    return _last_praised(view, last)
+
+
+def _read_statement(view: View, lead: Lead) -> Found | None:
+    body, labels = view.body, view.labels
+    read = labels.read(body, lead.end)
+    if read is None or not labels.is_meant(body, read, view.choice(read.label)):
+        return _read_foreign(view, lead)
+    if is_refused(body, read.start, read.end):
+        return None
+    if not lead.is_strong and not (read.is_decorated or ends_phrase(body, read.end)):
+        return None
+    named = _named_together(view, read)
+    if len(named) == 1:
+        return Found(read.label, lead.start, read.end)
+    if not lead.is_strong or (len(named) > 2 and len(named) == len(labels.labels)):
+        return None  # 'choose A, B, C or D' repeats the task
+    return Found(None, lead.start, read.end)
+
+
+def _named_together(view: View, read: Read) -> set[str]:
+    named, end = {read.label}, read.end
+    while another := view.labels.another.match(view.body, end):
+        named.add(view.labels.name(another))
+        end = another.end()
+    return named
+
+
+def _read_foreign(view: View, lead: Lead) -> Found | None:
+    if not (view.labels.are_letters and lead.is_strong):
+        return None
+    foreign = _FOREIGN.match(view.body, lead.end)
+    if foreign and foreign["letter"] not in view.labels.exact and foreign["letter"] not in view.choices:
+        return Found(None, lead.start, foreign.end())
+    if lead.is_framed and (several := _MULTIPLE_IN_FRAME.match(view.body, lead.end)):
+        is_known = all(letter in view.labels.exact for letter in several[0])
+        if is_known and several[0] not in view.choices:
+            return Found(None, lead.start, several.end())
+    return None
+
+
+def _last_praised(view: View, last: Found | None) -> Found | None:
+    """Return the later of a statement and 'B is correct'."""
+    body, labels, at = view.body, view.labels, 0
+    # The pattern is dear, and without one of these words it cannot match.
+    if body.isascii() and not (" is " in body or " be " in body or " seems " in body):
+        return last
+    while match := labels.praised.search(body, at):
+        label, end = labels.name(match), match.end()
+        at = match.end("label")
+        read = Read(label, match.start("label"), match.end("label"), False)
+        spelled = match["label"]
+        is_clear = (
+            (len(spelled) > 1 or not spelled.isascii() or not spelled.islower())
+            and labels.token.match(body, read.start) is not None
+            and labels.token.search(match["middle"]) is None
+            and not is_refused(body, read.start, read.end)
+            and not is_supposed(body, read.start)
+            and body[end : end + 1] != "?"
+        )
+        if is_clear and (last is None or end > last.end):
+            last = Found(label, read.start, end)
+    return last
+
+
+def _opening_label(view: View) -> Found | None:
+    """Return the label that a reply opens with, as an option is written: 'B. 2635', 'B) ...', 'B' + line."""
+    body, labels = view.body, view.labels
+    match = labels.opening.match(body)
+    if match is None:
+        return None
+    label, sep = labels.name(match), match["sep"]
+    start, end = match.span("label")
+    close = match["close"]
+    ends_line = "\n" in close
+    is_wrapped = bool(match["open"].strip()) and bool(close.strip())
+    if not (sep or ends_line or is_wrapped) or is_refused(body, start, end):
+        return None
+    spelled, rest = match["label"], body[match.end() :]
+    if not _opens_as_option(view, label, spelled, sep, rest, is_wrapped or ends_line):
+        return None
+    if len(_named_together(view, Read(label, start, end, is_wrapped))) > 1:
+        return Found(None, start, end)
+    return None if _goes_on_listing(view, label, match.end()) else Found(label, start, end)
+
+
+def _opens_as_option(view: View, label: str, spelled: str, sep: str | None, rest: str, is_sure: bool) -> bool:
+    own = view.choice(label)
+    repeats_own = bool(own) and normalize(rest).startswith(normalize(own or ""))
+    if repeats_own or is_sure or not rest.strip():
+        return True
+    if spelled.isdigit():
+        return False  # '1. First, ...' is a step of reasoning
+    if spelled in ("A", "a", "I", "i") and sep in (":", "：", ",", "，"):
+        return False  # 'A: 42' answers a 'Q:', 'I, for one'
+    return not (spelled.islower() and spelled != label and sep not in (".", ")"))
+
+
+def _goes_on_listing(view: View, label: str, at: int) -> bool:
+    line_end = view.body.find("\n", at)
+    first = view.body[at : line_end if line_end >= 0 else len(view.body)]
+    if any(view.labels.name(match) != label for match in view.labels.inline.finditer(first)):
+        return True
+    rest = view.body[line_end:].lstrip() if line_end >= 0 else ""
+    following = view.labels.line.match(rest)
+    return following is not None and view.labels.name(following) != label
+
+
+def _equals_choice(view: View) -> Found | None:
+    index = equal_choice(view.body, view.choices)
+    if index is None:
+        return None
+    start = len(view.body) - len(view.body.lstrip())
+    return Found(view.label(index), start, len(view.body.rstrip()))
+
+
+def _stated_choice(view: View) -> Found | None:
+    """Return the option whose text follows the last announcement: 'The answer is Paris, not London.'"""
+    last: Found | None = None
+    for lead in leads(view.body, is_strong_only=True):
+        if last is not None and lead.end <= last.end:
+            continue
+        at = choice_at(view.body, lead.end, view.choices)
+        if at is None or is_refused(view.body, at.start, at.end) or _is_repeated(view, at.option):
+            continue
+        last = Found(view.label(at.option), lead.start, at.end)
+        if joins_another(view.body, at, view.choices):
+            last = Found(None, lead.start, at.end)
+    return last
+
+
+def _contained_choice(view: View) -> Found | None:
+    """Return the only option whose text stands in the reply, where it is said as an answer."""
+    if not view.choices or _REFUSAL.search(view.body):
+        return None
+    found = occurrences(view.body, view.choices)
+    if not found or len({at.option for at in found}) > 1 or _is_repeated(view, found[0].option):
+        return None
+    spans = sentences(view.body)
+    (first_start, first_end), (last_start, _) = spans[0], spans[-1]
+    at = max(found, key=lambda occurrence: occurrence.start)
+    is_cut_off = view.body.rstrip()[-1] not in ".!。*)\"'”}]$`" and view.body[at.end :].strip() != ""
+    is_pondering = _DELIBERATION.match(view.body) is not None
+    is_concluding = at.start >= last_start and not (is_pondering and (is_cut_off or len(spans) == 1))
+    is_first = not is_pondering and any(first_start <= one.start < first_end for one in found)
+    return Found(view.label(at.option), at.start, at.end) if is_concluding or is_first else None
+
+
+def _is_repeated(view: View, index: int) -> bool:
+    wanted = normalize(view.choices[index])
+    return sum(normalize(choice) == wanted for choice in view.choices) > 1
+
+
+def _lone_label(view: View) -> Found | None:
+    """Return the label that closes the reply or has a line for itself, when no other label is named."""
+    body, labels = view.body, view.labels
+    if _REFUSAL.search(body):
+        return None
+    seen: list[Read] = []
+    for match in labels.token.finditer(body):
+        start, end = match.span("label")
+        is_decorated = start > 0 and body[start - 1] in "(（[【{*_\"'“‘`$"
+        read = Read(labels.name(match), start, end, is_decorated)
+        if is_refused(body, start, end):
+            return None
+        spelled = match["label"]
+        is_same_case = len(spelled) > 1 or not spelled.islower() or spelled == read.label
+        if is_same_case and labels.is_meant(body, read, view.choice(read.label)):
+            seen.append(read)
+    if not seen or len({read.label for read in seen}) > 1:
+        return None
+    for read in reversed(seen):
+        if _has_own_line(view, read) or _closes_reply(view, read, len(seen)):
+            return Found(read.label, read.start, read.end)
+    return None
+
+
+def _has_own_line(view: View, read: Read) -> bool:
+    start = view.body.rfind("\n", 0, read.start) + 1
+    stop = view.body.find("\n", read.end)
+    line = view.body[start : stop if stop >= 0 else len(view.body)]
+    if view.labels.whole.fullmatch(line):
+        return True
+    match, own = view.labels.line.match(line), view.choice(read.label)
+    return match is not None and own is not None and normalize(line[match.end() :]) == normalize(own) != ""
+
+
+def _closes_reply(view: View, read: Read, n_seen: int) -> bool:
+    if not _CLOSES_REPLY.match(view.body, read.end) or is_supposed(view.body, read.start):
+        return False
+    before = view.body[: read.start]
+    if n_seen > 1 and not before.replace(view.body[read.start : read.end], "").strip(" ,\n"):
+        return True  # the label over and over
+    if view.body[read.start : read.end].isdigit():
+        return False  # a number at the end of a sentence is a number
+    return _BEFORE_LAST_TOKEN.search(before) is not None
+
+
+OPTION_RULES: tuple[Rule[View], ...] = (
+    Rule("whole_reply", _whole_reply),
+    Rule("stated_label", _stated_label),
+    Rule("opening_label", _opening_label),
+    Rule("equals_choice", _equals_choice),
+    Rule("stated_choice", _stated_choice),
+    Rule("contained_choice", _contained_choice),
+    Rule("lone_label", _lone_label),
+)
+"""The rules in the order in which they are tried."""
+
+
+def extract_option(
+    text: str, labels: Sequence[str], choices: Sequence[str] = (), *, explain: bool = False
+) -> Extraction:
+    """Return the label of the option that a reply chose.
+
+    With `explain`, every rule is tried and listed; without, the first that fires ends the search.
+    """
+    names = labels_for(tuple(labels))
+    if not explain:
+        spelled = text.strip()
+        if label := names.exact.get(spelled):
+            start = text.index(spelled)
+            return Extraction(label, "whole_reply", (start, start + len(spelled)))
+        if quick := names.read_quickly(text, choices):
+            rule, label, start, end = quick
+            return Extraction(label, rule, (start, end))
+    region = visible(text)
+    if region is None:
+        return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
+    start, end = region
+    body = text if region == (0, len(text)) else text[start:end]
+    view = View(body, names, choices)
+    if not explain:
+        return search(view, OPTION_RULES, start)
+    found = search_all(view, OPTION_RULES, start)
+    if body is not text:
+        searched = Attempt("searched_part", None, start, end)
+        found = msgspec.structs.replace(found, attempts=(searched, *found.attempts))
+    return found

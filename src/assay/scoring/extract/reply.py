@@ -1,0 +1,66 @@
+"""Which part of a reply may hold the answer: not the reasoning, not what the model invented after it.
+
+Returns offsets instead of new text, so that a found answer can be shown in the original output.
+"""
+
+from __future__ import annotations
+
+import re
+
+_REASONING = re.compile(
+    r"<(?P<close>/?)(?:think|thinking|thought|reasoning)>"
+    r"|\[(?P<bracket_close>/?)THINK\]"
+    r"|◁(?P<arrow_close>/?)think▷"
+    r"|<\|channel\|>(?:(?P<final>final)|analysis|commentary)(?:<\|message\|>)?",
+    re.IGNORECASE,
+)
+# A line that opens a new question, and marks that a new turn begins.
+_NEXT_QUESTION = re.compile(
+    r"(?:^|\n)[ \t>#*_\-]*"
+    r"(?:(?:next|new|another)\s+)?"
+    r"(?:(?:question|problem|exercise|human|user|instruction|q|问题|題目|题目|問題|질문|문제)"
+    r"\s*(?:\#?\d+\s*)?[*_]*\s*[:：]"
+    r"|(?:question|problem|exercise|example)\s+\#?\d+\b"
+    r"|(?:next|new|another)\s+(?:question|problem)\b)",
+    re.IGNORECASE,
+)
+_END_OF_TURN = re.compile(
+    r"<\|(?:im_end|im_start|endoftext|end_of_text|eot_id|eom_id|end|user|start_header_id)\|>"
+    r"|</s>|<eos>|<end_of_turn>"
+)
+_ASKS_FOR_ANSWER = re.compile(r"(?:answer|答案|정답|답)\s*[*_]*[:：]$", re.IGNORECASE)
+
+
+def visible(text: str) -> tuple[int, int] | None:
+    """Return the part of a reply that is searched, or None when all of it is unfinished reasoning.
+
+    Only what follows the last closing reasoning tag counts (its opening may stand in the prompt). A
+    reasoning tag that is never closed means the model did not come to its answer. A base model that
+    goes on with a question of its own has answered before it.
+    """
+    start, end = 0, len(text)
+    # The tags need one of these characters; most replies have none.
+    if "<" in text or "[" in text or "◁" in text:
+        tags = list(_REASONING.finditer(text))
+        if tags:
+            last = tags[-1]
+            if not (last["close"] or last["bracket_close"] or last["arrow_close"] or last["final"]):
+                return None
+            start = last.end()
+        ended = _END_OF_TURN.search(text, start)
+        if ended:
+            end = ended.start()
+    if end - start > 2:
+        end = _before_next_question(text, start, end)
+    return start, end
+
+
+def _before_next_question(text: str, start: int, end: int) -> int:
+    for match in _NEXT_QUESTION.finditer(text, start, end):
+        before = text[start : match.start()].rstrip()
+        if not before:
+            continue  # the reply opens by repeating the question it was asked
+        if before.endswith((":", "：")) and not _ASKS_FOR_ANSWER.search(before):
+            continue  # "Let me restate it:" announces the same question, not a new one
+        return match.start()
+    return end

@@ -1,0 +1,138 @@
+"""Making two spellings of one answer equal: texts for exact match, numbers by value.
+
+The order of the steps is part of the metric (a change changes scores): NFKC, case fold, white space,
+surrounding punctuation, then articles where asked.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from fractions import Fraction
+
+_SPACE = re.compile(r"\s+")
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+# Marks that carry meaning at the edge of an answer ($, %, -, +) stay.
+_EDGE = " \t\n.,;:!?\"'`*_~()[]{}<>«»“”‘’「」『』【】《》。，、；：！？…|"
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+", re.UNICODE)
+
+NUMBER = (
+    # sign and currency in either order; a minus that follows a digit is a subtraction
+    r"(?:(?<![0-9A-Za-z_.)\]}])[-−–+])?(?:\\?[$€£¥₩]\s?)?(?:(?<=[$€£¥₩])[-−])?"
+    r"(?:"
+    r"\\[dt]?frac\s*\{\s*-?[0-9]{1,40}\s*\}\s*\{\s*[0-9]{1,40}\s*\}"
+    r"|(?<![0-9A-Za-z_.])(?:"
+    r"[0-9]{1,20}\s[0-9]{1,20}/[0-9]{1,20}(?![0-9/])"
+    r"|(?:[0-9]{1,3}(?:(?:,|\\,|\{,\}|\\!|[\u00a0\u202f\u2009])[0-9]{3})++(?![0-9])|[0-9]++)(?:\.[0-9]++)?"
+    r"(?:/[0-9]{1,20}(?![0-9/.])|[eE][+\-]?[0-9]{1,3}(?![0-9A-Za-z])|\s?(?:×|\\times)\s?10\^\{?-?[0-9]{1,3}\}?)?"
+    r"|\.[0-9]++)(?!(?:st|nd|rd|th)\b)"
+    r")"
+)
+"""Pattern of a number as models and people write it: 1,234.50, $-5, 3/4, 1e3, 1\\,000, \\frac{3}{4}."""
+
+_LONGEST_NUMBER = 400
+_NUMBER = re.compile(NUMBER)
+_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[0-9]+)\s*\}\s*\{\s*([0-9]+)\s*\}")
+_MIXED = re.compile(r"([0-9]+)\s([0-9]+)/([0-9]+)")
+_POWER = re.compile(r"\s?(?:×|\\times)\s?10\^\{?(-?[0-9]+)\}?")
+_SEPARATOR = re.compile(r",|\\,|\{,\}|\\!|[\u00a0\u202f\u2009]|\\?[$€£¥₩]\s?|\+(?=[0-9.$])")
+_UNIT = re.compile(r"\s*(?:\\?%|percent|dollars?|\.|°|\\\$|[$€£¥₩])?\s*")
+
+
+def normalize(text: str, *, drops_articles: bool = False) -> str:
+    """Return the form in which two texts are compared for an exact match."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = _SPACE.sub(" ", folded).strip(_EDGE)
+    if drops_articles:
+        folded = _SPACE.sub(" ", _ARTICLE.sub(" ", folded)).strip(_EDGE)
+    return folded
+
+
+def words(text: str) -> list[str]:
+    """Return the words that token F1 counts: no punctuation, no English articles.
+
+    Chinese and Japanese characters stand for themselves, since no spaces part their words.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return [word for word in _WORD.findall(folded) if word not in ("a", "an", "the")]
+
+
+def contains(reply: str, target: str) -> bool:
+    """Whether a normalised target stands in a normalised reply, not inside a longer word or number."""
+    hay, needle = normalize(reply), normalize(target)
+    at = hay.find(needle) if needle else -1
+    while at >= 0:
+        end = at + len(needle)
+        if not (_joins(hay, at) or _joins(hay, end)):
+            return True
+        at = hay.find(needle, at + 1)
+    return False
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether a Latin word or a number runs on over a place."""
+    if at <= 0 or at >= len(text):
+        return False
+    left, right = text[at - 1], text[at]
+    if left.isascii() and right.isascii() and left.isalnum() and right.isalnum():
+        return True
+    return left in ".," and right.isdigit() and at > 1 and text[at - 2].isdigit()
+
+
+def read_number(spelled: str) -> Fraction | None:
+    """Return the exact value of a spelling that `NUMBER` matched; None for a zero denominator."""
+    if len(spelled) > _LONGEST_NUMBER:
+        return None  # a degenerate run of digits, not an answer
+    text = spelled.strip().replace("−", "-").replace("–", "-")
+    if fraction := _FRACTION.search(text):
+        top, bottom = int(fraction[1]), int(fraction[2])
+        sign = -1 if text.startswith("-") else 1
+        return sign * Fraction(top, bottom) if bottom else None
+    if power := _POWER.search(text):
+        text = f"{text[: power.start()]}e{power[1]}"
+    text = _SEPARATOR.sub("", text) if not _MIXED.search(text) else text
+    sign = -1 if text.startswith("-") else 1
+    text = text.lstrip("+-$ ")
+    try:
+        if mixed := _MIXED.fullmatch(text):
+            return sign * (int(mixed[1]) + Fraction(int(mixed[2]), int(mixed[3])))
+        top_text, slash, bottom_text = text.partition("/")
+        value = Fraction(top_text)
+        return sign * (value / int(bottom_text) if slash else value)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def parse_number(text: str) -> Fraction | None:
+    """Return the value of a text that is one number and nothing else but a unit sign."""
+    stripped = text.strip().strip("*_`").strip()
+    match = _NUMBER.match(stripped)
+    if match is None or not _UNIT.fullmatch(stripped, match.end()):
+        return None
+    return read_number(match[0])
+
+
+def canonical(value: Fraction) -> str:
+    """Return the shortest exact decimal, or `a/b` in lowest terms when no decimal is exact."""
+    bottom, digits = value.denominator, 0
+    while bottom % 10 == 0:
+        bottom, digits = bottom // 10, digits + 1
+    twos = fives = 0
+    while bottom % 2 == 0:
+        bottom, twos = bottom // 2, twos + 1
+    while bottom % 5 == 0:
+        bottom, fives = bottom // 5, fives + 1
+    if bottom != 1:
+        return f"{value.numerator}/{value.denominator}"
+    digits += max(twos, fives)
+    if digits == 0:
+        return str(value.numerator)
+    scaled = abs(value.numerator) * 10**digits // value.denominator
+    text = str(scaled).rjust(digits + 1, "0")
+    return f"{'-' if value < 0 else ''}{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
+
+
+def numbers_equal(left: str, right: str) -> bool:
+    """Whether two texts are the same number, exactly: 18, 18.0 and 18.00 are; no tolerance."""
+    one, other = parse_number(left), parse_number(right)
+    return one is not None and one == other

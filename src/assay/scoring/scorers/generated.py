@@ -1,0 +1,157 @@
+"""Answers that a model wrote as text: the option it chose, or a free answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.core.response import Completion, Finish, Output
+from assay.core.sample import Sample
+from assay.core.score import Score, Verdict
+from assay.core.task import Answered
+from assay.scoring.extract import Extraction, extract_number, extract_option, extract_text
+from assay.scoring.extract.reply import visible
+from assay.scoring.normalize import contains, normalize, numbers_equal, parse_number, words
+from assay.scoring.scorers.original import infer_option
+from assay.scoring.scorers.outcomes import ACCURACY, Unscorable, failed, only, option_target, task_of
+
+
+def _output(answers: Sequence[Answered]) -> Output:
+    completions = only(answers, "answer", Completion)
+    if not completions or not completions[min(completions)].outputs:
+        raise Unscorable("no text came back")
+    return completions[min(completions)].outputs[0]
+
+
+class GeneratedOption:
+    """The option found in the reply; a reply without one is UNANSWERED.
+
+    With `faithful`, the original's inference, which gives every reply an option, even an empty one.
+    """
+
+    def __init__(self, track: str = "gen", faithful: bool = False) -> None:
+        self.track = track
+        self.faithful = faithful
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return the sample's score."""
+        try:
+            output = _output(answers)
+        except Unscorable as error:
+            return failed(self.track, sample, answers, str(error), option_target(sample))
+        if self.faithful:
+            found = infer_option(output.text, sample.labels, sample.choices)
+        else:
+            found = extract_option(output.text, sample.labels, sample.choices)
+        verdict, value = Verdict.UNGRADED, None
+        if sample.gold:
+            verdict = Verdict.UNANSWERED if found.answer is None else Verdict.SCORED
+        if verdict is Verdict.SCORED:
+            value = float(any(sample.labels[index] == found.answer for index in sample.gold))
+        return Score(
+            task=task_of(answers),
+            sample_id=sample.id,
+            track=self.track,
+            metric=ACCURACY,
+            verdict=verdict,
+            value=value,
+            answer=found.answer,
+            target=option_target(sample),
+            rule=found.rule,
+            span=found.span,
+            is_truncated=output.finish is Finish.LENGTH,
+            group=sample.group,
+            cluster=sample.cluster,
+        )
+
+
+class _Graded(NamedTuple):
+    found: Extraction
+    is_right: bool
+    also: dict[str, float]
+
+
+class GeneratedAnswer:
+    """A free answer against the acceptable ones.
+
+    When every target is a number, numbers are compared by value. Otherwise the extracted answer, or the
+    whole reply, must equal a target after normalisation; `f1` (words shared with the best target) and
+    `contains` are reported beside it. With `faithful`, the raw reply must be a target to the letter.
+    """
+
+    def __init__(self, track: str = "gen", faithful: bool = False) -> None:
+        self.track = track
+        self.faithful = faithful
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return the sample's score."""
+        target = sample.targets[0] if sample.targets else None
+        try:
+            output = _output(answers)
+        except Unscorable as error:
+            return failed(self.track, sample, answers, str(error), target)
+        graded = self._grade(output.text, sample.targets)
+        verdict, value = Verdict.UNGRADED, None
+        if sample.targets:
+            verdict = Verdict.UNANSWERED if graded.found.answer is None else Verdict.SCORED
+        if verdict is Verdict.SCORED:
+            value = float(graded.is_right)
+        return Score(
+            task=task_of(answers),
+            sample_id=sample.id,
+            track=self.track,
+            metric=ACCURACY,
+            verdict=verdict,
+            value=value,
+            answer=graded.found.answer,
+            target=target,
+            rule=graded.found.rule,
+            span=graded.found.span,
+            also=graded.also if sample.targets else {},
+            is_truncated=output.finish is Finish.LENGTH,
+            group=sample.group,
+            cluster=sample.cluster,
+        )
+
+    def _grade(self, text: str, targets: Sequence[str]) -> _Graded:
+        if self.faithful:
+            return _Graded(Extraction(text, "raw_reply", (0, len(text))), text in targets, {})
+        if are_numbers(targets):
+            found = extract_number(text)
+            is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
+            return _Graded(found, is_right, {})
+        return _grade_text(text, targets)
+
+
+def are_numbers(targets: Sequence[str]) -> bool:
+    """Whether answers to these targets are compared as numbers: there are some, and each is one."""
+    return bool(targets) and all(parse_number(target) is not None for target in targets)
+
+
+def _grade_text(text: str, targets: Sequence[str]) -> _Graded:
+    found = extract_text(text)
+    if found.answer is None:
+        return _Graded(found, False, {"f1": 0.0, "contains": 0.0})
+    start, end = visible(text) or (0, len(text))
+    reply = text[start:end]
+    wanted = {normalize(target) for target in targets}
+    if normalize(found.answer) not in wanted and normalize(reply) in wanted:
+        found = Extraction(reply.strip(), "whole_reply", (start, end))
+    also = {
+        "f1": max((token_f1(found.answer or "", target) for target in targets), default=0.0),
+        "contains": float(any(contains(reply, target) for target in targets)),
+    }
+    return _Graded(found, normalize(found.answer or "") in wanted, also)
+
+
+def token_f1(answer: str, target: str) -> float:
+    """Return the harmonic mean of precision and recall over words, counted with repeats (as SQuAD does).
+
+    Two texts without any word are equal: 1.
+    """
+    given, wanted = words(answer), words(target)
+    if not given or not wanted:
+        return float(given == wanted)
+    shared = sum((Counter(given) & Counter(wanted)).values())
+    return 2 * shared / (len(given) + len(wanted))

@@ -1,0 +1,174 @@
+"""Options ranked by how likely the model finds their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias, get_args
+
+from assay.core.response import Likelihood
+from assay.core.sample import Sample
+from assay.core.score import OptionNumbers, Score, Verdict
+from assay.core.task import Answered
+from assay.scoring.scorers.outcomes import (
+    ACCURACY,
+    Unscorable,
+    failed,
+    first_best,
+    lead,
+    only,
+    option_target,
+    task_of,
+)
+
+ScoreBy: TypeAlias = Literal["sum", "per_token", "per_char", "per_byte", "pmi"]
+SCORE_BY: tuple[str, ...] = get_args(ScoreBy)
+
+_VALUE: dict[str, Callable[[OptionNumbers], float | None]] = {
+    "sum": lambda option: option.sum_logprob,
+    "per_token": lambda option: _ratio(option.sum_logprob, option.n_tokens),
+    "per_char": lambda option: _ratio(option.sum_logprob, option.n_chars),
+    "per_byte": lambda option: _ratio(option.sum_logprob, option.n_bytes),
+    "pmi": lambda option: _difference(option.sum_logprob, option.unconditional),
+}
+
+
+def _ratio(total: float | None, length: int | None) -> float | None:
+    return total / length if total is not None and length else None
+
+
+def _difference(total: float | None, unconditional: float | None) -> float | None:
+    return None if total is None or unconditional is None else total - unconditional
+
+
+def option_values(options: Sequence[OptionNumbers], score_by: str) -> list[float] | None:
+    """Return every option's value under a normalisation; None when one of them has none.
+
+    An empty text has no length to divide by, and pmi needs the unconditional likelihoods.
+    """
+    values = [_VALUE[score_by](option) for option in options]
+    known = [value for value in values if value is not None]
+    return known if known and len(known) == len(values) else None
+
+
+class OptionLikelihood:
+    """The most likely option wins, under one of five normalisations; the others are reported beside it.
+
+    sum: log P(option | question). per_token, per_char, per_byte: the sum divided by that length.
+    pmi: the sum less log P(option) without the question.
+    """
+
+    def __init__(self, track: str = "ppl", score_by: ScoreBy = "sum") -> None:
+        if score_by not in SCORE_BY:
+            raise ValueError(f"score_by must be one of {', '.join(SCORE_BY)}, not {score_by!r}")
+        self.track = track
+        self.score_by = score_by
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return the sample's score."""
+        try:
+            options = self._options(sample, answers)
+            chosen = option_values(options, self.score_by)
+            if chosen is None:
+                raise Unscorable(
+                    f"{self.score_by} cannot be computed: an option has an empty text or no number"
+                )
+        except Unscorable as error:
+            return failed(self.track, sample, answers, str(error), option_target(sample))
+        best = first_best(chosen)
+        is_graded = bool(sample.gold)
+        return Score(
+            task=task_of(answers),
+            sample_id=sample.id,
+            track=self.track,
+            metric=ACCURACY,
+            verdict=Verdict.SCORED if is_graded else Verdict.UNGRADED,
+            value=float(best in sample.gold) if is_graded else None,
+            answer=sample.labels[best],
+            target=option_target(sample),
+            rule=self.score_by,
+            also=_every_accuracy(options, sample.gold) if is_graded else {},
+            options=options,
+            margin=lead(chosen, best),
+            group=sample.group,
+            cluster=sample.cluster,
+        )
+
+    def _options(self, sample: Sample, answers: Sequence[Answered]) -> tuple[OptionNumbers, ...]:
+        try:
+            unconditional = only(answers, "unconditional", Likelihood)
+        except Unscorable:
+            if self.score_by == "pmi":
+                raise
+            unconditional = {}  # the deciding numbers are there; only pmi is left out
+        return _numbers(sample, only(answers, "option", Likelihood), unconditional)
+
+
+def _numbers(
+    sample: Sample, likelihoods: dict[int, Likelihood], unconditional: dict[int, Likelihood]
+) -> tuple[OptionNumbers, ...]:
+    options = []
+    for index, label in enumerate(sample.labels):
+        likelihood = likelihoods.get(index)
+        if likelihood is None:
+            raise Unscorable(f"no response for option {label!r}")
+        if likelihood.sum_logprob != likelihood.sum_logprob:
+            raise Unscorable(f"the log-likelihood of option {label!r} is not a number")
+        without = unconditional.get(index)
+        options.append(
+            OptionNumbers(
+                label=label,
+                sum_logprob=likelihood.sum_logprob,
+                n_tokens=likelihood.n_tokens,
+                n_chars=likelihood.n_chars,
+                n_bytes=likelihood.n_bytes,
+                unconditional=without.sum_logprob if without else None,
+                is_greedy=likelihood.is_greedy,
+            )
+        )
+    if not options:
+        raise Unscorable("the sample has no options")
+    return tuple(options)
+
+
+def _every_accuracy(options: Sequence[OptionNumbers], gold: Sequence[int]) -> dict[str, float]:
+    found = {}
+    for score_by in SCORE_BY:
+        values = option_values(options, score_by)
+        if values is not None:
+            found[f"{ACCURACY}_{score_by}"] = float(first_best(values) in gold)
+    return found
+
+
+class WholeTextLikelihood:
+    """The option whose whole text has the lowest mean negative log-likelihood, as OpenCompass ranks.
+
+    Its mean divides by all tokens of the text, the unscored first one included: -sum / (n_tokens + 1).
+    """
+
+    def __init__(self, track: str = "ppl") -> None:
+        self.track = track
+
+    def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return the sample's score."""
+        try:
+            options = _numbers(sample, only(answers, "option", Likelihood), {})
+        except Unscorable as error:
+            return failed(self.track, sample, answers, str(error), option_target(sample))
+        values = [(option.sum_logprob or 0.0) / ((option.n_tokens or 0) + 1) for option in options]
+        best = first_best(values)
+        is_graded = bool(sample.gold)
+        return Score(
+            task=task_of(answers),
+            sample_id=sample.id,
+            track=self.track,
+            metric=ACCURACY,
+            verdict=Verdict.SCORED if is_graded else Verdict.UNGRADED,
+            value=float(best in sample.gold) if is_graded else None,
+            answer=sample.labels[best],
+            target=option_target(sample),
+            rule="whole_text_mean",
+            options=options,
+            margin=lead(values, best),
+            group=sample.group,
+            cluster=sample.cluster,
+        )

@@ -1,0 +1,74 @@
+"""Taking outcomes out of responses, telling failures apart, and naming the option that leads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+from assay.core.response import Failure, Outcome
+from assay.core.sample import Sample
+from assay.core.score import Score, Verdict
+from assay.core.task import Answered
+
+ACCURACY = "accuracy"
+
+OutcomeT = TypeVar("OutcomeT", bound=Outcome)
+
+
+class Unscorable(Exception):
+    """Why a sample has no score; becomes a FAILED score, never a wrong answer."""
+
+
+def only(answers: Sequence[Answered], role: str, kind: type[OutcomeT]) -> dict[int, OutcomeT]:
+    """Return the outcomes of one role by index; raise Unscorable when one failed or is of another kind."""
+    found: dict[int, OutcomeT] = {}
+    for answered in answers:
+        if answered.request.role != role:
+            continue
+        outcome = answered.response.outcome
+        if isinstance(outcome, Failure):
+            raise Unscorable(f"{outcome.kind}: {outcome.message}")
+        if not isinstance(outcome, kind):
+            raise Unscorable(f"{answered.request.id}: expected {kind.__name__}, got {type(outcome).__name__}")
+        found.setdefault(answered.request.index, outcome)
+    return found
+
+
+def task_of(answers: Sequence[Answered]) -> str:
+    """Return the task that the requests belong to."""
+    return answers[0].request.task if answers else ""
+
+
+def option_target(sample: Sample) -> str | None:
+    """Return the labels of the right options, joined by `|`."""
+    return "|".join(sample.labels[index] for index in sample.gold) if sample.gold else None
+
+
+def failed(track: str, sample: Sample, answers: Sequence[Answered], why: str, target: str | None) -> Score:
+    """Return the score of a sample for which no answer came."""
+    return Score(
+        task=task_of(answers),
+        sample_id=sample.id,
+        track=track,
+        metric=ACCURACY,
+        verdict=Verdict.FAILED,
+        target=target,
+        why=why,
+        group=sample.group,
+        cluster=sample.cluster,
+    )
+
+
+def lead(values: Sequence[float], best: int) -> float | None:
+    """Return by how much the best value exceeds the next; None when there is no other, or no number."""
+    others = [value for index, value in enumerate(values) if index != best]
+    if not others:
+        return None
+    margin = values[best] - max(others)
+    return margin if math.isfinite(margin) else None
+
+
+def first_best(values: Sequence[float]) -> int:
+    """Return the index of the largest value; the first of equals."""
+    return max(range(len(values)), key=lambda index: values[index])

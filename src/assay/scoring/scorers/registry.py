@@ -1,0 +1,74 @@
+"""Scorers by name, as dialects name them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Literal
+
+from assay.core.errors import PlanError, Problem, listing, nearest
+from assay.core.sample import Sample
+from assay.core.score import Attempt
+from assay.core.task import ComponentSpec, Scorer
+from assay.scoring.extract import extract_number, extract_option, extract_text
+from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, are_numbers
+from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
+from assay.scoring.scorers.probability import LabelProbability
+
+SCORERS: dict[str, Callable[..., Scorer]] = {
+    "option_likelihood": OptionLikelihood,
+    "whole_text_likelihood": WholeTextLikelihood,
+    "label_probability": LabelProbability,
+    "generated_option": GeneratedOption,
+    "generated_answer": GeneratedAnswer,
+}
+"""Every scorer that a dialect may name."""
+
+
+def make_scorer(spec: ComponentSpec) -> Scorer:
+    """Return the scorer that a spec names; PlanError when the name or an argument is unknown."""
+    make = SCORERS.get(spec.name)
+    if make is None:
+        raise PlanError(
+            Problem(
+                "SCORE-001",
+                f"there is no scorer {spec.name!r}{nearest(spec.name, SCORERS)}; "
+                f"expected one of {listing(SCORERS)}",
+                "name one of these scorers",
+            )
+        )
+    known = list(inspect.signature(make).parameters)
+    for name in spec.args:
+        if name not in known:
+            raise PlanError(
+                Problem(
+                    "SCORE-002",
+                    f"the scorer {spec.name!r} has no argument {name!r}{nearest(name, known)}; "
+                    f"expected one of {listing(known)}",
+                    "remove the argument or correct its name",
+                )
+            )
+    try:
+        return make(**spec.args)
+    except ValueError as error:
+        raise PlanError(
+            Problem("SCORE-002", f"the scorer {spec.name!r}: {error}", "correct the value")
+        ) from error
+
+
+Kind = Literal["option", "number", "text"]
+
+
+def kind_of(sample: Sample) -> Kind:
+    """Return what kind of answer is looked for in replies to a sample."""
+    if sample.choices:
+        return "option"
+    return "number" if are_numbers(sample.targets) else "text"
+
+
+def explain_output(text: str, sample: Sample, kind: Kind | None = None) -> tuple[Attempt, ...]:
+    """Return every extraction rule tried on a reply, in order, with what each would answer."""
+    kind = kind or kind_of(sample)
+    if kind == "option":
+        return extract_option(text, sample.labels, sample.choices, explain=True).attempts
+    return (extract_number if kind == "number" else extract_text)(text, explain=True).attempts

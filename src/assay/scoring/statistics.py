@@ -1,0 +1,286 @@
+"""Intervals and standard errors of means. Knows numbers and clusters, not scores or tasks.
+
+Conventions: intervals are two-sided; `level` is their coverage; a standard error that cannot be known
+(one observation, one cluster) is None, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
+
+LEVEL = 0.95
+_SERIES_UP_TO = 100
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+
+class Estimate(NamedTuple):
+    """A mean with its uncertainty."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    stderr: float | None
+    n: int
+
+
+NOTHING = Estimate(None, None, None, None, 0)
+"""The estimate from no observations."""
+
+
+@lru_cache(maxsize=64)
+def normal_quantile(level: float = LEVEL) -> float:
+    """Return z with P(|Z| < z) = level; 1.96 at 0.95."""
+    return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+@lru_cache(maxsize=4096)
+def student_quantile(df: int, level: float = LEVEL) -> float:
+    """Return t with P(|T| < t) = level for T with `df` degrees of freedom.
+
+    Up to 100 degrees by bisection of the exact finite series for P(|T| < t) (with theta = atan(t/sqrt df):
+    odd df  2/pi (theta + sin cos (1 + 2/3 cos^2 + ...)),  even df  sin (1 + 1/2 cos^2 + 3/8 cos^4 + ...));
+    above by the Cornish-Fisher expansion around the normal quantile, whose error there is below 1e-6.
+    """
+    if df < 1:
+        raise ValueError(f"degrees of freedom must be at least 1, not {df}")
+    z = normal_quantile(level)
+    if df > _SERIES_UP_TO:
+        first = (z**3 + z) / 4
+        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / df + second / df**2 + third / df**3
+    low, high = 0.0, 1.0
+    while _student_within(high, df) < level:
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_within(middle, df) < level else (low, middle)
+    return (low + high) / 2
+
+
+def _student_within(t: float, df: int) -> float:
+    theta = math.atan(t / math.sqrt(df))
+    sine, cosine = math.sin(theta), math.cos(theta)
+    if df == 1:
+        return 2 * theta / math.pi
+    term = total = cosine if df % 2 else 1.0
+    for k in range(2 + df % 2, df, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    return 2 / math.pi * (theta + sine * total) if df % 2 else sine * total
+
+
+def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
+    """Return Wilson's score interval for a proportion.
+
+    (p + z^2/2n ± z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n). Never empty, never outside [0, 1]; with
+    nothing observed it is [0, 1].
+    """
+    if n <= 0:
+        return Interval(0.0, 1.0)
+    z = normal_quantile(level)
+    p = successes / n
+    shrink = 1 + z * z / n
+    middle = (p + z * z / (2 * n)) / shrink
+    half = z / shrink * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    # At p = 0 and p = 1 the bound is exact; rounding must not move it.
+    return Interval(0.0 if p == 0 else max(0.0, middle - half), 1.0 if p == 1 else min(1.0, middle + half))
+
+
+def standard_error(n: int, total: float, squares: float) -> float | None:
+    """Return s / sqrt(n) with Bessel's n - 1, from the count, the sum and the sum of squares."""
+    if n < 2:
+        return None
+    variance = max(0.0, squares - total * total / n) / (n - 1)
+    return math.sqrt(variance / n)
+
+
+def mean_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Return mean ± t s/sqrt(n), t being Student's with n - 1 degrees of freedom.
+
+    For values that are not just 0 and 1. One value has no interval.
+    """
+    return Running.of(values).student(level)
+
+
+def clustered_stderr(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
+    """Return the cluster-robust standard error of the mean: sqrt(sum over clusters (sum of residuals)^2) / n.
+
+    No small-sample factor: with one value per cluster it is sqrt((n-1)/n) times the simple standard
+    error. None with fewer than two clusters, where it would be 0 whatever the data.
+    """
+    if len(values) != len(clusters):
+        raise ValueError(f"{len(values)} values but {len(clusters)} clusters")
+    running = Running()
+    for value, cluster in zip(values, clusters, strict=True):
+        running.add(value, cluster)
+    return running.clustered_stderr()
+
+
+def micro(parts: Iterable[Estimate]) -> Estimate:
+    """Return the mean over all samples of all groups: weights w_i = n_i / n, SE = sqrt(sum w_i^2 se_i^2)."""
+    known = [part for part in parts if part.value is not None and part.n]
+    n = sum(part.n for part in known)
+    return _weighted([(part.n / n, part) for part in known], n)
+
+
+def macro(parts: Iterable[Estimate]) -> Estimate:
+    """Return the mean of the group means, each group counting alike: SE = sqrt(sum se_i^2) / k.
+
+    Groups are taken as independent. None for the error when any group's own is unknown.
+    """
+    known = [part for part in parts if part.value is not None and part.n]
+    return _weighted([(1 / len(known), part) for part in known], sum(part.n for part in known))
+
+
+def _weighted(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
+    if not parts:
+        return NOTHING
+    value = math.fsum(weight * (part.value or 0.0) for weight, part in parts)
+    errors = [part.stderr for _, part in parts]
+    known = [error for error in errors if error is not None]
+    if len(known) < len(errors):
+        return Estimate(value, None, None, None, n)
+    stderr = math.sqrt(
+        math.fsum((weight * error) ** 2 for (weight, _), error in zip(parts, known, strict=True))
+    )
+    half = normal_quantile() * stderr
+    return Estimate(value, value - half, value + half, stderr, n)
+
+
+def clipped(estimate: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
+    """Return the estimate with its interval cut to the values that are possible."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return estimate._replace(low=max(low, estimate.low), high=min(high, estimate.high))
+
+
+class Running:
+    """A mean that grows by one value at a time: count, sum, sum of squares, and the sums of clusters.
+
+    Memory grows with the number of clusters, not of values. Values without a cluster stand alone.
+    """
+
+    __slots__ = ("_clusters", "_in_clusters", "_in_squares", "_in_sum", "is_binary", "n", "squares", "total")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.total = 0.0
+        self.squares = 0.0
+        self.is_binary = True
+        self._clusters: dict[Hashable, list[float]] = {}
+        # What lies in clusters, so that what stands alone is the difference.
+        self._in_clusters = 0
+        self._in_sum = 0.0
+        self._in_squares = 0.0
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Running:
+        """Return the accumulator after these values."""
+        running = cls()
+        for value in values:
+            running.add(value)
+        return running
+
+    def add(self, value: float, cluster: Hashable | None = None) -> None:
+        """Take one value."""
+        self.n += 1
+        self.total += value
+        self.squares += value * value
+        if value != 0.0 and value != 1.0:
+            self.is_binary = False
+        if cluster is not None:
+            sums = self._clusters.get(cluster)
+            if sums is None:
+                self._clusters[cluster] = sums = [0, 0.0]
+            sums[0] += 1
+            sums[1] += value
+            self._in_clusters += 1
+            self._in_sum += value
+            self._in_squares += value * value
+
+    def merge(self, other: Running) -> None:
+        """Take everything another accumulator has seen; equal cluster names are one cluster."""
+        self.n += other.n
+        self.total += other.total
+        self.squares += other.squares
+        self.is_binary = self.is_binary and other.is_binary
+        self._in_clusters += other._in_clusters
+        self._in_sum += other._in_sum
+        self._in_squares += other._in_squares
+        for cluster, (n, total) in other._clusters.items():
+            sums = self._clusters.setdefault(cluster, [0, 0.0])
+            sums[0] += n
+            sums[1] += total
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean so far."""
+        return self.total / self.n if self.n else None
+
+    @property
+    def n_clusters(self) -> int:
+        """Return how many independent units there are: clusters, and values that stand alone."""
+        return len(self._clusters) + self.n - self._in_clusters
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether some cluster holds more than one value."""
+        return self.n_clusters < self.n
+
+    def stderr(self) -> float | None:
+        """Return the standard error of the mean: clustered where clusters exist, else the simple one."""
+        return (
+            self.clustered_stderr() if self.is_clustered else standard_error(self.n, self.total, self.squares)
+        )
+
+    def clustered_stderr(self) -> float | None:
+        """Return the cluster-robust standard error; see the function of the same name."""
+        if self.n_clusters < 2:
+            return None
+        mean = self.total / self.n
+        alone, total = self.n - self._in_clusters, self.total - self._in_sum
+        squares = (self.squares - self._in_squares) - 2 * mean * total + alone * mean * mean
+        squares = max(0.0, squares) + math.fsum((s - n * mean) ** 2 for n, s in self._clusters.values())
+        return math.sqrt(squares) / self.n
+
+    def student(self, level: float = LEVEL) -> Estimate:
+        """Return mean ± t · stderr, with one degree of freedom fewer than independent units."""
+        if not self.n:
+            return NOTHING
+        value, stderr = self.total / self.n, self.stderr()
+        if stderr is None:
+            return Estimate(value, None, None, None, self.n)
+        half = student_quantile(self.n_clusters - 1, level) * stderr
+        return Estimate(value, value - half, value + half, stderr, self.n)
+
+    def proportion(self, level: float = LEVEL) -> Estimate:
+        """Return the share of ones.
+
+        Without clusters: Wilson's interval. With clusters: mean ± z · clustered stderr, clipped to
+        [0, 1]. Where that error is unknown or 0 (one cluster, all right, all wrong) it says nothing, so
+        each cluster counts as a single observation in Wilson's interval, which is wide and honest.
+        """
+        if not self.n:
+            return NOTHING
+        value, stderr = self.total / self.n, self.stderr()
+        if self.is_clustered and stderr:
+            half = normal_quantile(level) * stderr
+            return clipped(Estimate(value, value - half, value + half, stderr, self.n))
+        units = self.n_clusters
+        low, high = wilson(value * units, units, level)
+        return Estimate(value, low, high, stderr, self.n)
+
+    def estimate(self, level: float = LEVEL) -> Estimate:
+        """Return the mean with the interval that fits: a proportion's for 0 and 1, else Student's."""
+        return self.proportion(level) if self.is_binary else self.student(level)

@@ -1,0 +1,125 @@
+"""Finds the first byte that is not UTF-8 and guesses what the file is written in instead.
+
+The guess is shown with the text it yields, so that a person can judge it; nothing is read by a guess.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import re
+import shlex
+from collections.abc import Callable
+from io import BufferedReader
+from typing import NamedTuple
+
+from assay.core.errors import AuthorError, Problem
+from assay.core.origin import Origin
+
+_SAMPLE_LINES = 200
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_HANGUL = re.compile("[가-힣]")
+_KANA = re.compile("[ぁ-ヿ]")
+_HAN = re.compile("[一-鿿]")
+
+
+class _Fault(NamedTuple):
+    offset: int
+    """Of the bad byte in the unpacked file."""
+    line: int
+    byte: int
+    head: bytes
+    """The beginning of the file."""
+    sample: list[bytes]
+    """The line of the bad byte and some that follow."""
+    n_good_before: int
+    """Earlier lines that hold valid UTF-8 beyond ASCII."""
+
+
+def looks_like_utf16(head: bytes) -> bool:
+    """Whether so many bytes are NUL that this can only be two-byte text."""
+    return head.count(0) * 4 > len(head)
+
+
+def not_utf8(path: str, opened: Callable[[], BufferedReader]) -> AuthorError:
+    """Return the error of a file that is not UTF-8: where, what it seems to be, how to convert it."""
+    fault = _find(opened)
+    encoding = _guess(fault)
+    what = f"byte {fault.byte:#04x} at offset {fault.offset:,} is not UTF-8"
+    name = shlex.quote(path)
+    if encoding is None:
+        what += "; the text around it is, so this one character is damaged"
+        fix = f"write the character on line {fault.line} again"
+    else:
+        what += f"; as {encoding} the line reads {_preview(fault, encoding)!r}"
+        read, written = f"iconv -f {encoding} -t utf-8 {name}", name + ".utf8"
+        if path.lower().endswith(".gz"):
+            read = f"gzip -dc {name} | iconv -f {encoding} -t utf-8 | gzip"
+        fix = f"if that is right, convert the file: `{read} > {written} && mv {written} {name}`"
+    return AuthorError(Problem("SOURCE-004", what, fix, Origin(path, line=fault.line)))
+
+
+def _find(opened: Callable[[], BufferedReader]) -> _Fault:
+    """Walk the lines again to the first that does not decode: a stream decoder does not tell its place."""
+    offset = n_good = 0
+    with opened() as stream:
+        head = stream.peek(4096)[:4096]
+        for number, line in enumerate(stream, 1):
+            try:
+                n_good += not line.isascii() and bool(line.decode())
+            except UnicodeDecodeError as error:
+                sample = [line, *itertools.islice(stream, _SAMPLE_LINES)]
+                at = offset + error.start
+                return _Fault(at, number, line[error.start], head, sample, n_good)
+            offset += len(line)
+    # Every line decodes, so it was the NULs of UTF-16 that gave the file away.
+    at = head.index(0)
+    return _Fault(at, 1, 0, head, head.splitlines(keepends=True), 0)
+
+
+def _guess(fault: _Fault) -> str | None:
+    """Return the likeliest encoding, or None when the file is UTF-8 with a damaged character."""
+    for mark, encoding in _MARKS:
+        if fault.head.startswith(mark):
+            return encoding
+    if looks_like_utf16(fault.head):
+        return "utf-16le" if fault.head[1::2].count(0) > fault.head[::2].count(0) else "utf-16be"
+    n_bad = sum(not _decodes(line, "utf-8") for line in fault.sample)
+    n_good = fault.n_good_before + sum(not line.isascii() for line in fault.sample) - n_bad
+    if n_good > 4 * n_bad:
+        return None
+    return _guess_legacy(b"".join(line for line in fault.sample if not line.isascii()))
+
+
+def _guess_legacy(sample: bytes) -> str:
+    runs = re.findall(rb"[\x80-\xff]+", sample)
+    stands_alone = sum(len(run) == 1 for run in runs)
+    # An accented letter stands between ASCII ones; East Asian characters come in pairs of high bytes.
+    if stands_alone * 2 < len(runs):
+        for encoding, script, share in (("cp932", _KANA, 0.3), ("cp949", _HANGUL, 0.8), ("gbk", _HAN, 0.5)):
+            if _decodes(sample, encoding):
+                wide = [char for char in sample.decode(encoding) if char > "\x7f"]
+                if len(script.findall("".join(wide))) >= share * len(wide):
+                    return encoding
+        if _decodes(sample, "big5"):
+            return "big5"
+    return "cp1252" if _decodes(sample, "cp1252") else "latin1"
+
+
+def _decodes(text: bytes, encoding: str) -> bool:
+    try:
+        text.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _preview(fault: _Fault, encoding: str) -> str:
+    # Two-byte encodings cannot be cut at a newline byte: show the file's beginning for those.
+    shown = fault.head if encoding.startswith("utf-") else fault.sample[0]
+    return shown.decode(encoding, errors="ignore").lstrip("\ufeff\r\n").partition("\n")[0].strip("\r")[:60]

@@ -1,0 +1,113 @@
+"""JSON lines: one object on each line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem
+from assay.core.origin import Origin
+from assay.sources.faults import no_rows
+from assay.sources.record import Record
+from assay.sources.source import Report, Source
+from assay.sources.stream import reading
+
+_SHOWN_CHARS = 60
+
+
+class JsonLinesSource(Source):
+    """A file with one JSON object on each line, in UTF-8. Blank lines are skipped."""
+
+    def _read(self, report: Report) -> Iterator[Record]:
+        path = self.path
+        decode = msgspec.json.Decoder(dict[str, Any]).decode
+        row = 0
+        with reading(path) as stream:
+            # Bytes, not text: the decoder takes them as they are, and only "\n" may end a line.
+            for number, line in enumerate(stream, 1):
+                if line.isspace():
+                    continue
+                row += 1
+                try:
+                    fields = decode(line)
+                except (msgspec.DecodeError, RecursionError) as error:
+                    where = Origin(path, row, number)
+                    if row == 1:
+                        _require_lines(line, where)
+                    report(broken_line(line, error, where))
+                    continue
+                yield Record(fields, Origin(path, row, number))
+        if not row:
+            raise no_rows(path, "only blank lines")
+
+
+def _require_lines(first: bytes, where: Origin) -> None:
+    """Raise one error for the whole file when it is a single JSON document spread over lines."""
+    text = first.strip()
+    if text in (b"{", b"[") or text.startswith(b"[{"):
+        what = (
+            f"each line must be one JSON object; the first begins {_beginning(first)},"
+            " so this seems to be one JSON document"
+        )
+        raise AuthorError(Problem("SOURCE-006", what, "name the file .json", where))
+
+
+def broken_line(line: bytes, error: Exception, where: Origin) -> Problem:
+    """Return the problem of a line that is not a JSON object, with the column of the fault."""
+    text = line.decode().strip("\r\n")  # not UTF-8: raises, and the whole file is reported as such
+    begins = f"the line begins {_beginning(line)}"
+    if isinstance(error, msgspec.ValidationError) and not text.lstrip().startswith("{"):
+        # By its first character: what follows may be broken too.
+        kind = {"[": "a list", '"': "a string"}.get(text.lstrip()[0], "a bare value")
+        fix = 'write every line as an object: {"column": value, ...}'
+        return Problem("SOURCE-006", f"expected a JSON object, found {kind}; {begins}", fix, where)
+    fault, column = explain(text, error)
+    at = f" at column {column}" if column else ""
+    fix = "mend the line; each must be one whole JSON object"
+    if re.search(r"\b(NaN|Infinity)\b", text[max((column or 1) - 2, 0) :][:12]):
+        fix = "write null for NaN and Infinity, which JSON does not have"
+    return Problem("SOURCE-006", f"broken JSON{at}: {fault}; {begins}", fix, where)
+
+
+def explain(text: str, error: Exception) -> tuple[str, int | None]:
+    """Return what is wrong with JSON text and the column, counted from 1 in the whole text.
+
+    The standard library tells the place of every fault; msgspec does not of a truncated text.
+    """
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as fault:
+        return fault.msg, fault.pos + 1
+    except RecursionError:
+        return "nested too deeply", None
+    except ValueError as fault:  # a number of more digits than Python converts
+        return str(fault), None
+    # msgspec is the stricter one: NaN, half a surrogate pair, a number out of range.
+    message = str(error)
+    if "truncated" in message:
+        return "half a surrogate pair (an escape from \\ud800 to \\udfff without its partner)", None
+    place = re.search(r" \(byte (\d+)\)", message)
+    if place is None:
+        return message, None
+    before = text.encode()[: int(place[1])].decode(errors="ignore")
+    return message.replace(place[0], ""), len(before) + 1
+
+
+def kind_of(value: object) -> str:
+    """Return the JSON name of a value's kind, with its article, for use inside an error."""
+    if isinstance(value, dict):
+        return f"an object with {len(value)} keys"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, str):
+        return "a string"
+    return "null" if value is None else f"{value!r}"
+
+
+def _beginning(line: bytes) -> str:
+    text = line.decode().strip()
+    return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "...")

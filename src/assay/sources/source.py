@@ -1,0 +1,71 @@
+"""What every file of records can do, whatever its format. Knows no format."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TypeAlias
+
+from assay.core.errors import AuthorError, Problem, Problems
+from assay.sources.faults import unreadable
+from assay.sources.record import Record
+
+HASH_BYTES = 16
+
+Report: TypeAlias = Callable[[Problem], None]
+"""Takes the problem of one row. It may raise; when it returns, reading goes on with the next row."""
+
+
+class Source(ABC):
+    """A file of records: cheap to make, read as it is walked, walked as often as needed."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        """The file, as the person named it."""
+
+    @abstractmethod
+    def _read(self, report: Report) -> Iterator[Record]:
+        """Walk the file once. A row's problem goes to `report`, a problem of the whole file is raised."""
+
+    def records(self) -> Iterator[Record]:
+        """Walk the file; raise an AuthorError at the first bad row."""
+        return self._read(_raise)
+
+    def check(self) -> None:
+        """Walk the whole file; raise one AuthorError that holds the problems of all rows."""
+        for _ in self._gathering():
+            pass
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all fields, in the order in which they first appear.
+
+        A format that writes its names down overrides this; here the whole file is walked, once.
+        """
+        return tuple(dict.fromkeys(name for record in self._gathering() for name in record.fields))
+
+    def content_hash(self) -> str:
+        """Return a hex hash of the file's bytes as they lie on the disk."""
+        try:
+            with open(self.path, "rb") as stream:
+                new = partial(hashlib.blake2b, digest_size=HASH_BYTES)
+                return hashlib.file_digest(stream, new).hexdigest()
+        except OSError as error:
+            raise unreadable(self.path, error) from None
+
+    def _gathering(self) -> Iterator[Record]:
+        problems = Problems()
+        try:
+            yield from self._read(problems.add)
+        except AuthorError as error:
+            # The file could not be read to its end: say so after what was found up to there.
+            for problem in error.problems:
+                problems.add(problem)
+        problems.raise_if_any()
+
+
+def _raise(problem: Problem) -> None:
+    raise AuthorError(problem)

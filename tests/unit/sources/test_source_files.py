@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from assay.core.errors import AuthorError, Problem
+from assay.core.origin import Origin
+from assay.sources.files import SUFFIXES, known_suffix, open_source
+
+ProblemOf = Callable[[Callable[[], object]], Problem]
+KOREAN = "질문,답\n서울은 어디에 있습니까,한국\n" * 3
+CHINESE = "问题,答案\n北京在哪里的天气怎么样,中国\n" * 3
+JAPANESE = "これはしつもん,こたえ\nどこですか,にほん\n" * 3
+FRENCH = "question,réponse\nOù est le café?,là\n" * 3
+
+
+def test_a_missing_file_names_the_nearest(tmp_path: Path, problem_of: ProblemOf) -> None:
+    (tmp_path / "questions.csv").write_text("a\n1\n")
+    problem = problem_of(lambda: open_source(tmp_path / "question.csv"))
+    assert (problem.code, problem.where) == ("SOURCE-001", Origin(str(tmp_path / "question.csv")))
+    assert "did you mean 'questions.csv'?" in problem.what
+    assert "holds 'questions.csv'" in problem_of(lambda: open_source(tmp_path / "zzz")).what
+
+
+def test_a_missing_folder_is_told_up_to_what_exists(tmp_path: Path, problem_of: ProblemOf) -> None:
+    problem = problem_of(lambda: open_source(tmp_path / "no" / "such" / "x.csv"))
+    assert problem.code == "SOURCE-001"
+    assert f"up to {str(tmp_path)!r}" in problem.what
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path, problem_of: ProblemOf) -> None:
+    assert "holds nothing" in problem_of(lambda: open_source(tmp_path)).what
+    (tmp_path / "inner").mkdir()
+    assert "holds 'inner/'" in problem_of(lambda: open_source(tmp_path)).what
+    (tmp_path / "a.jsonl").write_text("{}")
+    problem = problem_of(lambda: open_source(tmp_path))
+    assert problem.code == "SOURCE-001"
+    assert "holds 'a.jsonl'" in problem.what
+
+
+def test_a_file_that_goes_away(tmp_path: Path, problem_of: ProblemOf) -> None:
+    for name in ("a.csv", "a.jsonl.gz", "a.parquet"):
+        path = tmp_path / name
+        path.write_bytes(b"x")
+        source = open_source(path)
+        os.unlink(path)
+        assert problem_of(source.check).code == "SOURCE-001"
+        with pytest.raises(AuthorError, match="SOURCE-001"):
+            source.content_hash()
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.gz", "a.txt.gz", "a.parquet.gz", "csv"])
+def test_unknown_formats(tmp_path: Path, problem_of: ProblemOf, name: str) -> None:
+    (tmp_path / name).write_text("x")
+    problem = problem_of(lambda: open_source(tmp_path / name))
+    assert problem.code == "SOURCE-002"
+    assert ", ".join(SUFFIXES) in problem.what
+
+
+def test_known_suffixes() -> None:
+    assert known_suffix("a.b.JSONL.gz") == ".jsonl.gz"
+    assert known_suffix("a.csv") == ".csv"
+    assert known_suffix("a.jsonlx") is None
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_zero_bytes(tmp_path: Path, problem_of: ProblemOf, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(b"")
+    assert problem_of(lambda: open_source(path)).code == "SOURCE-003"
+    if suffix.endswith(".gz"):
+        path.write_bytes(gzip.compress(b""))
+        assert problem_of(open_source(path).check).code == "SOURCE-003"
+
+
+def test_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"a\n1\n"))
+    assert open_source(path).content_hash() == hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (KOREAN, "cp949"),
+        (CHINESE, "gbk"),
+        (JAPANESE, "cp932"),
+        (FRENCH, "cp1252"),
+        (FRENCH, "utf-16"),
+        (FRENCH, "utf-16le"),
+        ("q,a\nplain,text\n", "utf-16be"),
+        (FRENCH, "utf-32"),
+    ],
+    ids=lambda value: value if value.isascii() and len(value) < 9 else "",
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.csv.gz"])
+def test_other_encodings_are_guessed(
+    tmp_path: Path, problem_of: ProblemOf, text: str, encoding: str, name: str
+) -> None:
+    if "json" in name:
+        text = "".join(f'{{"a": "{line}"}}\n' for line in text.splitlines())
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode(encoding)) if name.endswith(".gz") else text.encode(encoding))
+    problem = problem_of(open_source(path).check)
+    assert problem.code == "SOURCE-004"
+    assert f"iconv -f {encoding} -t utf-8" in problem.fix
+    assert text.splitlines()[0][:20] in problem.what or "Où est" in problem.what
+
+
+def test_the_place_of_the_bad_byte(tmp_path: Path, problem_of: ProblemOf) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n1,2\n" * 5000 + b"x,caf\xe9\n")
+    source = open_source(path)
+    problem = problem_of(source.check)
+    assert problem.where == Origin(str(path), line=10001)
+    assert "byte 0xe9 at offset 40,005 is not UTF-8; as cp1252 the line reads 'x,café'" in problem.what
+    assert next(source.records()).fields == {"a": "1", "b": "2"}
+
+
+def test_one_damaged_character_is_no_other_encoding(tmp_path: Path, problem_of: ProblemOf) -> None:
+    path = tmp_path / "a.csv"
+    good = "질문,답\n".encode()
+    path.write_bytes(good * 20 + good[:4] + good[5:] + good * 20)
+    problem = problem_of(open_source(path).check)
+    assert problem.where == Origin(str(path), line=21)
+    assert "this one character is damaged" in problem.what
+    assert "iconv" not in problem.fix
+
+
+def test_row_problems_found_before_a_bad_byte_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n1\n" + b"1,2\n" * 10_000 + b"x,caf\xe9\n")
+    with pytest.raises(AuthorError) as caught:
+        open_source(path).check()
+    assert [problem.code for problem in caught.value.problems] == ["SOURCE-005", "SOURCE-004"]
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.json.gz"])
+@pytest.mark.parametrize("damage", ["cut", "text", "flipped"])
+def test_broken_gzip(tmp_path: Path, problem_of: ProblemOf, name: str, damage: str) -> None:
+    line = "{'n': 1}" if "csv" in name else '{"n": 1}'
+    whole = gzip.compress("\n".join([line] * 1 if name == "a.json.gz" else [line] * 5000).encode())
+    path = tmp_path / name
+    path.write_bytes({"cut": whole[:-12], "text": b"a,b\n1,2\n", "flipped": whole[:-6] + b"\0" * 6}[damage])
+    problem = problem_of(open_source(path).check)
+    assert (problem.code, problem.where) == ("SOURCE-011", Origin(str(path)))
