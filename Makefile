@@ -25,7 +25,7 @@ $(VENV)/.dev: $(VENV)/.hf
 setup: $(VENV)/.dev ## make .venv with everything
 
 demo: $(VENV)/.hf ## evaluate the embedded model on the questions in examples/, by all three methods
-	$(BIN)/assay run examples/arithmetic.csv --method ppl,prob,gen --max-tokens 48
+	$(BIN)/assay run examples/arithmetic.csv --method ppl,prob,gen --ppl-target text --max-tokens 48
 
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest

@@ -132,7 +132,7 @@ def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fi
 
 
 def _n_tokens(one: CompiledTable, sample: Sample, backend: Backend, context: int) -> int:
-    prompt = one.task.opening(sample).generation
+    prompt = one.task.opening(sample, one.task.spec.methods[0]).generation
     # A token has at least one byte, so a short text needs no tokenizer; a template adds some.
     if _n_bytes(prompt) + 512 < context:
         return 0

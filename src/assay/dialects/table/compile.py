@@ -20,7 +20,7 @@ from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.survey import Survey, survey
-from assay.dialects.table.task import KINDS, Prompting, TableTask, read_samples
+from assay.dialects.table.task import KINDS, Prompting, Style, TableTask, read_samples
 from assay.sources.files import open_source
 from assay.sources.source import Source
 
@@ -32,7 +32,6 @@ class CompiledTable(msgspec.Struct, frozen=True):
 
     task: TableTask
     survey: Survey
-    dialogue: Dialogue
     pool: ShotPool | None
     notes: tuple[str, ...]
 
@@ -58,11 +57,15 @@ def compile_table(
     layout = found.layout
     notes += found.notes
     methods = _methods(settings, said, layout, source)
-    hides = said.ppl_target == "text" and not (said.template or said.human_prompt)
     where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
-    dialogue = make_dialogue(said, layout, where, hides_options=hides, faithful=settings.is_faithful)
-    ppl_target = said.ppl_target or ("label" if _shows_options(dialogue, layout) else "text")
-    if "prob" in methods and ppl_target == "text":
+    dialogue = make_dialogue(said, layout, where, faithful=settings.is_faithful)
+    shows_options = _shows_options(dialogue, layout)
+    ppl_target = said.ppl_target or ("label" if shows_options else "text")
+    ppl_dialogue = dialogue
+    if ppl_target == "text" and not (said.template or said.human_prompt):
+        # Options that are to be scored by their own words are not shown beforehand.
+        ppl_dialogue = make_dialogue(said, layout, where, hides_options=True, faithful=settings.is_faithful)
+    if "prob" in methods and not shows_options:
         raise _plan_problem(
             "TABLE-007",
             "method 'prob' compares the options' labels, but the prompt does not show the options",
@@ -79,7 +82,12 @@ def compile_table(
         seed=settings.seed if settings.temperature > 0 else None,
     )
     prompting = Prompting(
-        dialogue, settings.is_chat, settings.is_faithful, ppl_target, settings.score_by, sampling
+        Style(dialogue, "label" if shows_options else "text"),
+        Style(ppl_dialogue, ppl_target),
+        settings.is_chat,
+        settings.is_faithful,
+        settings.score_by,
+        sampling,
     )
     rows = _rows(said.test_range, found.n_rows, source)
     recorded = _recorded(said, layout, settings, prompting, pool)
@@ -97,7 +105,7 @@ def compile_table(
         quirks_of(methods, layout.data_type, is_faithful=settings.is_faithful),
     )
     task = TableTask(spec, source, layout, prompting, pool=pool, rows=rows, twins=frozenset(found.twins))
-    return CompiledTable(task, found, dialogue, pool, tuple(notes))
+    return CompiledTable(task, found, pool, tuple(notes))
 
 
 def _all_said(
@@ -234,7 +242,7 @@ def _recorded(
         "said": msgspec.to_builtins(said),
         "layout": msgspec.to_builtins(layout),
         "form": "chat" if prompting.is_chat else "text",
-        "ppl_target": prompting.ppl_target,
+        "ppl_target": prompting.ppl_style.answers_by,
         "score_by": settings.score_by,
         "sampling": msgspec.to_builtins(prompting.sampling),
         "shots": settings.shots,

@@ -96,7 +96,7 @@ def content_id(fields: Mapping[str, Any]) -> str:
 
 
 def values_of(sample: Sample) -> dict[str, Any]:
-    """Return what a template may name: the record's fields, each option by its label, all options as lines."""
+    """Return what a template may name: the fields, each option by its label, and all of them as lines."""
     if not sample.choices:
         return sample.fields
     listing = "\n".join(f"{label}. {text}" for label, text in zip(sample.labels, sample.choices, strict=True))

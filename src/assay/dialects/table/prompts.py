@@ -17,7 +17,7 @@ _SECTIONS = ("begin", "round", "end")
 
 
 def make_dialogue(
-    said: TableMeta, layout: Layout, where: Origin, *, hides_options: bool, faithful: bool
+    said: TableMeta, layout: Layout, where: Origin, *, faithful: bool, hides_options: bool = False
 ) -> Dialogue:
     """Return the conversation of a table, every field it names known to exist."""
     answer = layout.answer_column or "answer"

@@ -118,7 +118,7 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
             Problem(
                 "TABLE-001",
                 f"no options: an mcq table needs columns A, B, ... but there are {listing(columns)}",
-                'name them in the meta file, "options": ["X", "Y"] or "options": "choices", or use data_type qa',
+                'name them in the meta file, "options": ["X", "Y"] or "options": "choices"; or use qa',
                 Origin(table.path),
             )
         )

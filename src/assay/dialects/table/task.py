@@ -19,13 +19,31 @@ from assay.dialects.table.survey import Table
 KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
 
 
+class Style(msgspec.Struct, frozen=True):
+    """A conversation, and how an answer is written in it."""
+
+    dialogue: Dialogue
+    answers_by: PplTarget
+    """An option's label, or its text."""
+
+    def answers(self, sample: Sample) -> tuple[str, ...]:
+        """Return the options of a sample as answers."""
+        return sample.labels if self.answers_by == "label" else sample.choices
+
+    def solved(self, shot: Sample) -> Mapping[str, Any]:
+        """Return a shot's fields with its answer in place."""
+        answer = self.answers(shot)[shot.gold[0]] if shot.gold else shot.targets[0]
+        return {**values_of(shot), self.dialogue.answer_field: answer}
+
+
 class Prompting(msgspec.Struct, frozen=True):
     """How the task's prompts are made."""
 
-    dialogue: Dialogue
+    style: Style
+    ppl_style: Style
+    """Option likelihood may score the options' own words, and then does not show them beforehand."""
     is_chat: bool
     is_faithful: bool
-    ppl_target: PplTarget
     score_by: str
     sampling: Sampling
 
@@ -51,7 +69,6 @@ class TableTask:
         self._pool = pool
         self._rows = rows
         self._twins = twins
-        self._answer_field = prompting.dialogue.answer_field
 
     @property
     def spec(self) -> TaskSpec:
@@ -69,20 +86,17 @@ class TableTask:
 
     def requests(self, sample: Sample) -> Sequence[Request]:
         """Return what to ask about a sample, for every method."""
-        opening = self.opening(sample)
         made: list[Request] = []
         for method in self._spec.methods:
-            made += _ASKS[method](self, sample, opening)
+            made += _ASKS[method](self, sample)
         return made
 
-    def opening(self, sample: Sample) -> Opening:
+    def opening(self, sample: Sample, method: str) -> Opening:
         """Render a sample's prompt up to the answer, its examples before it."""
-        shots = [self._solved(shot) for shot in self.shots(sample)]
-        return self._prompting.dialogue.opening(values_of(sample), shots, chat=self._prompting.is_chat)
-
-    def shots(self, sample: Sample) -> list[Sample]:
-        """Return the solved examples a sample's prompt shows."""
-        return self._pool.shots(sample) if self._pool else []
+        style = self._prompting.ppl_style if method == "ppl" else self._prompting.style
+        shots = self._pool.shots(sample) if self._pool else ()
+        solved = [style.solved(shot) for shot in shots]
+        return style.dialogue.opening(values_of(sample), solved, chat=self._prompting.is_chat)
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Name the scorer of each method."""
@@ -104,17 +118,10 @@ class TableTask:
                 named.append(ComponentSpec(name, {"track": "gen", "faithful": faithful}))
         return named
 
-    def _solved(self, shot: Sample) -> Mapping[str, Any]:
-        """Return a shot's fields with its answer in the form this prompt asks for."""
-        answer = self._continuations(shot)[shot.gold[0]] if shot.gold else shot.targets[0]
-        return {**values_of(shot), self._answer_field: answer}
-
-    def _continuations(self, sample: Sample) -> tuple[str, ...]:
-        return sample.labels if self._prompting.ppl_target == "label" else sample.choices
-
-    def _ppl(self, sample: Sample, opening: Opening) -> Iterator[Request]:
+    def _ppl(self, sample: Sample) -> Iterator[Request]:
         task = self._spec.name
-        for i, text in enumerate(self._continuations(sample)):
+        opening = self.opening(sample, "ppl")
+        for i, text in enumerate(self._prompting.ppl_style.answers(sample)):
             prompt, start = opening.followed_by(text)
             if self._prompting.is_faithful:
                 yield request(task, sample.id, "ppl", "option", i, Span(prompt, 0, leads=False))
@@ -122,12 +129,14 @@ class TableTask:
             yield request(task, sample.id, "ppl", "option", i, Span(prompt, start))
             yield request(task, sample.id, "ppl", "unconditional", i, Span(f"{opening.joiner}{text}", 0))
 
-    def _prob(self, sample: Sample, opening: Opening) -> Iterator[Request]:
+    def _prob(self, sample: Sample) -> Iterator[Request]:
+        opening = self.opening(sample, "prob")
         spellings = tuple((f" {label}", label) for label in sample.labels)
         ask = Labels(opening.before_label(), spellings)
         yield request(self._spec.name, sample.id, "prob", "labels", 0, ask)
 
-    def _gen(self, sample: Sample, opening: Opening) -> Iterator[Request]:
+    def _gen(self, sample: Sample) -> Iterator[Request]:
+        opening = self.opening(sample, "gen")
         prompt = opening.verbatim if self._prompting.is_faithful else opening.generation
         ask = Generate(prompt, self._prompting.sampling)
         yield request(self._spec.name, sample.id, "gen", "answer", 0, ask)

@@ -57,8 +57,15 @@ def show_compiled(compiled: Sequence[CompiledTable], *, n_prompts: int = 1) -> N
         for index, sample in enumerate(one.task.samples()):
             if index == n_prompts:
                 break
-            opening = one.task.opening(sample)
-            out.print(prompt_panel(opening.generation, f"prompt of {sample.id} ({sample.origin})"))
+            shown: dict[Prompt, list[str]] = {}
+            for method in spec.methods:
+                opening = one.task.opening(sample, method)
+                prompt = opening.generation if method == "gen" else opening.before_label()
+                shown.setdefault(prompt, []).append(method)
+            for prompt, methods in shown.items():
+                out.print(
+                    prompt_panel(prompt, f"{', '.join(methods)} prompt of {sample.id} ({sample.origin})")
+                )
 
 
 def mapping(one: CompiledTable) -> list[tuple[str, str]]:
@@ -177,9 +184,7 @@ def _warnings(metric: Metric) -> list[str]:
             f"no answer was found in {metric.n_unanswered:,} outputs; `assay explain` shows why for each"
         )
     if metric.n_truncated > 0.02 * metric.n:
-        lines.append(
-            f"{metric.n_truncated:,} outputs were cut off at max_tokens; more --max-tokens may change the score"
-        )
+        lines.append(f"{metric.n_truncated:,} outputs were cut off; more --max-tokens may change the score")
     if metric.value is None:
         lines.append(
             "nothing could be scored: no row has both an answer of the model and a known right answer"

@@ -21,6 +21,7 @@ _REFUSED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_JOINED = re.compile(r"\b(?:and|or)\s+$", re.IGNORECASE)
 _CHAINS = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
 # Such words also do other work in a sentence; as an answer they open or close it.
 _PLAIN_WORDS = frozenset(
@@ -133,6 +134,8 @@ def _is_bounded(body: str, start: int, end: int) -> bool:
     last, after = body[end - 1], body[end : end + 1]
     if last.isdigit() and _FOLLOWS_NUMBER.match(body, end):
         return False
+    if after == "-" and last.isalpha() and body[end + 1 : end + 2].isalnum():
+        return False
     return not (after.isascii() and after.isalnum() and last.isascii() and last.isalnum())
 
 
@@ -145,5 +148,7 @@ def _is_answer_like(body: str, start: int, end: int, wanted: str) -> bool:
         return True
     if not body[:start].strip(" \n\"'*(_"):
         return end == len(body) or not body[end].isspace() or body[end] == "\n"
+    if _JOINED.search(body, 0, start):
+        return False
     closes = not body[end:].strip(" \n\"'*)_.!")
     return closes or (body[start - 1] in "\"'*“‘" and body[end : end + 1] in ("'", '"', "*", "”", "’"))

@@ -46,6 +46,7 @@ _REFUSED_BEFORE = re.compile(
 _JOIN = (
     r"[)\]】）}\"'”’*_`$.]*\s*"
     r"(?:,?\s*(?:and|or|&|/|\+|y|ou|oder|和|或|与|及|또는|및|혹은|와|과)\s*|[,，、]\s*(?:and|or)?\s*)"
+    r"(?:(?:maybe|perhaps|possibly|also|even)\s+)?"
 )
 _COUNTED = re.compile(r"[개명원월일년시분살세대마个個年月日次人元种名倍%°]")
 
@@ -85,14 +86,16 @@ class Labels:
         name = "|".join(_bounded(core) for core in sorted(cores, key=len, reverse=True))
         self.whole = re.compile(f"{DECORATION}(?P<label>{name}){CLOSING}", flags)
         self._at = re.compile(f"{_FILLER}(?P<open>{DECORATION})(?P<label>{name})", flags)
-        self.token = re.compile(f"(?<![{_LATIN}'’°^\\\\#+])(?<![0-9][.,:/-])(?P<label>{name})", flags)
+        self.token = re.compile(
+            f"(?<![{_LATIN}'’°^\\\\#+])(?<![0-9][.,:/-])(?<![A-Za-z]\\.)(?P<label>{name})", flags
+        )
         self.opening = re.compile(
             rf"\s*+(?:option\s+)?(?P<open>{DECORATION})(?P<label>{name})(?P<close>[)\]】）}}\"'*_`$\s]*+)"
             rf"(?P<sep>[.．](?![A-Za-z0-9]\b)|[)）:：、]|[,，](?=\s)|[-–—](?=\s)|\Z|\b(?=(?:because|since)\b))?",
             flags,
         )
         self.line = re.compile(
-            rf"^[ \t>\-]*{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$ ]*(?:[.．)）:：、](?!\d)|$)",
+            rf"^[ \t>\-]*(?:option\s+)?{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$ ]*(?:[.．)）:：、](?!\d)|$)",
             flags | re.M,
         )
         self.another = re.compile(
@@ -162,6 +165,12 @@ class Labels:
             return True
         if spelled in _ARTICLES and not self._stands_alone(body, read.end, choice):
             return False
+        if (
+            spelled in "ai"
+            and spelled != _core(read.label)
+            and body[: read.start].rstrip()[-1:] not in (":", "：")
+        ):
+            return False  # 'The answer is a', cut off there
         # A lower-case letter for an upper-case label must end its phrase: 'answer is b.' but no 'b cells'.
         return (
             spelled.isupper() or _core(read.label) == spelled or _TERMINAL.match(body, read.end) is not None

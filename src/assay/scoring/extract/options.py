@@ -35,6 +35,7 @@ from assay.scoring.extract.statements import Lead, is_supposed, leads
 from assay.scoring.normalize import normalize
 
 _FOREIGN = re.compile(rf"{DECORATION}(?P<letter>[A-Z])(?![A-Za-z0-9'’+#=&\-]|\.[A-Za-z]|\s[a-z])")
+_FOREIGN_OPENING = re.compile(r"\s*[(\[]?(?P<letter>[A-Z])(?P<mark>[)\].:])(?=\s)")
 _MULTIPLE_IN_FRAME = re.compile(r"[A-Z]{2,}(?![A-Za-z])")
 _REFUSAL = re.compile(
     r"\b(?:can\s?not|can['’]t|unable\s+to|not\s+able\s+to|do(?:es)?\s+not|don['’]t|won['’]t|would\s+not)\s+"
@@ -43,6 +44,7 @@ _REFUSAL = re.compile(
     r"|\binsufficient\s+information|无法(?:确定|判断|回答)|不知道|알\s*수\s*없|모르겠|죄송",
     re.IGNORECASE,
 )
+_DOUBT = re.compile(r"\b(?:wait|actually|hmm|no|however|but)\b", re.IGNORECASE)
 _DELIBERATION = re.compile(
     r"\s*[*_#]*\s*(?:let['’]?s|let\s+us|let\s+me|first\b|step\b|to\s+(?:determine|find|solve|answer|figure)"
     r"|okay|ok\b|alright|hmm|we\s+(?:need|have|know|can)|the\s+question|consider|looking\s+at|given)",
@@ -88,7 +90,14 @@ def _stated_label(view: View) -> Found | None:
         if last is not None and lead.end <= last.end:
             continue  # a later link of a sentence that was already read
         last = _read_statement(view, lead) or last
+        if last is not None and _takes_back(view.body, last.end, lead):
+            last = Found(None, last.start, lead.end)
     return _last_praised(view, last)
+
+
+def _takes_back(body: str, since: int, lead: Lead) -> bool:
+    """Whether a statement was called off and its successor is cut off: 'A. No wait, the answer is'."""
+    return lead.is_strong and not body[lead.end :].strip() and bool(_DOUBT.search(body, since, lead.start))
 
 
 def _read_statement(view: View, lead: Lead) -> Found | None:
@@ -100,6 +109,8 @@ def _read_statement(view: View, lead: Lead) -> Found | None:
         return None
     if not lead.is_strong and not (read.is_decorated or ends_phrase(body, read.end)):
         return None
+    if "\n" in body[lead.end : read.start] and _goes_on_listing(view, read.label, read.end):
+        return None  # 'Let's look at each option:' and the list of them
     named = _named_together(view, read)
     if len(named) == 1:
         return Found(read.label, lead.start, read.end)
@@ -158,20 +169,29 @@ def _opening_label(view: View) -> Found | None:
     body, labels = view.body, view.labels
     match = labels.opening.match(body)
     if match is None:
-        return None
+        return _opening_foreign(view)
     label, sep = labels.name(match), match["sep"]
     start, end = match.span("label")
     close = match["close"]
     ends_line = "\n" in close
     is_wrapped = bool(match["open"].strip()) and bool(close.strip())
-    if not (sep or ends_line or is_wrapped) or is_refused(body, start, end):
+    if not (sep is not None or ends_line or is_wrapped) or is_refused(body, start, end):
         return None
     spelled, rest = match["label"], body[match.end() :]
     if not _opens_as_option(view, label, spelled, sep, rest, is_wrapped or ends_line):
         return None
     if len(_named_together(view, Read(label, start, end, is_wrapped))) > 1:
         return Found(None, start, end)
-    return None if _goes_on_listing(view, label, match.end()) else Found(label, start, end)
+    return None if _goes_on_listing(view, label, end) else Found(label, start, end)
+
+
+def _opening_foreign(view: View) -> Found | None:
+    """Return no answer for a reply that opens with an option which does not exist: '(E) 2632'."""
+    match = _FOREIGN_OPENING.match(view.body) if view.labels.are_letters else None
+    if match is None or match["letter"] in view.labels.exact:
+        return None
+    is_option = match["mark"] in ")]" or equal_choice(view.body[match.end() :], view.choices) is not None
+    return Found(None, match.start("letter"), match.end()) if is_option else None
 
 
 def _opens_as_option(view: View, label: str, spelled: str, sep: str | None, rest: str, is_sure: bool) -> bool:
@@ -193,7 +213,9 @@ def _goes_on_listing(view: View, label: str, at: int) -> bool:
         return True
     rest = view.body[line_end:].lstrip() if line_end >= 0 else ""
     following = view.labels.line.match(rest)
-    return following is not None and view.labels.name(following) != label
+    if following is None or view.labels.name(following) == label:
+        return False
+    return not is_refused(rest, *following.span("label"))  # '(A) is wrong' discusses, it does not list
 
 
 def _equals_choice(view: View) -> Found | None:

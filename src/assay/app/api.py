@@ -1,0 +1,138 @@
+"""Assay from a script or a notebook: the same run, given back as plain data."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from assay.app.run import FinishedRun
+from assay.app.run import run as evaluate
+from assay.app.settings import Settings, resolve_settings
+from assay.core.errors import Problem, UsageError
+from assay.results.read import StoredRun
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+
+class RunResult:
+    """A complete run as lists of dicts. What is large is read from the run folder when it is asked for."""
+
+    def __init__(self, finished: FinishedRun) -> None:
+        self.folder = finished.folder
+        """The run folder."""
+        self.manifest: dict[str, Any] = msgspec.to_builtins(finished.manifest)
+        self.metrics: Rows = msgspec.to_builtins(finished.metrics)
+        """One dict per task, method, metric and group, as in summary.json."""
+        self._stored = StoredRun(finished.folder)
+
+    @cached_property
+    def scores(self) -> Rows:
+        """One dict per sample and method, as in scores.jsonl."""
+        return [msgspec.to_builtins(score) for score in self._stored.scores()]
+
+    @cached_property
+    def rows(self) -> Rows:
+        """One dict per sample: its id, its fields, and for each method the answer and its value."""
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for record in self._stored.samples():
+            sample = record.sample
+            rows[record.task, sample.id] = {"task": record.task, "id": sample.id, **sample.fields}
+        for score in self._stored.scores():
+            row = rows[score.task, score.sample_id]
+            row[f"{score.track}_answer"] = score.answer
+            row[f"{score.track}_{score.metric}"] = score.value
+            row[f"{score.track}_verdict"] = str(score.verdict)
+        return list(rows.values())
+
+    def score(self, method: str | None = None, task: str | None = None) -> float | None:
+        """Return the headline value of one method of one task; without names, of the only one."""
+        found = [
+            metric
+            for metric in self.metrics
+            if metric["is_headline"]
+            and metric["group"] is None
+            and method in (None, metric["method"])
+            and task in (None, metric["task"])
+        ]
+        if len(found) != 1:
+            have = ", ".join(f"{metric['task']}/{metric['method']}" for metric in found) or "none"
+            raise UsageError(
+                Problem("USAGE-007", f"{len(found)} scores fit: {have}", "name the method and the task")
+            )
+        value: float | None = found[0]["value"]
+        return value
+
+    def frame(self, what: Literal["metrics", "scores", "rows"] = "metrics") -> Any:
+        """Return metrics, scores or rows as a DataFrame: of pandas, or of polars where only that is there."""
+        data: Rows = getattr(self, what)
+        if find_spec("pandas") is not None:
+            import pandas
+
+            return pandas.DataFrame(data)
+        if find_spec("polars") is not None:
+            import polars
+
+            return polars.DataFrame(data, infer_schema_length=None)
+        raise UsageError(
+            Problem(
+                "USAGE-007",
+                "a DataFrame needs pandas or polars",
+                "pip install pandas, or use the plain lists",
+            )
+        )
+
+    def __repr__(self) -> str:
+        heads = [metric for metric in self.metrics if metric["is_headline"] and metric["group"] is None]
+        lines = [
+            f"{metric['task']} {metric['method']}: {_percent(metric['value'])} "
+            f"[{_percent(metric['low'])}, {_percent(metric['high'])}], "
+            f"{metric['n_scored'] + metric['n_unanswered']} of {metric['n']} scored"
+            for metric in heads
+        ]
+        return f"RunResult({self.folder})\n" + "\n".join(lines)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def run(datasets: str | Path | Iterable[str | Path], **settings: Any) -> RunResult:
+    """Evaluate a model on one or more datasets and return what came out.
+
+    Settings are those of the command line, by the same names: `assay.run("data.csv", model="smollm2",
+    method=["ppl", "gen"], shots=5)`. What a meta file may say is given as `table={...}`. Works inside a
+    running event loop too.
+    """
+    named = (datasets,) if isinstance(datasets, (str, Path)) else tuple(datasets)
+    paths = tuple(str(name) for name in named)
+    resolved = resolve_settings(_plain(settings), os.environ, Path.cwd())
+    return RunResult(_off_the_loop(paths, resolved))
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        name: str(value) if isinstance(value, Path) else value for name, value in settings.items()
+    }
+    if isinstance(plain.get("model_args"), Mapping):
+        plain["model_args"] = {name: str(value) for name, value in plain["model_args"].items()}
+    if isinstance(plain.get("limit"), int):
+        plain["limit"] = str(plain["limit"])
+    return plain
+
+
+def _off_the_loop(paths: tuple[str, ...], settings: Settings) -> FinishedRun:
+    """Run here, or on a thread of its own when this one is busy with an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return evaluate(paths, settings)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(evaluate, paths, settings).result()

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.scoring.extract import extract_number, extract_text
+from assay.scoring.normalize import numbers_equal
+
+ROWS: list[dict[str, Any]] = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "corpus_numbers.jsonl").read_text(encoding="utf-8").splitlines()
+]
+REAL = Path(__file__).parents[4] / "shared" / "data" / "gsm8k" / "example_model_solutions.jsonl"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['note']}: {row['text'][:30]!r}")
+def test_number_corpus(row: dict[str, Any]) -> None:
+    found = extract_number(row["text"])
+    assert found.answer == row["answer"], found
+    assert extract_number(row["text"], explain=True).answer == row["answer"]
+
+
+def test_number_corpus_is_large() -> None:
+    assert len(ROWS) >= 60
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real GSM8K model solutions are not at hand")
+def test_real_solutions_are_judged_as_their_authors_judged_them() -> None:
+    judged = wrong = 0
+    for line in REAL.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        gold = row["ground_truth"].rsplit("A: ", 1)[1].strip()
+        for solved in row.values():
+            if not isinstance(solved, dict):
+                continue
+            answer = extract_number(solved["solution"]).answer
+            judged += 1
+            wrong += (answer is not None and numbers_equal(answer, gold)) != solved["is_correct"]
+    assert judged == 4 * 1319
+    assert wrong == 0
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real GSM8K model solutions are not at hand")
+def test_real_solutions_without_their_last_line_still_give_a_number() -> None:
+    rows = [json.loads(line) for line in REAL.read_text(encoding="utf-8").splitlines()]
+    found = agree = 0
+    for row in rows:
+        body, _, last = row["ground_truth"].rpartition("\nA: ")
+        answer = extract_number(body).answer
+        found += answer is not None
+        agree += answer is not None and numbers_equal(answer, last)
+    assert found == len(rows)
+    assert agree > 0.9 * len(rows)
+
+
+@given(st.decimals(min_value=-(10**9), max_value=10**9, places=4, allow_nan=False))
+def test_any_decimal_is_read_back_exactly(value: Decimal) -> None:
+    for form in ("{}", "The answer is {}.", "#### {}", "\\boxed{{{}}}", "${:,}"):
+        answer = extract_number(form.format(value)).answer
+        assert answer is not None
+        assert Decimal(answer) == value
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_survived(text: str) -> None:
+    number, free = extract_number(text), extract_text(text)
+    for found in (number, free):
+        assert (found.answer is None) == (found.span is None)
+        assert found.answer != ""
+
+
+def test_a_degenerate_run_of_digits_is_no_answer() -> None:
+    assert extract_number("9" * 10_000).answer is None
+
+
+def test_number_attempts_list_every_rule() -> None:
+    found = extract_number("The answer is 5. Check: 7", explain=True)
+    assert [(attempt.rule, attempt.found) for attempt in found.attempts] == [
+        ("hash_marks", None),
+        ("boxed", None),
+        ("stated_number", "5"),
+        ("last_number", "7"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "rule"),
+    [
+        ("Paris", "Paris", "first_line"),
+        ("  Paris. \n", "Paris", "first_line"),
+        ("Paris\nIt is in France.", "Paris", "first_line"),
+        ("\n\n**Paris**\nmore", "Paris", "first_line"),
+        ("Answer: Paris", "Paris", "stated_text"),
+        ("The capital is old. The answer is Paris. It is big.", "Paris", "stated_text"),
+        ("The answer is St. Louis.", "St. Louis", "stated_text"),
+        ("Answer: J. R. R. Tolkien", "J. R. R. Tolkien", "stated_text"),
+        ("Answer: London\nWait.\nAnswer: Paris", "Paris", "stated_text"),
+        ("Final answer:\n\nParis", "Paris", "stated_text"),
+        ("정답은 서울", "서울", "stated_text"),
+        ("答案：北京。", "北京", "stated_text"),
+        ("So $\\boxed{\\text{Paris}}$.", "Paris", "framed"),
+        ("<answer>Paris</answer> ok", "Paris", "framed"),
+        ("<think>London</think>Paris", "Paris", "first_line"),
+        ("Paris\n\nQuestion: Where is Rome?\nAnswer: Italy", "Paris", "first_line"),
+        ("", None, None),
+        ("<think>Paris", None, None),
+        ("  \n ", None, None),
+    ],
+)
+def test_free_text(text: str, answer: str | None, rule: str | None) -> None:
+    found = extract_text(text)
+    assert (found.answer, found.rule) == (answer, rule)

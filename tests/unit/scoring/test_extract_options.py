@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+import string
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.scoring.extract import extract_option
+from assay.scoring.extract.options import OPTION_RULES
+
+ROWS: list[dict[str, Any]] = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "corpus_options.jsonl").read_text(encoding="utf-8").splitlines()
+]
+LETTERS = ("A", "B", "C", "D")
+NUMBERS = ("2632", "2635", "26", "2700")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['note']}: {row['text'][:30]!r}")
+def test_corpus(row: dict[str, Any]) -> None:
+    found = extract_option(row["text"], tuple(row["labels"]), tuple(row["choices"]))
+    assert found.answer == row["answer"], found
+
+
+def test_corpus_is_large_and_half_of_it_has_no_answer() -> None:
+    assert len(ROWS) >= 170
+    assert sum(row["answer"] is None for row in ROWS) * 2 >= len(ROWS)
+    assert len({(row["text"], *row["labels"]) for row in ROWS}) == len(ROWS)
+
+
+def test_explaining_does_not_change_the_finding() -> None:
+    # The quick paths are skipped when explaining, so this also holds them to the rules.
+    for row in ROWS:
+        labels, choices = tuple(row["labels"]), tuple(row["choices"])
+        quick = extract_option(row["text"], labels, choices)
+        slow = extract_option(row["text"], labels, choices, explain=True)
+        assert (quick.answer, quick.rule) == (slow.answer, slow.rule), row["text"]
+        assert quick.attempts == ()
+
+
+def test_every_rule_is_needed_by_the_corpus() -> None:
+    used = {extract_option(row["text"], tuple(row["labels"]), tuple(row["choices"])).rule for row in ROWS}
+    assert used >= {rule.name for rule in OPTION_RULES}
+
+
+def test_attempts_name_every_rule_in_order_with_what_it_saw() -> None:
+    found = extract_option("The answer is B. 2635", LETTERS, NUMBERS, explain=True)
+    assert [attempt.rule for attempt in found.attempts] == [rule.name for rule in OPTION_RULES]
+    by_rule = {attempt.rule: attempt for attempt in found.attempts}
+    assert by_rule["whole_reply"].found is None
+    assert by_rule["stated_label"].found == "B"
+    assert by_rule["contained_choice"].found == "B"
+    assert by_rule["stated_label"].end is not None
+
+
+def test_attempts_say_that_the_thought_was_not_finished() -> None:
+    found = extract_option("<think>The answer is B", LETTERS, NUMBERS, explain=True)
+    assert [attempt.rule for attempt in found.attempts] == ["unfinished_reasoning"]
+
+
+def test_attempts_say_which_part_was_searched() -> None:
+    text = "<think>A</think>B"
+    found = extract_option(text, LETTERS, NUMBERS, explain=True)
+    assert found.attempts[0].rule == "searched_part"
+    assert text[found.attempts[0].start : found.attempts[0].end] == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("  B ", "B"),
+        ("I say: the answer is B.", "answer is B"),
+        ("<think>no</think>\nB. 2635", "B"),
+        ("It must be 2635!", "2635"),
+    ],
+)
+def test_span_points_into_the_whole_reply(text: str, shown: str) -> None:
+    found = extract_option(text, LETTERS, NUMBERS)
+    assert found.answer == "B"
+    assert found.span is not None
+    assert text[found.span[0] : found.span[1]] == shown
+
+
+def test_a_statement_of_two_options_is_known_as_such() -> None:
+    found = extract_option("Answer: A or B. Surely 2635.", LETTERS, NUMBERS)
+    assert (found.answer, found.rule) == (None, "stated_label")
+
+
+def test_identical_option_texts_cannot_be_told_apart() -> None:
+    assert extract_option("red", ("A", "B", "C"), ("red", "red", "blue")).answer is None
+    assert extract_option("blue", ("A", "B", "C"), ("red", "red", "blue")).answer == "C"
+
+
+def test_labels_without_choices() -> None:
+    assert extract_option("Answer: B", LETTERS).answer == "B"
+    assert extract_option("2635", LETTERS).answer is None
+
+
+def test_labels_that_differ_only_by_case_are_kept_apart() -> None:
+    assert extract_option("a", ("A", "a")).answer == "a"
+    assert extract_option("The answer is A.", ("A", "a")).answer == "A"
+
+
+@given(st.text(alphabet=string.printable + "答案是정답은—“”<>\\{}é", max_size=200))
+@settings(max_examples=400, deadline=None)
+def test_any_text_gives_a_label_or_none_and_a_true_span(text: str) -> None:
+    found = extract_option(text, LETTERS, NUMBERS)
+    assert found.answer is None or found.answer in LETTERS
+    if found.span is not None:
+        start, end = found.span
+        assert 0 <= start < end <= len(text)
+    assert (found.answer is None) or (found.rule is not None and found.span is not None)
+
+
+@given(
+    st.sampled_from(LETTERS), st.sampled_from(["{}", "({})", "Answer: {}", "The answer is **{}**.", "{}. x"])
+)
+def test_plain_forms_name_any_label(label: str, form: str) -> None:
+    assert extract_option(form.format(label), LETTERS, NUMBERS).answer == label
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A " * 30_000,
+        "the answer " * 8_000,
+        "B. " * 30_000,
+        "(" * 60_000,
+        "\\boxed{" * 8_000,
+        "is " * 30_000,
+        "A\n" * 30_000,
+    ],
+)
+def test_degenerate_replies_do_not_hang(text: str) -> None:
+    # Not a benchmark: quadratic or worse behaviour would take minutes here.
+    started = time.process_time()
+    extract_option(text, LETTERS, NUMBERS)
+    assert time.process_time() - started < 20
