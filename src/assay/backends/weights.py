@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from assay.backends.cache_dir import cache_dir
@@ -45,4 +46,5 @@ def _keep(note: Path, text: str) -> None:
         draft.write_text(text)
         draft.replace(note)
     except OSError:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()

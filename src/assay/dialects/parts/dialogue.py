@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assay.core.prompt import Message, Prompt, Role
-from assay.dialects.parts.template import Template
+from assay.dialects.parts.template import BraceTemplate, Template
 
 # Stands for the answer while a template is rendered; a private-use character that no dataset holds.
 _SLOT = "\ue0a5"
@@ -59,6 +59,8 @@ class Dialogue:
         every = frozenset(name for turn in turns for name in turn.template.fields)
         self.fields = every - {answer_field}
         """The fields it shows, the answer aside."""
+        self.is_safe = all(isinstance(turn.template, BraceTemplate) for turn in turns)
+        """Whether no record can make rendering fail, once its fields are known to exist."""
 
     def opening(
         self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool

@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, PlanError, Problem, listing
+from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
-from assay.dialects.table.layout import OPTION_LIST, Layout
+from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
@@ -65,6 +66,8 @@ def compile_table(
     if ppl_target == "text" and not (said.template or said.human_prompt):
         # Options that are to be scored by their own words are not shown beforehand.
         ppl_dialogue = make_dialogue(said, layout, where, hides_options=True, faithful=settings.is_faithful)
+    if not (dialogue.is_safe and ppl_dialogue.is_safe):
+        _render_all(source, layout, (dialogue, ppl_dialogue))
     if "prob" in methods and not shows_options:
         raise _plan_problem(
             "TABLE-007",
@@ -141,6 +144,26 @@ def _methods(settings: TaskSettings, said: TableMeta, layout: Layout, source: So
 
 def _plan_problem(code: str, what: str, fix: str, source: Source) -> PlanError:
     return PlanError(Problem(code, what, fix, Origin(source.path)))
+
+
+def _render_all(source: Source, layout: Layout, dialogues: tuple[Dialogue, ...]) -> None:
+    """Find the rows that a Jinja prompt fails on, before a model is loaded."""
+    problems = Problems()
+    for sample in read_samples(source, layout, frozenset(), slice(None)):
+        for dialogue in dict.fromkeys(dialogues):
+            try:
+                dialogue.opening(values_of(sample), (), chat=False)
+            except TemplateFailure as error:
+                problems.add(
+                    Problem(
+                        "TABLE-015",
+                        f"the prompt cannot be rendered: {error}",
+                        "correct the template, or guard it with {% if ... %}",
+                        sample.origin,
+                    )
+                )
+                break
+    problems.raise_if_any()
 
 
 def _shows_options(dialogue: Dialogue, layout: Layout) -> bool:

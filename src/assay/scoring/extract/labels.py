@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _LATIN = r"0-9A-Za-z_\u00C0-\u024F"
+# At most so many marks: a reply of nothing but brackets must stay cheap.
 DECORATION = (
     r"(?:[\s\"'“”‘’「『《`*_(（\[【{<$~]"
-    r"|\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|bf|rm)\s*\{|\\[(\[])*+"
+    r"|\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|bf|rm)\s*\{|\\[(\[]){0,16}+"
 )
 CLOSING = r"(?:[\s\"'”’」』》`*_)）\]】}>$~.。:：,，;；!！]|\\[)\]])*+"
 _FILLER = (

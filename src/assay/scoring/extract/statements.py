@@ -52,6 +52,7 @@ _SUPPOSED = re.compile(
 _LONE_LETTER = re.compile(r"(?<![A-Za-z'’])[B-HJ-Z](?![A-Za-z'’])")
 
 LOOKS_BACK = 40
+LONGEST_BOX = 500
 
 
 class Lead(NamedTuple):
@@ -100,9 +101,12 @@ def is_supposed(body: str, at: int) -> bool:
 
 
 def braced(body: str, start: int) -> int | None:
-    """Return the end of a LaTeX group whose content begins at `start`; None when it is not closed."""
+    """Return the end of a LaTeX group whose content begins at `start`; None when it is not closed.
+
+    No answer is longer than LONGEST_BOX; the limit keeps a reply full of open boxes cheap.
+    """
     depth = 1
-    for at in range(start, len(body)):
+    for at in range(start, min(len(body), start + LONGEST_BOX)):
         if body[at] == "{":
             depth += 1
         elif body[at] == "}":

@@ -1,0 +1,160 @@
+"""The size of a batch changes no number: one row at a time, seven, and the default token budget agree.
+
+    python -m benchmarks.invariance            # prints the table; exit status 1 out of tolerance
+    python -m benchmarks.invariance --write    # puts it into RESULTS.md
+
+SmolLM2-135M in fp32 on the CPU scores 60 rows each of ARC-Challenge and OpenBookQA by all three methods, with
+batches of 1 row, of at most 7 rows, of a small and of the default token budget. Each is compared with one row
+at a time: log-likelihoods of the options and of their tokens, label probabilities, written texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from benchmarks.multiple_choice import DATASETS, raw_rows, score, write_rows
+from benchmarks.record import add_output_options, hand_over, setting
+
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
+from assay.results.read import StoredRun
+from assay.results.rows import markdown_table
+
+TOLERANCE = 1e-4
+NAMES = ("arc_challenge", "openbookqa")
+VARIANTS: dict[str, dict[str, str]] = {
+    "1 row": {"max_batch": "1"},
+    "7 rows": {"max_batch": "7"},
+    "512 tokens": {"batch_tokens": "512"},
+    "default": {},
+}
+
+
+class Difference(NamedTuple):
+    """How far two runs are apart."""
+
+    n: int
+    sum_logprob: float
+    token_logprob: float
+    probability: float
+    n_greedy: int
+    n_texts: int
+    n_answers: int
+    """Samples whose answer by some method differs."""
+
+
+class Outcomes(msgspec.Struct):
+    """What came out of one run."""
+
+    responses: dict[str, Outcome]
+    answers: dict[tuple[str, str], str | None]
+    batches: float
+
+
+def run(name: str, args: Mapping[str, str], data: Path, n: int, folder: Path) -> Outcomes:
+    """Score a dataset by all methods with one way of batching."""
+    dataset = DATASETS[name]
+    table = write_rows(raw_rows(dataset, data, n), folder / f"{name}.jsonl")
+    # Without a template of its own the table shows the options where `prob` and `gen` need them.
+    said = {key: value for key, value in dataset.table.items() if key != "template"}
+    question = "question_stem" if name == "openbookqa" else "question"
+    out = folder / f"{name}-{'-'.join(f'{key}{value}' for key, value in args.items()) or 'default'}"
+    result = score(
+        table,
+        {**said, "input_columns": [question]},
+        out,
+        method=["ppl", "prob", "gen"],
+        max_tokens=16,
+        model_args=dict(args),
+    )
+    stored = StoredRun(result.folder)
+    return Outcomes(
+        {response.request_id: response.outcome for response in stored.responses()},
+        {(entry.sample_id, entry.track): entry.answer for entry in stored.scores()},
+        stored.manifest.stats.get("batches", 0.0),
+    )
+
+
+def compare(one: Outcomes, other: Outcomes) -> Difference:
+    """Return the largest differences over all requests."""
+    total = token = probability = 0.0
+    n_greedy = n_texts = 0
+    if one.responses.keys() != other.responses.keys():
+        raise SystemExit("the runs did not ask the same")
+    for request_id, a in one.responses.items():
+        b = other.responses[request_id]
+        if isinstance(a, Failure) or isinstance(b, Failure):
+            raise SystemExit(f"{request_id} failed: {a}, {b}")
+        if isinstance(a, Likelihood) and isinstance(b, Likelihood):
+            if a.token_ids != b.token_ids:
+                raise SystemExit(f"{request_id} was read as other tokens")
+            total = max(total, abs(a.sum_logprob - b.sum_logprob))
+            pairs = zip(a.token_logprobs, b.token_logprobs, strict=True)
+            token = max(token, *(abs(x - y) for x, y in pairs))
+            n_greedy += a.is_greedy != b.is_greedy
+        elif isinstance(a, LabelProbs) and isinstance(b, LabelProbs):
+            probability = max(probability, *(abs(x - y) for x, y in zip(a.probs, b.probs, strict=True)))
+        elif isinstance(a, Completion) and isinstance(b, Completion):
+            n_texts += [output.text for output in a.outputs] != [output.text for output in b.outputs]
+    n_answers = sum(answer != other.answers[key] for key, answer in one.answers.items())
+    return Difference(len(one.responses), total, token, probability, n_greedy, n_texts, n_answers)
+
+
+def main() -> int:
+    """Run every way of batching and compare each with single rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the datasets")
+    parser.add_argument("--rows", type=int, default=60)
+    add_output_options(parser)
+    options = parser.parse_args()
+    lines = []
+    worst = 0.0
+    n_greedy = 0
+    with tempfile.TemporaryDirectory(prefix="assay-invariance-") as folder:
+        for name in NAMES:
+            runs = {}
+            for label, args in VARIANTS.items():
+                print(f"{name}: {label}", file=sys.stderr)
+                runs[label] = run(name, args, options.data, options.rows, Path(folder))
+            (first, alone), *others = runs.items()
+            for label, outcomes in others:
+                found = compare(alone, outcomes)
+                worst = max(worst, found.sum_logprob, found.token_logprob, found.probability)
+                n_greedy += found.n_greedy
+                lines.append(
+                    (
+                        name,
+                        f"{first} / {label}",
+                        f"{alone.batches:.0f} / {outcomes.batches:.0f}",
+                        str(found.n),
+                        f"{found.sum_logprob:.1e}",
+                        f"{found.token_logprob:.1e}",
+                        f"{found.probability:.1e}",
+                        str(found.n_greedy),
+                        str(found.n_texts),
+                        str(found.n_answers),
+                    )
+                )
+    headings = (
+        "dataset", "batches of", "batches", "requests", "sum of log-probabilities", "one token's",
+        "label probability", "other greedy flag", "other text", "other answer",
+    )  # fmt: skip
+    text = "\n\n".join(
+        (
+            setting(),
+            f"SmolLM2-135M-Instruct, fp32, CPU, {options.rows} rows each, ppl, prob and gen (16 tokens). "
+            f"Largest difference: **{worst:.1e}** (tolerance {TOLERANCE:.0e}).",
+            markdown_table(headings, lines),
+        )
+    )
+    hand_over("invariance", text, options)
+    return 0 if worst <= TOLERANCE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

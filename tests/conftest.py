@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[1].parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real evaluation data beside the repository; tests that need it skip where it is absent."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("the folder of real data, ../shared/data, is not here")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def seeds() -> Path:
+    """The documents of the systems whose datasets Assay reads."""
+    folder = SHARED / "seeds"
+    if not folder.is_dir():
+        pytest.skip("the folder of seed documents, ../shared/seeds, is not here")
+    return folder
+
+
+@pytest.fixture
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty working folder, so that runs and settings files of the person who tests play no part."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path

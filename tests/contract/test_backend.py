@@ -1,0 +1,178 @@
+"""What every backend must do, whatever stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from assay.backends.registry import open_backend
+from assay.core.ids import draw
+from assay.core.ports import Backend
+from assay.core.prompt import Message
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Response
+
+QUESTION = "Which of these is a fruit?\nA. apple\nB. stone\nAnswer:"
+ASKS: list[Ask] = [
+    *(Span(f"{QUESTION} {text}", len(QUESTION)) for text in ("A", "B", "apple", "a stone wall", "apple")),
+    Span("hello world", 7),
+    Span("The whole of it.", 0),
+    Labels(QUESTION, ((" A", "A"), (" B", "B"))),
+    Labels("Is water wet? Answer: ", ((" yes",), (" no",))),
+    *(Generate(text, Sampling(max_tokens=6)) for text in (QUESTION, "hello", "One, two, three,")),
+    Generate("hello", Sampling(max_tokens=6, temperature=0.8, seed=3, n=2)),
+]
+NOTHING = Span("nothing after the join", len("nothing after the join"))
+ANSWERS: dict[Kind, type] = {Kind.SPAN: Likelihood, Kind.LABELS: LabelProbs, Kind.GENERATE: Completion}
+
+BACKENDS = [
+    pytest.param(("mock", {}), id="mock"),
+    pytest.param(("smollm2", {}), id="smollm2", marks=pytest.mark.model),
+]
+_OPENED: dict[str, Backend] = {}
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Return the backend under test; opened once, as weights are large."""
+    name, args = request.param
+    if name not in _OPENED:
+        _OPENED[name] = open_backend(name, args)
+    return _OPENED[name]
+
+
+def requests(asks: Sequence[Ask]) -> list[Request]:
+    return [request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+
+
+def by_id(responses: Iterator[Response]) -> dict[str, Outcome]:
+    return {response.request_id: response.outcome for response in responses}
+
+
+def close_to(one: Outcome, other: Outcome) -> bool:
+    """Whether two answers to the same ask agree as far as numbers on a machine can."""
+    if isinstance(one, Likelihood) and isinstance(other, Likelihood):
+        return one.token_ids == other.token_ids and one.token_logprobs == pytest.approx(
+            other.token_logprobs, abs=1e-4
+        )
+    if isinstance(one, LabelProbs) and isinstance(other, LabelProbs):
+        return bool(one.probs == pytest.approx(other.probs, abs=1e-4))
+    return one == other
+
+
+def test_card_comes_before_weights(backend: Backend) -> None:
+    assert backend.card.kinds == set(Kind)
+    assert backend.card.name == backend.identity().name
+    assert backend.stats().get("load_seconds", 0.0) == 0.0 or backend.stats()["batches"] > 0
+
+
+def test_answers_every_request_once_with_its_id_and_key(backend: Backend) -> None:
+    asked = requests(ASKS)
+    responses = list(backend.run(asked))
+    assert sorted(r.request_id for r in responses) == sorted(r.id for r in asked)
+    keys = {r.id: r.key for r in asked}
+    assert all(keys[r.request_id] == r.key for r in responses)
+    assert all(r.seconds >= 0 and not r.cached for r in responses)
+
+
+def test_the_answer_has_the_kind_of_the_ask(backend: Backend) -> None:
+    found = by_id(backend.run(requests(ASKS)))
+    for one in requests(ASKS):
+        assert isinstance(found[one.id], ANSWERS[one.ask.kind])
+
+
+def test_counts_agree_with_each_other(backend: Backend) -> None:
+    found = by_id(backend.run(requests(ASKS)))
+    for one in requests(ASKS):
+        outcome = found[one.id]
+        if isinstance(outcome, Likelihood):
+            assert outcome.n_tokens == len(outcome.token_ids) == len(outcome.token_logprobs)
+            assert outcome.sum_logprob == pytest.approx(sum(outcome.token_logprobs))
+            assert all(logprob <= 0 for logprob in outcome.token_logprobs)
+            scored = [token.id for token in backend.tokens(one.ask) if token.is_scored]
+            assert tuple(scored) == outcome.token_ids
+        elif isinstance(outcome, LabelProbs):
+            assert outcome.mass == pytest.approx(sum(outcome.probs))
+            assert 0 <= outcome.mass <= 1 + 1e-6
+        elif isinstance(outcome, Completion):
+            assert isinstance(one.ask, Generate)
+            assert len(outcome.outputs) == one.ask.sampling.n
+            assert all(output.n_tokens <= one.ask.sampling.max_tokens for output in outcome.outputs)
+
+
+def test_order_and_company_do_not_change_answers(backend: Backend) -> None:
+    asked = requests(ASKS)
+    together = by_id(backend.run(asked))
+    shuffled = list(asked)
+    draw(1, "contract").shuffle(shuffled)
+    again = by_id(backend.run(shuffled))
+    alone = by_id(response for one in asked[::3] for response in backend.run([one]))
+    for one in asked:
+        assert close_to(again[one.id], together[one.id])
+    for id_, outcome in alone.items():
+        assert close_to(outcome, together[id_])
+
+
+@pytest.mark.parametrize("args", [{"max_batch": "1"}, {"max_batch": "7"}, {"batch_tokens": "64"}], ids=str)
+@pytest.mark.model
+def test_batch_size_does_not_change_answers(args: dict[str, str]) -> None:
+    expected = by_id(_opened("smollm2").run(requests(ASKS)))
+    found = by_id(open_backend("smollm2", args).run(requests(ASKS)))
+    assert all(close_to(found[id_], outcome) for id_, outcome in expected.items())
+
+
+def _opened(name: str) -> Backend:
+    if name not in _OPENED:
+        _OPENED[name] = open_backend(name, {})
+    return _OPENED[name]
+
+
+def test_pulls_lazily(backend: Backend) -> None:
+    pulled = 0
+
+    def endless() -> Iterator[Request]:
+        nonlocal pulled
+        while True:
+            yield request("t", str(pulled), "any", "answer", 0, Labels("Q:", ((" A",), (" B",))))
+            pulled += 1
+
+    stream = backend.run(endless())
+    assert pulled == 0
+    next(stream)
+    assert pulled <= 4096
+
+
+def test_nothing_asked_nothing_done(backend: Backend) -> None:
+    assert list(backend.run([])) == []
+
+
+def test_trouble_with_one_request_is_a_value(backend: Backend) -> None:
+    asked = requests([ASKS[0], NOTHING, ASKS[1]])
+    found = by_id(backend.run(asked))
+    assert isinstance(found[asked[1].id], Failure)
+    assert isinstance(found[asked[0].id], Likelihood)
+    assert isinstance(found[asked[2].id], Likelihood)
+
+
+def test_tokens_say_what_is_scored(backend: Backend) -> None:
+    tokens = backend.tokens(Span("hello wor" + "ld", 9))
+    assert "".join(token.text for token in tokens) == "hello world"
+    assert any(token.is_scored for token in tokens)
+    assert not all(token.is_scored for token in tokens)
+    assert not any(token.is_scored for token in backend.tokens(Generate("hello", Sampling())))
+
+
+def test_identity_is_the_same_each_time(backend: Backend) -> None:
+    again: Any = open_backend(backend.card.name, {})
+    assert again.identity() == backend.identity()
+
+
+def test_conversations_are_answered_or_refused_by_value(backend: Backend) -> None:
+    prompt = (Message("user", "hello"), Message("assistant", "hi there"))
+    asked = requests([Span(prompt, 0), Generate(prompt[:1], Sampling(max_tokens=4))])
+    found = by_id(backend.run(asked))
+    assert len(found) == 2
+    if backend.card.is_chat:
+        assert not any(isinstance(outcome, Failure) for outcome in found.values())

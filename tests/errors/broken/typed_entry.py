@@ -1,0 +1,1 @@
+datasets = [{"type": "X", "path": "fine.csv"}]

@@ -1,0 +1,143 @@
+"""Each kind of bad input: one clear error that names file, row, column, value and fix; exit status 2."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from cli import assay
+
+BROKEN = Path(__file__).parent / "broken"
+
+
+def said(*parts: str) -> tuple[str, ...]:
+    return parts
+
+
+CASES = [
+    ("missing_column.csv", (), "TABLE-001", said("'question'", "'prompt_text'")),
+    ("answer_not_an_option.csv", (), "TABLE-011", said("row 2 (line 3), column 'answer'", "'E'", "A B", "row 4")),
+    ("ragged.csv", (), "SOURCE-005", said("row 2 (line 3)", "'B'", "'answer'")),
+    ("broken_line.jsonl", (), "SOURCE-006", said("row 2 (line 2)")),
+    ("unknown_key.csv", (), "TABLE-003", said("unknown_key.csv.meta.json", "'human_promt'", "'human_prompt'")),
+    ("unknown_field.csv", (), "TABLE-005", said("unknown_field.csv.meta.json", "{qestion}", "'question'")),
+    ("empty.csv", (), "SOURCE-003", said("empty.csv")),
+    ("latin1.csv", (), "SOURCE-004", said("0xe9", "line 2", "iconv")),
+    ("no_such_file.csv", (), "SOURCE-001", said("no_such_file.csv")),
+    ("notes.docx", (), "SOURCE-002", said(".csv")),
+    ("not_a_table.json", (), "SOURCE-007", said("not_a_table.json")),
+    ("twice_the_column.csv", (), "SOURCE-009", said("'A'")),
+    ("broken.csv.gz", (), "SOURCE-011", said("broken.csv.gz")),
+    ("ambiguous_answer.csv", (), "TABLE-010", said("column 'answer'", "index0", "index1")),
+    ("gap_in_options.csv", (), "TABLE-009", said("row 1 (line 2)", "option B")),
+    ("empty_row.csv", (), "TABLE-008", said("row 2 (line 3)")),
+    ("repeated_ids.jsonl", (), "TABLE-012", said("column 'id'", "'1'")),
+    ("bad_meta.csv", (), "TABLE-002", said("bad_meta.csv.meta.json")),
+    ("bad_value.csv", (), "TABLE-004", said("'data_type'", "'quiz'")),
+    ("bad_template.csv", (), "TABLE-006", said("'rounds'", "'round'")),
+    ("bad_jinja.csv", (), "TEMPLATE-001", said("bad_jinja.csv.meta.json")),
+    ("failing_jinja.csv", (), "TABLE-015", said("row 1 (line 2)")),
+    ("bad_value.csv", ("--meta", "nowhere.json"), "TABLE-002", said("nowhere.json")),
+    ("fine.csv", ("--method", "perplexity"), "TABLE-007", said("'perplexity'", "'ppl'")),
+    ("empty_row.csv", ("--data-type", "mcq"), "TABLE-001", said("options")),
+    ("fine.csv", ("--shots", "3"), "TABLE-013", said("3 shots", "0 rows")),
+    ("fine.csv", ("--shots", "1", "--shots-from", "train"), "SOURCE-010", said("'train'")),
+    ("raising.py", (), "CONFIG-001", said("ValueError", "boom")),
+    ("no_datasets.py", (), "CONFIG-002", said("'datasets'")),
+    ("typed_entry.py", (), "CONFIG-003", said("datasets[0]", "'type'")),
+    ("fine.csv", ("--limit", "some"), "USAGE-002", said("'some'")),
+    ("fine.csv", ("--model-arg", "dtype"), "USAGE-005", said("'dtype'")),
+    ("fine.csv", ("--model", "hff:x"), "MODEL-001", said("'hff'", "'hf'")),
+    ("fine.csv", ("--model-arg", "delay=5"), "MODEL-002", said("'delay'", "delay_ms")),
+    ("fine.csv", ("--model", "hf:/no/such/model"), "MODEL-003", said("/no/such/model")),
+    ("fine.csv", ("--method", "ppl", "--model-arg", "kinds=generate"), "PLAN-001", said("'ppl'", "'gen'")),
+]
+
+
+@pytest.mark.parametrize(("file", "flags", "code", "parts"), CASES, ids=[f"{c[2]}-{c[0]}" for c in CASES])
+def test_bad_input(workdir: Path, file: str, flags: tuple[str, ...], code: str, parts: tuple[str, ...]) -> None:
+    for source in BROKEN.iterdir():
+        shutil.copy(source, workdir)
+    model = () if "--model" in flags else ("--model", "mock")
+    result = assay("run", file, *model, *flags)
+    assert result.status == 2
+    assert code in result.err
+    for part in parts:
+        assert part in result.err
+    assert "fix:" in result.err
+    assert "Traceback" not in result.err
+    # Nothing was begun: the error came before any run folder was made.
+    assert not (workdir / "runs").exists()
+
+
+@pytest.mark.parametrize("flags", [("--seed", "1", "--shots", "1"), ("--method", "ppl"), ("--model-arg", "answer=A")])
+def test_a_run_folder_of_another_run_is_left_untouched(workdir: Path, flags: tuple[str, ...]) -> None:
+    (workdir / "data.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n", encoding="utf-8")
+    assert assay("run", "data.csv", "-m", "mock", "--out", "mine").status == 0
+    before = {path.name: path.read_bytes() for path in (workdir / "mine").iterdir()}
+    result = assay("run", "data.csv", "-m", "mock", "--out", "mine", *flags)
+    assert result.status == 2
+    assert "STORE-001" in result.err
+    assert {path.name: path.read_bytes() for path in (workdir / "mine").iterdir()} == before
+
+
+def test_a_run_folder_of_another_dataset_or_an_edited_one(workdir: Path) -> None:
+    data = workdir / "data.csv"
+    data.write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")
+    assert assay("run", "data.csv", "-m", "mock", "--out", "mine").status == 0
+    data.write_text("question,A,B,answer\n1+1=,1,2,A\n", encoding="utf-8")
+    edited = assay("run", "data.csv", "-m", "mock", "--out", "mine")
+    assert edited.status == 2
+    assert "has changed since" in edited.err
+    (workdir / "other.csv").write_text("question,A,B,answer\n1+2=,1,3,B\n", encoding="utf-8")
+    other = assay("run", "other.csv", "-m", "mock", "--out", "mine")
+    assert "'data.csv', not 'other.csv'" in other.err
+
+
+def test_a_folder_that_is_no_run_is_left_alone(workdir: Path) -> None:
+    (workdir / "data.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    (workdir / "mine").mkdir()
+    (workdir / "mine" / "thesis.tex").write_text("precious", encoding="utf-8")
+    result = assay("run", "data.csv", "-m", "mock", "--out", "mine")
+    assert result.status == 2
+    assert "STORE-002" in result.err
+    assert [path.name for path in (workdir / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_damaged_and_missing_runs(workdir: Path) -> None:
+    (workdir / "data.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    assert assay("run", "data.csv", "-m", "mock", "--out", "mine").status == 0
+    missing = assay("explain", "mine", "nobody")
+    assert (missing.status, "STORE-006" in missing.err) == (2, True)
+    (workdir / "mine" / "manifest.json").write_text("{", encoding="utf-8")
+    assert "STORE-004" in assay("report", "mine").err
+    assert "STORE-005" in assay("report", "yours").err
+    assert "STORE-005" in assay("explain", "last", "row:1").err
+
+
+def test_two_datasets_of_one_name(workdir: Path) -> None:
+    for folder in ("a", "b"):
+        (workdir / folder).mkdir()
+        (workdir / folder / "data.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    result = assay("run", "a/data.csv", "b/data.csv", "-m", "mock")
+    assert (result.status, "TABLE-014" in result.err) == (2, True)
+
+
+def test_settings(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workdir / "data.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    (workdir / "assay.toml").write_text('modle = "mock"\n', encoding="utf-8")
+    result = assay("run", "data.csv")
+    assert "USAGE-001" in result.err
+    assert "did you mean 'model'" in result.err
+    (workdir / "assay.toml").write_text("model = \n", encoding="utf-8")
+    assert "USAGE-003" in assay("run", "data.csv").err
+    (workdir / "assay.toml").unlink()
+    monkeypatch.setenv("ASSAY_SHOTS", "many")
+    assert "'shots' (from the env)" in assay("run", "data.csv", "-m", "mock").err
+
+
+def test_the_old_command_line_refuses_what_is_unclear(workdir: Path) -> None:
+    assert "USAGE-006" in assay("as", "opencompass", "--models", "mock").err
+    assert "USAGE-006" in assay("as", "opencompass", "--custom-dataset-path", "x.csv").err
+    assert "USAGE-006" in assay("as", "opencompass", "--slurm").err

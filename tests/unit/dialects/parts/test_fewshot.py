@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from assay.core.origin import Origin
+from assay.core.sample import Sample
+from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
+
+
+def sample(number: int, question: str | None = None, *, answered: bool = True) -> Sample:
+    text = question or f"question {number}"
+    return Sample(f"id{number}", {"q": text}, Origin("x"), targets=("yes",) if answered else ())
+
+
+def pool(samples: list[Sample], n: int = 3, policy: ShotPolicy = "random", seed: int = 0) -> ShotPool:
+    return ShotPool(samples, n, policy=policy, seed=seed, task="t", question=lambda s: str(s.fields["q"]))
+
+
+EVERY = [sample(number) for number in range(20)]
+
+
+def test_a_draw_depends_on_the_sample_and_the_seed_alone() -> None:
+    alone = pool(EVERY).shots(EVERY[7])
+    shared = pool(EVERY)
+    for other in reversed(EVERY):
+        shared.shots(other)
+    assert shared.shots(EVERY[7]) == alone
+    assert pool(EVERY, seed=1).shots(EVERY[7]) != alone
+    assert len({shot.id for shot in alone}) == 3
+
+
+def test_a_sample_never_sees_itself_or_its_twin() -> None:
+    twins = [*EVERY, sample(99, "Question   7")]
+    for policy in ("random", "first"):
+        for seed in range(30):
+            shots = pool(twins, 19, policy, seed).shots(twins[7])
+            assert {"id7", "id99"}.isdisjoint(shot.id for shot in shots)
+            assert len(shots) == 19
+
+
+def test_first_takes_the_first_that_are_not_the_sample() -> None:
+    assert [shot.id for shot in pool(EVERY, 3, "first").shots(EVERY[1])] == ["id0", "id2", "id3"]
+    assert [shot.id for shot in pool(EVERY, 3, "first").shots(EVERY[9])] == ["id0", "id1", "id2"]
+
+
+def test_rows_without_an_answer_are_no_examples() -> None:
+    mixed = [sample(0, answered=False), sample(1), sample(2)]
+    assert len(pool(mixed)) == 2
+    assert [shot.id for shot in pool(mixed, 2, "first").shots(sample(5))] == ["id1", "id2"]
+
+
+def test_leaks_are_seen_through_white_space_and_case() -> None:
+    assert pool(EVERY).leaks(sample(50, " QUESTION\n3"))
+    assert not pool(EVERY).leaks(sample(50))

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.core.errors import AssayError
+from assay.core.prompt import Message
+from assay.core.request import Generate, Span
+from assay.core.task import TaskSettings
+from assay.dialects.table.compile import CompiledTable, compile_table
+from assay.dialects.table.meta import TableMeta
+
+
+def table(tmp_path: Path, rows: list[dict[str, Any]], name: str = "data.jsonl") -> str:
+    path = tmp_path / name
+    if path.suffix == ".csv":
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> CompiledTable:
+    return compile_table(path, TaskSettings(**settings), said)
+
+
+def golds(one: CompiledTable) -> list[tuple[int, ...]]:
+    return [sample.gold for sample in one.task.samples()]
+
+
+def test_options_in_a_list_field(tmp_path: Path) -> None:
+    rows = [
+        {"ctx": "A man", "endings": ["runs", "sleeps"], "label": "1"},
+        {"ctx": "A dog", "endings": ["barks", "drives", "flies"], "label": "2"},
+        {"ctx": "A cat", "endings": ["meows", "codes"], "label": "0"},
+    ]
+    said = TableMeta(options="endings", output_column="label", template="{ctx}")
+    one = compiled(table(tmp_path, rows), said, methods=("ppl",))
+    assert golds(one) == [(1,), (2,), (0,)]
+    assert one.survey.layout.answer_form == "index0"
+    requests = one.task.requests(next(one.task.samples()))
+    assert requests[0].ask == Span("A man runs", len("A man"))
+    assert requests[1].ask == Span(" runs", 0)
+
+
+def test_arc_rows_with_labels_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        {"question": "q1", "choices": {"text": ["x", "y"], "label": ["A", "B"]}, "answerKey": "B"},
+        {"question": "q2", "choices": {"text": ["x", "y", "z"], "label": ["1", "2", "3"]}, "answerKey": "1"},
+    ]
+    one = compiled(table(tmp_path, rows))
+    samples = list(one.task.samples())
+    assert [sample.labels for sample in samples] == [("A", "B"), ("1", "2", "3")]
+    assert golds(one) == [(1,), (0,)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "gold"),
+    [(["A", "C"], [(0,), (2,)]), (["red", "blue"], [(0,), (2,)]), (["1", "3"], [(0,), (2,)])],
+)
+def test_answers_by_letter_text_and_index(
+    tmp_path: Path, answers: list[str], gold: list[tuple[int, ...]]
+) -> None:
+    rows = [{"question": f"q{a}", "A": "red", "B": "green", "C": "blue", "answer": a} for a in answers]
+    assert golds(compiled(table(tmp_path, rows, "data.csv"))) == gold
+
+
+def test_an_ambiguous_index_is_asked_about_and_can_be_settled(tmp_path: Path) -> None:
+    rows = [{"question": f"q{a}", "A": "red", "B": "green", "C": "blue", "answer": a} for a in "12"]
+    path = table(tmp_path, rows, "data.csv")
+    with pytest.raises(AssayError, match="TABLE-010"):
+        compiled(path)
+    assert golds(compiled(path, TableMeta(answer_is="index1"))) == [(0,), (1,)]
+    assert golds(compiled(path, TableMeta(answer_is="index0"))) == [(1,), (2,)]
+
+
+def test_missing_answers_are_kept_unscored(tmp_path: Path) -> None:
+    rows = [{"question": "q1", "A": "1", "B": "2", "answer": ""}, {"question": "q2", "A": "1", "B": "2", "answer": "B"}]
+    one = compiled(table(tmp_path, rows, "data.csv"))
+    assert [sample.is_graded for sample in one.task.samples()] == [False, True]
+    assert one.survey.n_without_answer == 1
+    qa = compiled(table(tmp_path, [{"question": "why?"}]))
+    assert qa.survey.layout.answer_column is None
+    assert [sample.is_graded for sample in qa.task.samples()] == [False]
+
+
+def test_rows_may_have_fewer_options(tmp_path: Path) -> None:
+    rows = [
+        {"question": "q1", "A": "1", "B": "2", "C": "3", "answer": "C"},
+        {"question": "q2", "A": "1", "B": "2", "C": "", "answer": "A"},
+    ]
+    one = compiled(table(tmp_path, rows, "data.csv"))
+    assert [len(sample.choices) for sample in one.task.samples()] == [3, 2]
+    faithful = compiled(table(tmp_path, rows, "data.csv"), is_faithful=True)
+    assert [len(sample.choices) for sample in faithful.task.samples()] == [3, 3]
+
+
+def test_the_kind_is_found_from_the_whole_file_and_not_the_first_row(tmp_path: Path) -> None:
+    rows = [
+        {"question": "q1", "A": "1", "answer": "A", "B": "2"},
+        {"question": "q2", "A": "1", "answer": "A"},
+    ]
+    with pytest.raises(AssayError, match=r"TABLE-009.*row 2.*1 options"):
+        compiled(table(tmp_path, rows))
+
+
+def test_round_templates_with_roles(tmp_path: Path) -> None:
+    said = TableMeta(
+        template={
+            "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}],
+            "round": [
+                {"role": "HUMAN", "prompt": "{question}"},
+                {"role": "BOT", "prompt": "The answer is {answer}"},
+            ],
+        }
+    )
+    rows = [{"question": "q1", "answer": "x"}]
+    text = compiled(table(tmp_path, rows), said).task
+    assert text.requests(next(text.samples()))[0].ask.prompt == "Be brief.\nq1\nThe answer is"
+    chat = compiled(table(tmp_path, rows), said, is_chat=True).task
+    assert chat.requests(next(chat.samples()))[0].ask.prompt == (
+        Message("system", "Be brief."),
+        Message("user", "q1"),
+    )
+
+
+def test_jinja_prompts_see_options(tmp_path: Path) -> None:
+    rows = [{"question": "q", "A": "1", "B": "2", "answer": "A"}]
+    said = TableMeta(template="{{ question | upper }}\n{{ option_list }}\nAnswer: {{ answer }}")
+    task = compiled(table(tmp_path, rows), said, methods=("ppl",)).task
+    assert task.requests(next(task.samples()))[1 - 1].ask == Span("Q\nA. 1\nB. 2\nAnswer: A", 19)
+
+
+def test_a_prompt_without_the_options_scores_their_text(tmp_path: Path) -> None:
+    rows = [{"question": "q", "A": "one", "B": "two", "answer": "A"}]
+    said = TableMeta(human_prompt="{question}", bot_prompt="It is {answer}")
+    one = compiled(table(tmp_path, rows), said, methods=("ppl",))
+    asks = [request.ask for request in one.task.requests(next(one.task.samples())) if request.role == "option"]
+    assert asks == [Span("q\nIt is one", 7), Span("q\nIt is two", 7)]
+    with pytest.raises(AssayError, match=r"TABLE-007.*prob"):
+        compiled(table(tmp_path, rows), said, methods=("prob",))
+
+
+def test_ppl_over_texts_beside_prob_over_labels(tmp_path: Path) -> None:
+    rows = [{"question": "q", "A": "one", "B": "two", "answer": "A"}]
+    one = compiled(table(tmp_path, rows), TableMeta(ppl_target="text"), methods=("ppl", "prob"))
+    requests = one.task.requests(next(one.task.samples()))
+    assert requests[0].ask == Span("Question: q\nAnswer: one", len("Question: q\nAnswer:"))
+    assert requests[-1].ask.prompt == "Question: q\nA. one\nB. two\nAnswer:"
+
+
+def test_shots_come_from_another_file_and_are_read_as_the_dataset(tmp_path: Path) -> None:
+    rows = [{"question": f"q{i}", "A": "1", "B": "2", "answer": "AB"[i % 2]} for i in range(3)]
+    dev = [{"question": f"d{i}", "A": "1", "B": "2", "answer": "AB"[i % 2]} for i in range(4)]
+    path, shots = table(tmp_path, rows, "test.csv"), table(tmp_path, dev, "dev.csv")
+    one = compiled(path, shots=2, shots_from=shots)
+    ask = one.task.requests(next(one.task.samples()))[0].ask
+    assert isinstance(ask, Generate)
+    assert ask.prompt == (
+        "Question: d0\nA. 1\nB. 2\nAnswer: A\n\nQuestion: d1\nA. 1\nB. 2\nAnswer: B\n\n"
+        "Question: q0\nA. 1\nB. 2\nAnswer:"
+    )
+    assert ask.sampling.stop == ("\n\n", "\nQuestion:")
+    before = one.task.spec.data_hash
+    table(tmp_path, dev[:3], "dev.csv")
+    assert compiled(path, shots=2, shots_from=shots).task.spec.data_hash != before
+
+
+def test_too_many_shots(tmp_path: Path) -> None:
+    rows = [{"question": f"q{i}", "answer": "x"} for i in range(3)]
+    with pytest.raises(AssayError, match=r"TABLE-013.*only 2 rows"):
+        compiled(table(tmp_path, rows), shots=3)
+
+
+def test_ids_are_the_datasets_own_or_content_hashes(tmp_path: Path) -> None:
+    rows = [{"id": "a", "question": "q", "answer": "1"}, {"id": "b", "question": "q", "answer": "1"}]
+    assert [sample.id for sample in compiled(table(tmp_path, rows)).task.samples()] == ["a", "b"]
+    bare = [{"question": "q", "answer": "1"}] * 2 + [{"question": "r", "answer": "1"}]
+    ids = [sample.id for sample in compiled(table(tmp_path, bare)).task.samples()]
+    assert ids[0][:-2] == ids[1][:-2]
+    assert (ids[0][-2:], ids[1][-2:]) == ("-1", "-2")
+    assert len(set(ids)) == 3
+    moved = [sample.id for sample in compiled(table(tmp_path, bare[::-1])).task.samples()]
+    assert moved[0] == ids[2]
+
+
+def test_ids_that_repeat_are_replaced_with_a_note_or_refused(tmp_path: Path) -> None:
+    rows = [{"id": "a", "question": "q1", "answer": "1"}, {"id": "a", "question": "q2", "answer": "1"}]
+    one = compiled(table(tmp_path, rows))
+    assert len({sample.id for sample in one.task.samples()}) == 2
+    assert any("repeats" in note for note in one.notes)
+    with pytest.raises(AssayError, match="TABLE-012"):
+        compiled(table(tmp_path, rows), TableMeta(id_column="id"))
+
+
+def test_groups_and_clusters(tmp_path: Path) -> None:
+    rows = [{"question": "q", "answer": "1", "category": "x", "passage": 7}]
+    (sample,) = compiled(table(tmp_path, rows), TableMeta(cluster_column="passage")).task.samples()
+    assert (sample.group, sample.cluster) == ("x", "7")
+
+
+def test_test_range(tmp_path: Path) -> None:
+    rows = [{"question": f"q{i}", "answer": "1"} for i in range(10)]
+    one = compiled(table(tmp_path, rows), TableMeta(test_range="[2:5]"))
+    assert [sample.fields["question"] for sample in one.task.samples()] == ["q2", "q3", "q4"]
+    assert (one.task.spec.n_samples, one.task.spec.n_rows) == (3, 10)
+
+
+def test_several_acceptable_answers(tmp_path: Path) -> None:
+    rows = [{"question": "q", "answer": ["yes", "yeah"]}]
+    (sample,) = compiled(table(tmp_path, rows)).task.samples()
+    assert sample.targets == ("yes", "yeah")
+
+
+def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
+    rows = [{"question": "q", "answer": "1"}]
+    names = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows)).task.spec.quirks}
+    assert "exact_qa" in names
+    assert "abstain" not in names
+    faithful = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.quirks}
+    assert names["exact_qa"].here != faithful["exact_qa"].here == faithful["exact_qa"].original
+
+
+def test_rows_a_jinja_prompt_fails_on_are_all_named(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"question": "q", "facts": {"a": 1}, "answer": "1"} for _ in range(3)]
+    rows[1]["facts"] = None
+    said = TableMeta(template="{{ question }} {{ facts.a + 1 }}")
+    with pytest.raises(AssayError, match=r"TABLE-015.*row 2") as caught:
+        compiled(table(tmp_path, rows), said)
+    assert caught.value.total == 1

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from fakes.engine import FakeBackend, FakeScorer, FakeTask
+
+from assay.core.model import ModelIdentity
+from assay.core.ports import ResponseCache
+from assay.core.request import Request
+from assay.core.sample import Sample
+from assay.core.score import Metric, Score, Verdict
+from assay.engine.cache import NoCache, SqliteCache
+from assay.engine.execute import Execution, Tally
+from assay.engine.journal import FileJournal
+
+
+class Notes:
+    """A sink and aggregator that remembers the order in which samples landed."""
+
+    def __init__(self) -> None:
+        self.landed: list[str] = []
+        self.scores: dict[str, Score] = {}
+
+    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
+        self.landed.append(f"{task}/{sample.id}")
+        self.scores[sample.id] = scores[0]
+
+    def add(self, score: Score) -> None:
+        pass
+
+    def metrics(self) -> Sequence[Metric]:
+        return ()
+
+
+def execute(
+    tasks: Sequence[FakeTask],
+    backend: FakeBackend,
+    path: Path,
+    *,
+    cache: ResponseCache | None = None,
+    retry: bool = False,
+) -> tuple[Notes, Tally]:
+    notes = Notes()
+    journal = FileJournal(path, forget_failures=retry)
+    try:
+        execution = Execution(
+            tasks,
+            backend,
+            {task.name: [FakeScorer()] for task in tasks},
+            journal=journal,
+            cache=cache or NoCache(),
+            sink=notes,
+            aggregator=notes,
+            on_progress=lambda tally: None,
+        )
+        tally = execution.run()
+    finally:
+        journal.close()
+    return notes, tally
+
+
+@pytest.mark.parametrize("window", [1, 3, 100])
+def test_samples_land_in_the_datasets_order_whatever_the_backend_does(tmp_path: Path, window: int) -> None:
+    notes, tally = execute([FakeTask(10)], FakeBackend(window), tmp_path / "j")
+    assert notes.landed == [f"t/s{i}" for i in range(10)]
+    assert [score.answer for score in notes.scores.values()] == [str(i)[::-1] for i in range(10)]
+    assert (tally.n_done, tally.n_samples, tally.n_failed) == (10, 10, 0)
+
+
+def test_several_tasks_share_one_queue(tmp_path: Path) -> None:
+    backend = FakeBackend(window=7)
+    notes, _ = execute([FakeTask(5, name="a"), FakeTask(5, name="b", prompts=lambda n: f"b{n}")], backend, tmp_path / "j")
+    assert notes.landed == [*(f"a/s{i}" for i in range(5)), *(f"b/s{i}" for i in range(5))]
+    assert len(backend.asked) == 10
+
+
+def test_an_interrupted_run_repeats_nothing_that_was_answered(tmp_path: Path) -> None:
+    first = FakeBackend(window=4, stop_after=9)
+    with pytest.raises(KeyboardInterrupt):
+        execute([FakeTask(20)], first, tmp_path / "j")
+    second = FakeBackend(window=6)
+    notes, tally = execute([FakeTask(20)], second, tmp_path / "j")
+    assert len(first.asked) == 9
+    assert set(first.asked).isdisjoint(second.asked)
+    assert len(second.asked) == 11
+    assert notes.landed == [f"t/s{i}" for i in range(20)]
+    assert tally.n_journaled == 9
+
+
+def test_a_changed_prompt_is_asked_again(tmp_path: Path) -> None:
+    execute([FakeTask(5)], FakeBackend(), tmp_path / "j")
+    backend = FakeBackend()
+    notes, _ = execute([FakeTask(5, prompts=lambda n: "new" if n == 3 else str(n))], backend, tmp_path / "j")
+    assert backend.asked == ["t/s3/gen/answer/0"]
+    assert notes.scores["s3"].answer == "wen"
+
+
+def test_equal_asks_are_sent_once_and_journaled_for_each(tmp_path: Path) -> None:
+    backend = FakeBackend(window=3)
+    notes, tally = execute([FakeTask(9, prompts=lambda n: "same")], backend, tmp_path / "j")
+    assert len(notes.scores) == 9
+    assert {score.answer for score in notes.scores.values()} == {"emas"}
+    assert len(backend.asked) + tally.n_shared == 9
+    assert len(backend.asked) < 9
+    again = FakeBackend()
+    execute([FakeTask(9, prompts=lambda n: "same")], again, tmp_path / "j")
+    assert again.asked == []
+
+
+def test_the_cache_serves_another_run_and_only_new_rows_are_asked(tmp_path: Path) -> None:
+    identity = ModelIdentity("fake", "fake")
+    for n, expected in ((5, 5), (8, 3)):
+        cache = SqliteCache(tmp_path / "cache", identity)
+        backend = FakeBackend()
+        _, tally = execute([FakeTask(n)], backend, tmp_path / f"j{n}", cache=cache)
+        cache.close()
+        assert len(backend.asked) == expected
+    assert tally.n_cached == 5
+
+
+def test_failures_are_counted_kept_and_asked_again_on_request_only(tmp_path: Path) -> None:
+    task = FakeTask(6, prompts=lambda n: f"{n}!" if n % 3 == 0 else str(n))
+    notes, tally = execute([task], FakeBackend(), tmp_path / "j")
+    assert tally.n_failed == 2
+    assert notes.scores["s3"].verdict is Verdict.FAILED
+    same = FakeBackend()
+    execute([task], same, tmp_path / "j")
+    assert same.asked == []
+    again = FakeBackend()
+    execute([task], again, tmp_path / "j", retry=True)
+    assert sorted(again.asked) == ["t/s0/gen/answer/0", "t/s3/gen/answer/0"]
+
+
+def test_nothing_is_rendered_before_the_backend_has_room(tmp_path: Path) -> None:
+    rendered: list[int] = []
+
+    class Counting(FakeTask):
+        def samples(self) -> Iterator[Sample]:
+            for sample in super().samples():
+                rendered.append(1)
+                yield sample
+
+    with pytest.raises(KeyboardInterrupt):
+        execute([Counting(1000)], FakeBackend(window=5, stop_after=10), tmp_path / "j")
+    assert len(rendered) <= 16

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.core.response import Completion, Failure, Finish, Output, Response
+from assay.engine.journal import FileJournal
+
+
+def response(number: int, text: str = "x") -> Response:
+    outcome = Completion((Output(text, Finish.END, 1),), 3)
+    return Response(f"r{number}", f"key{number}", outcome)
+
+
+def test_what_is_appended_is_found_after_reopening(tmp_path: Path) -> None:
+    path = tmp_path / "responses.jsonl"
+    journal = FileJournal(path)
+    for number in range(5):
+        journal.append(response(number, f"text\n{number}"))
+    journal.close()
+    again = FileJournal(path)
+    assert len(again) == 5
+    assert again.get("r3", "key3") == response(3, "text\n3")
+    assert again.get("r9", "key9") is None
+    again.close()
+
+
+def test_a_response_counts_only_for_exactly_the_same_ask(tmp_path: Path) -> None:
+    journal = FileJournal(tmp_path / "j")
+    journal.append(response(1))
+    journal.close()
+    again = FileJournal(tmp_path / "j")
+    assert again.get("r1", "another key") is None
+    again.close()
+
+
+def test_a_torn_last_line_is_owed_and_the_rest_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = FileJournal(path)
+    for number in range(3):
+        journal.append(response(number))
+    journal.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    again = FileJournal(path)
+    assert (len(again), again.n_torn) == (2, 1)
+    assert again.get("r2", "key2") is None
+    again.append(response(2))
+    again.close()
+    assert path.read_bytes() == whole
+
+
+def test_the_latest_response_counts_and_failures_can_be_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = FileJournal(path)
+    journal.append(Response("r1", "key1", Failure("timeout", "slow")))
+    journal.append(Response("r2", "key2", Failure("timeout", "slow")))
+    journal.append(response(1))
+    journal.close()
+    keeping = FileJournal(path)
+    assert keeping.get("r1", "key1") == response(1)
+    assert isinstance(keeping.get("r2", "key2"), Response)
+    keeping.close()
+    forgetting = FileJournal(path, forget_failures=True)
+    assert forgetting.get("r1", "key1") == response(1)
+    assert forgetting.get("r2", "key2") is None
+    forgetting.close()

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+from fakes.engine import FakeTask
+
+from assay.core.errors import UsageError
+from assay.engine.limit import Limit, LimitedTask
+
+
+def ids(n: int, limit: str, seed: int = 0) -> list[str]:
+    return [sample.id for sample in LimitedTask(FakeTask(n), Limit.parse(limit), seed).samples()]
+
+
+def test_a_larger_limit_keeps_all_of_a_smaller_one() -> None:
+    assert set(ids(100, "10")) < set(ids(100, "30"))
+    assert len(ids(100, "10")) == 10
+    assert ids(100, "10") != ids(100, "10", seed=1)
+
+
+def test_which_samples_are_in_does_not_depend_on_how_many_follow() -> None:
+    few = set(ids(60, "20"))
+    many = set(ids(100, "20"))
+    assert {sample for sample in many if int(sample[1:]) < 60} <= few
+
+
+def test_samples_stay_in_the_datasets_order_and_first_means_first() -> None:
+    chosen = ids(100, "20")
+    assert chosen == sorted(chosen, key=lambda name: int(name[1:]))
+    assert ids(100, "first:3") == ["s0", "s1", "s2"]
+    assert ids(3, "10") == ["s0", "s1", "s2"]
+
+
+def test_the_limit_is_recorded() -> None:
+    spec = LimitedTask(FakeTask(100), Limit.parse("7"), 3).spec
+    assert (spec.n_samples, spec.n_rows) == (7, 100)
+    assert spec.settings["limit_seed"] == 3
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "ten", "first:", "first:0", "10%"])
+def test_a_limit_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="USAGE-002"):
+        Limit.parse(text)
