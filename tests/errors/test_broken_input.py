@@ -17,10 +17,20 @@ def said(*parts: str) -> tuple[str, ...]:
 
 CASES = [
     ("missing_column.csv", (), "TABLE-001", said("'question'", "'prompt_text'")),
-    ("answer_not_an_option.csv", (), "TABLE-011", said("row 2 (line 3), column 'answer'", "'E'", "A B", "row 4")),
+    (
+        "answer_not_an_option.csv",
+        (),
+        "TABLE-011",
+        said("row 2 (line 3), column 'answer'", "'E'", "A B", "row 4"),
+    ),
     ("ragged.csv", (), "SOURCE-005", said("row 2 (line 3)", "'B'", "'answer'")),
     ("broken_line.jsonl", (), "SOURCE-006", said("row 2 (line 2)")),
-    ("unknown_key.csv", (), "TABLE-003", said("unknown_key.csv.meta.json", "'human_promt'", "'human_prompt'")),
+    (
+        "unknown_key.csv",
+        (),
+        "TABLE-003",
+        said("unknown_key.csv.meta.json", "'human_promt'", "'human_prompt'"),
+    ),
     ("unknown_field.csv", (), "TABLE-005", said("unknown_field.csv.meta.json", "{qestion}", "'question'")),
     ("empty.csv", (), "SOURCE-003", said("empty.csv")),
     ("latin1.csv", (), "SOURCE-004", said("0xe9", "line 2", "iconv")),
@@ -56,7 +66,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("file", "flags", "code", "parts"), CASES, ids=[f"{c[2]}-{c[0]}" for c in CASES])
-def test_bad_input(workdir: Path, file: str, flags: tuple[str, ...], code: str, parts: tuple[str, ...]) -> None:
+def test_bad_input(
+    workdir: Path, file: str, flags: tuple[str, ...], code: str, parts: tuple[str, ...]
+) -> None:
     for source in BROKEN.iterdir():
         shutil.copy(source, workdir)
     model = () if "--model" in flags else ("--model", "mock")
@@ -71,7 +83,9 @@ def test_bad_input(workdir: Path, file: str, flags: tuple[str, ...], code: str, 
     assert not (workdir / "runs").exists()
 
 
-@pytest.mark.parametrize("flags", [("--seed", "1", "--shots", "1"), ("--method", "ppl"), ("--model-arg", "answer=A")])
+@pytest.mark.parametrize(
+    "flags", [("--seed", "1", "--shots", "1"), ("--method", "ppl"), ("--model-arg", "answer=A")]
+)
 def test_a_run_folder_of_another_run_is_left_untouched(workdir: Path, flags: tuple[str, ...]) -> None:
     (workdir / "data.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n", encoding="utf-8")
     assert assay("run", "data.csv", "-m", "mock", "--out", "mine").status == 0

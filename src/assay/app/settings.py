@@ -59,8 +59,8 @@ class Settings:
         self._sources = sources
 
     def recorded(self) -> dict[str, Setting]:
-        """Return the values for the manifest, without secrets."""
-        plain = msgspec.to_builtins(self.values)
+        """Return the values for the manifest, without secrets, as they will be read back from it."""
+        plain = msgspec.json.decode(msgspec.json.encode(self.values))
         plain["model_args"] = {
             name: "(hidden)" if any(word in name.lower() for word in _SECRET) else value
             for name, value in plain["model_args"].items()

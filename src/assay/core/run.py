@@ -46,7 +46,7 @@ class Cost(msgspec.Struct):
         return self.n_prompt_tokens + self.n_scored_tokens + self.n_generated_tokens
 
 
-class RunManifest(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunManifest(msgspec.Struct, frozen=True):
     """A state: stored as manifest.json when the run starts, and again when it ends."""
 
     id: str

@@ -82,6 +82,17 @@ def _config(family: str, vocab_size: int, context: int) -> Any:
     )
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> Iterator[None]:
+    """Compute in one thread: threads that wait for each other crawl on a machine that does other work too."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def make_model(tmp_path_factory: pytest.TempPathFactory) -> MakeModel:
     """Return a function that writes a tiny random model to a folder, once for each kind."""
@@ -126,7 +137,6 @@ def make_model(tmp_path_factory: pytest.TempPathFactory) -> MakeModel:
 @pytest.fixture(scope="session")
 def smollm2() -> Iterator[Backend]:
     """Return the embedded model, loaded once for all tests that look at it."""
-    pytest.importorskip("torch")
     backend = open_backend("smollm2", {})
     yield backend
     backend.close()

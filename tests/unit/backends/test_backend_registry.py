@@ -86,7 +86,7 @@ def test_two_revisions_are_one_too_many() -> None:
 def test_importing_the_registry_imports_nothing_heavy() -> None:
     code = (
         "import sys, assay.backends.registry as r; r.open_backend('mock', {}).card\n"
-        "print({'torch', 'transformers', 'gguf', 'tokenizers', 'huggingface_hub'} & set(sys.modules) or 'none')"
+        "print({'torch', 'transformers', 'gguf', 'huggingface_hub'} & set(sys.modules) or 'none')"
     )
     assert python(code) == "none"
 
@@ -102,11 +102,13 @@ def test_the_embedded_card_and_identity_need_no_torch() -> None:
 
 
 def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from assay.backends import embedded, problems
+    import importlib.util
+
+    from assay.backends import embedded
 
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
-    monkeypatch.setattr(problems.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     code, text = problem(f"hf:{tmp_path}")
     assert code == "MODEL-004"
     assert "torch" in text

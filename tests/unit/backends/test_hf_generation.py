@@ -250,11 +250,11 @@ def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:
 def test_memory_that_runs_out_writes_the_same_in_halves(
     make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.backends import hf
+    from assay.backends import generation, hf
 
     where, sampling = f"hf:{make_model()}", Sampling(max_tokens=12, temperature=1.0)
     expected = write(open_backend(where, {}), PROMPTS, sampling)
-    real, calls = hf.write, 0
+    real, calls = generation.write, 0
 
     def small(loaded: Any, ending: Any, drafts: Sequence[Any]) -> int:
         nonlocal calls

@@ -22,7 +22,7 @@ FAMILIES = ["llama", "gemma2", "gpt2"]
 QUESTION = "Question: which of these is a fruit?\nA. apple\nB. stone\nC. chair\nD. river\nAnswer:"
 SPANS = [
     *(Span(QUESTION + f" {letter}", len(QUESTION)) for letter in "ABCD"),
-    *(Span(QUESTION + f" {text}", len(QUESTION)) for text in ("yes", "yes, but", "apple", "a river", "apple")),
+    *(Span(f"{QUESTION} {text}", len(QUESTION)) for text in ("yes", "yes, but", "apple", "a river", "apple")),
     Span("hello world", 7),
     Span("日本語のテキスト 🙂", 2),
     Span("The capital of France is Paris.", 0),
@@ -156,12 +156,13 @@ def same(one: Outcome, other: Outcome) -> None:
 
 def test_one_token_options_share_one_forward_pass(make_model: MakeModel) -> None:
     backend = open_backend(f"hf:{make_model()}", {})
-    single = [Span(QUESTION + f" {letter}", len(QUESTION)) for letter in "ABCD"]
-    asks: list[Ask] = [*single, *single, Labels(QUESTION, ((" A",), (" B",)))]
+    single = [Span(QUESTION + letter, len(QUESTION)) for letter in "XYZ"]
+    asks: list[Ask] = [*single, *single, Labels(QUESTION, (("X",), ("Y",)))]
     found = outcomes(backend, asks)
-    assert found[:4] == found[4:8]
-    n_context = found[0].n_prompt_tokens  # type: ignore[union-attr]
-    assert backend.stats()["forward_tokens"] == n_context
+    assert found[:3] == found[3:6]
+    first = found[0]
+    assert isinstance(first, Likelihood)
+    assert backend.stats()["forward_tokens"] == first.n_prompt_tokens
 
 
 def test_many_options_and_equal_options(make_model: MakeModel) -> None:
@@ -189,9 +190,9 @@ def test_memory_that_runs_out_halves_the_batch(
 ) -> None:
     import torch
 
-    from assay.backends import hf
+    from assay.backends import hf, likelihood
 
-    real = hf.compute
+    real = likelihood.compute
     sizes: list[int] = []
 
     def small(loaded: Any, rows: Sequence[Row]) -> None:

@@ -10,8 +10,8 @@ from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, S
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome
 
 
-def answer(ask: Ask, index: int = 0, **args: str) -> Outcome:
-    (response,) = open_backend("mock", args).run([request("t", "s", "x", "answer", index, ask)])
+def answer(ask: Ask, **args: str) -> Outcome:
+    (response,) = open_backend("mock", args).run([request("t", "s", "x", "answer", 0, ask)])
     return response.outcome
 
 

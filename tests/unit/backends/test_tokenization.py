@@ -17,11 +17,12 @@ from assay.core.response import Failure
 MakeModel = Callable[..., Path]
 
 JOINS = [
-    ("Ans", "wer"), ("hello wor", "ld"), ("Answer:", " A"), ("Answer: ", "A"), ("日本", "語"), ("日", "本語のテキスト"),
-    ("ok ", "🙂"), ("🙂", "🙂 yes"), ("Question?", "\nA. apple"), ("Question?\n", "\n\nA"), ("is yes,", " but no"),
+    ("Ans", "wer"), ("hello wor", "ld"), ("Answer:", " A"), ("Answer: ", "A"), ("日本", "語"),
+    ("日", "本語のテキスト"), ("ok ", "🙂"), ("🙂", "🙂 yes"), ("Question?", "\nA. apple"),
+    ("Question?\n", "\n\nA"), ("is yes,", " but no"),
     ("n", "\n1. x"), ("  ", "2"), ("caf", "é"), ("The end.", "\n\n"), ("a", " "),
 ]  # fmt: skip
-"""(context, continuation): joins inside words, inside letters, at white space, between many-byte characters."""
+"""(context, continuation): joins inside words, at white space, between characters of many bytes."""
 
 
 def read(folder: Path) -> tuple[Any, Tokenization]:
@@ -106,8 +107,8 @@ def read_once(folder: Path) -> tuple[Any, Tokenization]:
 
 def test_tokens_of_one_character_are_all_scored(make_model: MakeModel) -> None:
     _, tokenization = read(make_model())
-    encoded = one(tokenization, Span("a語", 1))  # An untrained character: three tokens with one span.
-    assert len(encoded.ids) - encoded.first_scored == 3
+    encoded = one(tokenization, Span("a鯨", 1))  # An untrained character: several tokens with one span.
+    assert len(encoded.ids) - encoded.first_scored > 1
     assert not encoded.straddles
 
 

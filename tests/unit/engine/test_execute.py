@@ -71,7 +71,9 @@ def test_samples_land_in_the_datasets_order_whatever_the_backend_does(tmp_path: 
 
 def test_several_tasks_share_one_queue(tmp_path: Path) -> None:
     backend = FakeBackend(window=7)
-    notes, _ = execute([FakeTask(5, name="a"), FakeTask(5, name="b", prompts=lambda n: f"b{n}")], backend, tmp_path / "j")
+    notes, _ = execute(
+        [FakeTask(5, name="a"), FakeTask(5, name="b", prompts=lambda n: f"b{n}")], backend, tmp_path / "j"
+    )
     assert notes.landed == [*(f"a/s{i}" for i in range(5)), *(f"b/s{i}" for i in range(5))]
     assert len(backend.asked) == 10
 

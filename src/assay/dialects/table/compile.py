@@ -260,8 +260,8 @@ def _rows(test_range: str | None, n_rows: int, source: Source) -> slice:
 def _recorded(
     said: TableMeta, layout: Layout, settings: TaskSettings, prompting: Prompting, pool: ShotPool | None
 ) -> dict[str, Any]:
-    """Return everything that decides a prompt or a score, for the manifest."""
-    return {
+    """Return everything that decides a prompt or a score, as it will be read back from the manifest."""
+    recorded = {
         "said": msgspec.to_builtins(said),
         "layout": msgspec.to_builtins(layout),
         "form": "chat" if prompting.is_chat else "text",
@@ -274,3 +274,5 @@ def _recorded(
         "seed": settings.seed,
         "fidelity": "faithful" if settings.is_faithful else "corrected",
     }
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(recorded))
+    return plain

@@ -14,7 +14,9 @@ SHOT = {"q": "2+2=?", "answer": "4"}
 
 
 def test_the_space_before_an_answer_belongs_to_the_answer() -> None:
-    opening = dialogue(("user", "Q: {q}"), ("assistant", "Answer: {answer}")).opening(QUESTION, [], chat=False)
+    opening = dialogue(("user", "Q: {q}"), ("assistant", "Answer: {answer}")).opening(
+        QUESTION, [], chat=False
+    )
     assert opening.context == "Q: 1+1=?\nAnswer:"
     assert opening.followed_by("2") == ("Q: 1+1=?\nAnswer: 2", len("Q: 1+1=?\nAnswer:"))
     assert opening.generation == "Q: 1+1=?\nAnswer:"

@@ -82,7 +82,10 @@ def test_an_ambiguous_index_is_asked_about_and_can_be_settled(tmp_path: Path) ->
 
 
 def test_missing_answers_are_kept_unscored(tmp_path: Path) -> None:
-    rows = [{"question": "q1", "A": "1", "B": "2", "answer": ""}, {"question": "q2", "A": "1", "B": "2", "answer": "B"}]
+    rows = [
+        {"question": "q1", "A": "1", "B": "2", "answer": ""},
+        {"question": "q2", "A": "1", "B": "2", "answer": "B"},
+    ]
     one = compiled(table(tmp_path, rows, "data.csv"))
     assert [sample.is_graded for sample in one.task.samples()] == [False, True]
     assert one.survey.n_without_answer == 1
@@ -142,7 +145,9 @@ def test_a_prompt_without_the_options_scores_their_text(tmp_path: Path) -> None:
     rows = [{"question": "q", "A": "one", "B": "two", "answer": "A"}]
     said = TableMeta(human_prompt="{question}", bot_prompt="It is {answer}")
     one = compiled(table(tmp_path, rows), said, methods=("ppl",))
-    asks = [request.ask for request in one.task.requests(next(one.task.samples())) if request.role == "option"]
+    asks = [
+        request.ask for request in one.task.requests(next(one.task.samples())) if request.role == "option"
+    ]
     assert asks == [Span("q\nIt is one", 7), Span("q\nIt is two", 7)]
     with pytest.raises(AssayError, match=r"TABLE-007.*prob"):
         compiled(table(tmp_path, rows), said, methods=("prob",))
@@ -224,7 +229,9 @@ def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
     names = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows)).task.spec.quirks}
     assert "exact_qa" in names
     assert "abstain" not in names
-    faithful = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.quirks}
+    faithful = {
+        quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.quirks
+    }
     assert names["exact_qa"].here != faithful["exact_qa"].here == faithful["exact_qa"].original
 
 

@@ -104,7 +104,8 @@ def test_the_first_meta_example(seeds: Path, tables: dict[str, Path]) -> None:
 def test_the_second_meta_example(seeds: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text(
-        '{"my_question": "2+2=", "X": "3", "Y": "4", "Z": "5", "W": "6", "my_answer": "Y"}\n', encoding="utf-8"
+        '{"my_question": "2+2=", "X": "3", "Y": "4", "Z": "5", "W": "6", "my_answer": "Y"}\n',
+        encoding="utf-8",
     )
     path.with_name("mine.jsonl.meta.json").write_text(blocks(seeds, "json")[1], encoding="utf-8")
     one = compiled(path, methods=("ppl", "prob", "gen"))

@@ -1,0 +1,7 @@
+"""python -m assay"""
+
+from __future__ import annotations
+
+from assay.faces.cli.main import main
+
+main()

@@ -1,0 +1,276 @@
+"""The command line end to end on the mock model, as a person would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli import assay
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ARITHMETIC = str(EXAMPLES / "arithmetic.csv")
+
+
+def summary(folder: Path) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return rows
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_three_methods_side_by_side(workdir: Path) -> None:
+    result = assay("run", ARITHMETIC, "-m", "mock", "--method", "ppl,prob,gen", "--out", "run")
+    assert result.status == 0
+    for method in ("ppl", "prob", "gen"):
+        assert re.search(rf"arithmetic +{method} +30/30", result.out)
+    assert re.search(r"the methods disagree on \d+ of 30 samples", result.out)
+    assert "run/report.md" in result.out
+    folder = workdir / "run"
+    assert {path.name for path in folder.iterdir()} == {
+        "manifest.json",
+        "responses.jsonl",
+        "samples.jsonl",
+        "scores.jsonl",
+        "summary.json",
+        "report.md",
+    }
+    row = summary(folder)[0]
+    assert set(row) >= {
+        "task",
+        "method",
+        "metric",
+        "group",
+        "value",
+        "low",
+        "high",
+        "n",
+        "n_scored",
+        "n_unanswered",
+        "n_truncated",
+        "n_failed",
+    }
+    assert len(lines(folder / "scores.jsonl")) == 90
+    assert len(lines(folder / "samples.jsonl")) == 30
+    groups = {row["group"] for row in summary(folder) if row["metric"] == "accuracy"}
+    assert groups == {None, "one digit", "two digits", "times table"}
+    normalisations = {
+        row["metric"] for row in summary(folder) if row["method"] == "ppl" and row["group"] is None
+    }
+    assert normalisations >= {f"accuracy_{by}" for by in ("sum", "per_token", "per_char", "per_byte", "pmi")}
+
+
+def test_the_same_command_again_asks_nothing(workdir: Path) -> None:
+    first = assay("run", ARITHMETIC, "-m", "mock")
+    (folder,) = (workdir / "runs").iterdir()
+    journal = (folder / "responses.jsonl").read_bytes()
+    second = assay("run", ARITHMETIC, "-m", "mock")
+    assert "is complete: 30 responses are kept" in second.err
+    assert (folder / "responses.jsonl").read_bytes() == journal
+    assert [path.name for path in (workdir / "runs").iterdir()] == [folder.name]
+    table = re.compile(r"arithmetic +gen +[\d/]+ +[\d.]+ +[\d.–]+")
+    assert table.findall(first.out) == table.findall(second.out) != []
+
+
+def test_fresh_sets_the_earlier_run_aside(workdir: Path) -> None:
+    assay("run", ARITHMETIC, "-m", "mock", "--out", "run")
+    assay("run", ARITHMETIC, "-m", "mock", "--out", "run", "--fresh")
+    assert sorted(path.name for path in workdir.iterdir()) == ["run", "run.old-1"]
+
+
+def test_killed_and_resumed(workdir: Path) -> None:
+    """`kill -9` in the middle; the same command repeats nothing that was answered and ends in equal files."""
+    command = [sys.executable, "-m", "assay", "run", ARITHMETIC, "-m", "mock", "--method", "ppl,gen"]
+    slow = [*command, "--model-arg", "delay_ms=5", "--out"]
+    process = subprocess.Popen([*slow, "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = workdir / "killed" / "responses.jsonl"
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 20):
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = journal.read_bytes()
+    kept = kept[: kept.rfind(b"\n") + 1]
+    assert b'"running"' in (workdir / "killed" / "manifest.json").read_bytes()
+    assert not (workdir / "killed" / "summary.json").exists()
+
+    subprocess.run([*slow, "killed"], check=True, capture_output=True)
+    assert journal.read_bytes().startswith(kept)
+    ids = [line["request_id"] for line in lines(journal)]
+    assert len(ids) == len(set(ids))
+    assert len(ids) == 30 * (4 + 4 + 1)
+
+    subprocess.run([*slow, "whole"], check=True, capture_output=True)
+    for name in ("scores.jsonl", "samples.jsonl", "summary.json"):
+        assert (workdir / "killed" / name).read_bytes() == (workdir / "whole" / name).read_bytes()
+
+
+def test_failures_are_counted_and_asked_again_on_request(workdir: Path) -> None:
+    command = ("run", ARITHMETIC, "-m", "mock", "--model-arg", "fail_every=7", "--out", "run")
+    first = assay(*command)
+    (row,) = [row for row in summary(workdir / "run") if row["metric"] == "accuracy" and row["group"] is None]
+    assert first.status == 3
+    assert isinstance(row["n_failed"], int)
+    assert 0 < row["n_failed"] < 30
+    assert row["n_scored"] == 30 - row["n_failed"]
+    assert "rows failed and are not in the score" in first.out
+    asked = len(lines(workdir / "run" / "responses.jsonl"))
+    assay(*command)
+    assert len(lines(workdir / "run" / "responses.jsonl")) == asked
+    assay(*command, "--retry-failed")
+    assert len(lines(workdir / "run" / "responses.jsonl")) == asked + row["n_failed"]
+
+
+def test_missing_answers_are_kept_and_nothing_is_scored(workdir: Path) -> None:
+    (workdir / "open.jsonl").write_text('{"question": "Why?"}\n{"question": "How?"}\n', encoding="utf-8")
+    result = assay("run", "open.jsonl", "-m", "mock", "--out", "run")
+    assert result.status == 0
+    assert "nothing could be scored" in result.out
+    scores = lines(workdir / "run" / "scores.jsonl")
+    assert [score["verdict"] for score in scores] == ["ungraded", "ungraded"]
+    assert all(score["answer"] for score in scores)
+    (row,) = [row for row in summary(workdir / "run") if row["metric"] == "accuracy"]
+    assert (row["value"], row["n"], row["n_scored"]) == (None, 2, 0)
+
+
+def test_check_finds_what_is_odd_and_fails_on_what_is_wrong(workdir: Path) -> None:
+    rows = ["question,A,B,answer", *("same,1,2,A" for _ in range(12)), "other, 3,4,A", "third,5,5,"]
+    (workdir / "odd.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    odd = assay("check", "odd.csv")
+    assert odd.status == 0
+    for finding in (
+        "11 rows repeat an earlier one, for example rows 1 and 2",
+        "1 of 14 rows have no answer",
+        "right answers: A 100 %",
+        "1 rows have options with white space",
+        "1 rows have two options with the same text",
+    ):
+        assert finding in odd.out
+    (workdir / "wrong.csv").write_text("question,A,B,answer\nq,1,2,C\n", encoding="utf-8")
+    wrong = assay("check", "wrong.csv")
+    assert wrong.status == 1
+    assert "TABLE-011" in wrong.err
+
+
+def test_check_with_a_model_knows_what_it_cannot_do(workdir: Path) -> None:
+    result = assay("check", ARITHMETIC, "-m", "mock", "--method", "ppl", "--model-arg", "kinds=generate")
+    assert (result.status, "PLAN-001" in result.err) == (1, True)
+
+
+def test_check_sees_shots_that_leak(workdir: Path) -> None:
+    (workdir / "test.csv").write_text("question,answer\nq1,1\nq2,2\n", encoding="utf-8")
+    (workdir / "train.csv").write_text("question,answer\nQ1,1\nq3,2\n", encoding="utf-8")
+    result = assay("check", "test.csv", "--shots", "1", "--shots-from", "train")
+    assert "1 questions also stand among the shots" in result.out
+    assert "q3\n" in result.out.replace("│ ", "").replace(" ", "").replace("│", "")
+
+
+def test_report_ls_and_explain(workdir: Path) -> None:
+    assert "no runs" in assay("ls").out
+    assay("run", ARITHMETIC, "-m", "mock", "--method", "ppl,prob,gen")
+    (folder,) = (workdir / "runs").iterdir()
+    listed = assay("ls").out
+    assert folder.name in listed
+    assert "complete" in listed
+    assert re.search(r"arithmetic +gen", assay("report").out)
+    assert assay("report", "last", "--markdown").out == (folder / "report.md").read_text(encoding="utf-8")
+    shown = assay("explain", "last", "row:1").out
+    for part in ("Question: 8 + 4 =", "┃", "pmi", "probability that fell on the labels", "rule whole_reply"):
+        assert part in shown
+    assert "B. 12 (right)" in shown
+
+
+def test_the_old_command_line(workdir: Path) -> None:
+    result = assay(
+        *("as", "opencompass", "--models", "mock", "--custom-dataset-path", ARITHMETIC),
+        *("--custom-dataset-data-type", "mcq", "--custom-dataset-infer-method", "ppl", "-w", "outputs"),
+    )
+    assert result.status == 0
+    assert re.search(r"arithmetic +ppl +30/30", result.out)
+    (folder,) = (workdir / "outputs").iterdir()
+    assert (folder / "report.md").exists()
+    assert "--custom-dataset-infer-method" in assay("as", "opencompass", "--help").out
+
+
+def test_a_config_that_mixes_tables(workdir: Path) -> None:
+    config = f"""
+base = {str(EXAMPLES)!r}
+datasets = [
+    {{"path": base + "/arithmetic.csv", "data_type": "mcq", "infer_method": "ppl"}},
+    {{"path": base + "/arithmetic_qa.jsonl", "data_type": "qa", "infer_method": "gen"}},
+]
+"""
+    (workdir / "eval_custom.py").write_text(config, encoding="utf-8")
+    result = assay("as", "opencompass", "eval_custom.py", "--models", "mock")
+    assert result.status == 0
+    assert re.search(r"arithmetic +ppl +30/30", result.out)
+    assert re.search(r"arithmetic_qa +gen +12/12", result.out)
+
+
+def test_a_dataset_by_name_under_a_data_root(workdir: Path, shared_data: Path) -> None:
+    root = ("--data-root", str(shared_data))
+    result = assay(
+        "run",
+        "cais/mmlu:anatomy,astronomy",
+        "--split",
+        "test",
+        *root,
+        "-m",
+        "mock",
+        "--shots",
+        "2",
+        "--shots-from",
+        "dev",
+        "--limit",
+        "5",
+    )
+    assert result.status == 0
+    assert re.search(r"cais/mmlu:anatomy +gen +5/5", result.out)
+    assert re.search(r"cais/mmlu:astronomy +gen +5/5", result.out)
+    assert "2 from dev (first)" in result.out
+
+
+def test_settings_remember_where_they_came_from(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workdir / "assay.toml").write_text('model = "mock"\nseed = 3\nmax_tokens = 9\n', encoding="utf-8")
+    monkeypatch.setenv("ASSAY_SEED", "4")
+    assay("run", ARITHMETIC, "--max-tokens", "5", "--out", "run")
+    settings = json.loads((workdir / "run" / "manifest.json").read_text(encoding="utf-8"))["settings"]
+    assert settings["model"] == {"value": "mock", "source": "file"}
+    assert settings["seed"] == {"value": 4, "source": "env"}
+    assert settings["max_tokens"] == {"value": 5, "source": "flag"}
+    assert settings["shots"] == {"value": 0, "source": "default"}
+
+
+def test_two_processes_do_not_share_a_run_folder(workdir: Path) -> None:
+    command = [sys.executable, "-m", "assay", "run", ARITHMETIC, "-m", "mock", "--model-arg", "delay_ms=200"]
+    process = subprocess.Popen(
+        [*command, "--out", "run"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (workdir / "run" / "responses.jsonl").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        second = assay("run", ARITHMETIC, "-m", "mock", "--model-arg", "delay_ms=200", "--out", "run")
+        assert (second.status, "STORE-003" in second.err) == (2, True)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_help_names_every_command_and_wrong_ones_get_a_hint() -> None:
+    shown = assay("--help").out
+    for command in ("run", "check", "report", "explain", "ls", "as"):
+        assert re.search(rf"^  {command} ", shown, re.MULTILINE)
+        assert assay(command, "--help").status == 0
+    assert "did you mean 'check'" in assay("chek").err
