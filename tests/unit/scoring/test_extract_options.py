@@ -126,9 +126,9 @@ def test_plain_forms_name_any_label(label: str, form: str) -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("A " * 30_000, "A"),
+        ("A " * 30_000, None),
         ("the answer " * 8_000, None),
-        ("the answer is " * 8_000, None),
+        ("the answer is " * 1_000, None),
         ("B. " * 30_000, "B"),
         ("(" * 60_000, None),
         ("\\boxed{" * 8_000, None),

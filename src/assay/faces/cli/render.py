@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
+from typing import Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,9 +16,10 @@ from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.prompt import Prompt
 from assay.core.run import RunManifest
+from assay.core.sample import Sample
 from assay.core.score import Metric
 from assay.dialects.table.compile import CompiledTable
-from assay.results.rows import HEADINGS, interval, percent, result_rows, share
+from assay.results.rows import ResultRow, interval, percent, result_rows, share
 
 _PIPE_WIDTH = 120
 
@@ -42,7 +45,9 @@ def show_error(error: AssayError) -> None:
         err.print(f"... and {error.total - SHOWN_AT_MOST:,} more")
 
 
-def show_compiled(compiled: Sequence[CompiledTable], *, n_prompts: int = 1) -> None:
+def show_compiled(
+    compiled: Sequence[CompiledTable], *, n_prompts: int = 1, every_method: bool = False
+) -> None:
     """Print how a dataset was understood, and prompts as the model will see them."""
     for one in compiled:
         spec = one.task.spec
@@ -54,18 +59,21 @@ def show_compiled(compiled: Sequence[CompiledTable], *, n_prompts: int = 1) -> N
             out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
         for note in one.notes:
             out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
-        for index, sample in enumerate(one.task.samples()):
-            if index == n_prompts:
-                break
-            shown: dict[Prompt, list[str]] = {}
-            for method in spec.methods:
-                opening = one.task.opening(sample, method)
-                prompt = opening.generation if method == "gen" else opening.before_label()
-                shown.setdefault(prompt, []).append(method)
-            for prompt, methods in shown.items():
-                out.print(
-                    prompt_panel(prompt, f"{', '.join(methods)} prompt of {sample.id} ({sample.origin})")
-                )
+        for sample in islice(one.task.samples(), n_prompts):
+            _show_prompts(one, sample, every_method=every_method)
+
+
+def _show_prompts(one: CompiledTable, sample: Sample, *, every_method: bool) -> None:
+    shown: dict[Prompt, list[str]] = {}
+    for method in one.task.spec.methods:
+        opening = one.task.opening(sample, method)
+        prompt = opening.generation if method == "gen" else opening.before_label()
+        shown.setdefault(prompt, []).append(method)
+    for prompt, methods in islice(shown.items(), None if every_method else 1):
+        out.print(prompt_panel(prompt, f"{', '.join(methods)} prompt of {sample.id} ({sample.origin})"))
+    others = [method for methods in list(shown.values())[1:] for method in methods]
+    if others and not every_method:
+        out.print(f"  [dim]the prompts of {', '.join(others)} differ; `assay check` shows them[/]")
 
 
 def mapping(one: CompiledTable) -> list[tuple[str, str]]:
@@ -117,16 +125,28 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
     return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
 
 
+# Ten columns fit into 80 characters when their headings take two lines.
+_NARROW_HEADINGS = ResultRow(
+    "task",
+    "method",
+    "scored\n/ n",
+    "score\n%",
+    "95 %\ninterval",
+    "unans-\nwered %",
+    "trun-\ncated %",
+    "failed\n%",
+    "tokens",
+    "seconds",
+)
+
+
 def result_table(manifest: RunManifest, metrics: Sequence[Metric]) -> Table:
     """Return the table of scores with their company."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for index, heading in enumerate(HEADINGS):
-        table.add_column(
-            Text(heading, justify="left" if index < 2 else "right"),
-            justify="left" if index < 2 else "right",
-            no_wrap=index != 0,
-            overflow="fold",
-        )
+    for index, heading in enumerate(_NARROW_HEADINGS):
+        justify: Literal["left", "right"] = "left" if index < 2 else "right"
+        style = "bold cyan" if heading.startswith("score") else ""
+        table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", style=style)
     for row in result_rows(metrics, manifest.costs):
         table.add_row(*(escape(cell) for cell in row))
     return table
@@ -154,6 +174,7 @@ def group_table(metrics: Sequence[Metric]) -> Table | None:
 
 def show_result(run: FinishedRun) -> None:
     """Print what came out and where it lies."""
+    out.print()
     show_metrics(run.manifest, run.metrics)
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.md'))}", soft_wrap=True)
 

@@ -22,7 +22,7 @@ _REFUSED_AFTER = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _JOINED = re.compile(r"\b(?:and|or)\s+$", re.IGNORECASE)
-_CHAINS = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
+_CHAINS = re.compile(r"\s*(?:\b(?:and|or)\b|[,/])", re.IGNORECASE)
 # Such words also do other work in a sentence; as an answer they open or close it.
 _PLAIN_WORDS = frozenset(
     (
@@ -65,8 +65,9 @@ def choice_at(body: str, at: int, choices: Sequence[str]) -> Occurrence | None:
     """Return the option whose text begins at a place, the longest when several do."""
     while at < len(body) and not (body[at].isalnum() or body[at] in "-−+.\\/"):
         at += 1
-    here = body[at:].casefold()
-    if len(here) != len(body) - at:
+    near = body[at : at + max(map(len, choices), default=0) + 1]
+    here = near.casefold()
+    if len(here) != len(near):
         return None  # folding changed the length, so offsets would lie
     best: Occurrence | None = None
     for index, choice in enumerate(choices):
@@ -117,7 +118,7 @@ def sentences(body: str) -> list[tuple[int, int]]:
 
 def joins_another(body: str, first: Occurrence, choices: Sequence[str]) -> bool:
     """Whether another option's text is joined on: 'Paris or London'."""
-    joined = _CHAINS.match(body, first.end + (len(body[first.end :]) - len(body[first.end :].lstrip())))
+    joined = _CHAINS.match(body, first.end)
     if joined is None:
         return False
     other = choice_at(body, joined.end(), choices)

@@ -7,13 +7,14 @@ import re
 from assay.core.score import Attempt
 from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
 from assay.scoring.extract.reply import visible
-from assay.scoring.extract.statements import braced, leads
+from assay.scoring.extract.statements import braced, last_first, leads
 
 _MARKS = " \t\n*_`\"“”'‘’"
 # A full stop that ends a sentence, not one after an initial or a title.
 _STOP = re.compile(
     r"(?<![ .][A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bJr)(?<!\bMrs)[.!?](?=\s|$)|[。！？]|\n"
 )
+_LONGEST_ANSWER = 2_000  # keeps a reply that is one endless sentence cheap
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf)\s*\{([^{}]*)\}")
 _CLOSE_TAG = re.compile(r"</(?:final_?)?answer>", re.IGNORECASE)
@@ -46,19 +47,16 @@ def _framed(body: str) -> Found | None:
 
 def _stated_text(body: str) -> Found | None:
     """Return what the last answer phrase gives: to the end of its sentence, or the next line."""
-    last: Found | None = None
-    last_lead = -1
-    for lead in leads(body, is_strong_only=True):
-        if lead.is_framed or lead.start == last_lead:
-            continue  # later links of one phrase would cut the answer short
-        start = lead.end
+    for phrase in last_first(body):
+        start = phrase[0].end  # later links of one phrase would cut the answer short
         while start < len(body) and body[start] in _MARKS + ":：":
             start += 1
-        stop = _STOP.search(body, start)
-        found = _trimmed(body, start, stop.start() if stop else len(body))
+        limit = min(len(body), start + _LONGEST_ANSWER)
+        stop = _STOP.search(body, start, limit)
+        found = _trimmed(body, start, stop.start() if stop else limit)
         if found is not None:
-            last, last_lead = found, lead.start
-    return last
+            return found
+    return None
 
 
 def _first_line(body: str) -> Found | None:

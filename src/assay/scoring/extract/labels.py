@@ -96,7 +96,8 @@ class Labels:
             flags,
         )
         self.line = re.compile(
-            rf"^[ \t>\-]*(?:option\s+)?{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$ ]*(?:[.．)）:：、](?!\d)|$)",
+            rf"^[ \t>\-]*(?:option\s+)?{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$ ]*"
+            r"(?:[.．)）:：、](?!\d)|$)",
             flags | re.M,
         )
         self.another = re.compile(
@@ -169,7 +170,7 @@ class Labels:
         if (
             spelled in "ai"
             and spelled != _core(read.label)
-            and body[: read.start].rstrip()[-1:] not in (":", "：")
+            and body[max(0, read.start - 8) : read.start].rstrip()[-1:] not in (":", "：")
         ):
             return False  # 'The answer is a', cut off there
         # A lower-case letter for an upper-case label must end its phrase: 'answer is b.' but no 'b cells'.
@@ -184,7 +185,8 @@ class Labels:
             return True
         if _AFTER_ANSWER.match(body, end):
             return True
-        return bool(choice) and body[end:].lstrip().casefold().startswith(str(choice).casefold())
+        wanted = (choice or "").casefold()
+        return wanted != "" and body[end : end + len(wanted) + 8].lstrip().casefold().startswith(wanted)
 
 
 def is_refused(body: str, start: int, end: int) -> bool:

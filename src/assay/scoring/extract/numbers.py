@@ -7,12 +7,13 @@ import re
 from assay.core.score import Attempt
 from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
 from assay.scoring.extract.reply import visible
-from assay.scoring.extract.statements import braced, leads
+from assay.scoring.extract.statements import braced, last_first, leads
 from assay.scoring.normalize import NUMBER, canonical, read_number
 
 _NUMBER = re.compile(NUMBER)
 _HASHES = re.compile(rf"####\s*[*_$]*\s*(?P<number>{NUMBER})")
 _SENTENCE_END = re.compile(r"\n\s*\n|(?<=[^\s])\n|[.!?](?=\s|$)|[。！？]")
+_LONGEST_SENTENCE = 400  # keeps a reply that is one endless sentence cheap
 _NOT_YET = re.compile(r"[\s:：*_$\\(\[{]*")
 
 
@@ -49,17 +50,17 @@ def _boxed(body: str) -> Found | None:
 
 def _stated_number(body: str) -> Found | None:
     """Return the number that the last answer phrase gives; of 'answer is 3 + 4 = 7' the 7."""
-    last: Found | None = None
-    for lead in leads(body, is_strong_only=True):
-        if lead.is_framed or (last is not None and lead.end <= last.end):
-            continue
-        begin = lead.end
-        while begin < len(body) and _NOT_YET.fullmatch(body[begin]):
-            begin += 1
-        sentence = _SENTENCE_END.search(body, begin)
-        found = _stated_in(body, begin, sentence.start() if sentence else len(body))
-        last = found or last
-    return last
+    for phrase in last_first(body):
+        for lead in phrase:
+            begin = lead.end
+            while begin < len(body) and _NOT_YET.fullmatch(body[begin]):
+                begin += 1
+            limit = min(len(body), begin + _LONGEST_SENTENCE)
+            sentence = _SENTENCE_END.search(body, begin, limit)
+            found = _stated_in(body, begin, sentence.start() if sentence else limit)
+            if found is not None:
+                return found
+    return None
 
 
 def _stated_in(body: str, start: int, stop: int) -> Found | None:

@@ -87,7 +87,7 @@ def _stated_label(view: View) -> Found | None:
     """
     last: Found | None = None
     for lead in leads(view.body):
-        if last is not None and lead.end <= last.end:
+        if last is not None and (lead.end <= last.end or lead.start == last.start):
             continue  # a later link of a sentence that was already read
         last = _read_statement(view, lead) or last
         if last is not None and _takes_back(view.body, last.end, lead):
@@ -230,7 +230,7 @@ def _stated_choice(view: View) -> Found | None:
     """Return the option whose text follows the last announcement: 'The answer is Paris, not London.'"""
     last: Found | None = None
     for lead in leads(view.body, is_strong_only=True):
-        if last is not None and lead.end <= last.end:
+        if last is not None and (lead.end <= last.end or lead.start == last.start):
             continue
         at = choice_at(view.body, lead.end, view.choices)
         if at is None or is_refused(view.body, at.start, at.end) or _is_repeated(view, at.option):

@@ -7,6 +7,8 @@ label, an option's text, a number) is the caller's business.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 _LINK = r"(?:\b(?:is|are|be|es|est|ist|è|é)\b|[:：=]|->|→|⇒|\\to\b)"
@@ -93,6 +95,21 @@ def leads(body: str, *, is_strong_only: bool = False) -> list[Lead]:
     if len(found) > 1:
         found.sort(key=lambda lead: lead.end)
     return [lead for lead in found if not is_supposed(body, lead.start)]
+
+
+def last_first(body: str) -> Iterator[list[Lead]]:
+    """Yield the strong leads outside boxes and tags, the last phrase first, each with its links in order."""
+    for _, phrase in reversed([(start, list(group)) for start, group in groupby(_unframed(body), _start)]):
+        yield phrase
+
+
+def _unframed(body: str) -> list[Lead]:
+    found = [lead for lead in leads(body, is_strong_only=True) if not lead.is_framed]
+    return sorted(found, key=lambda lead: (lead.start, lead.end))
+
+
+def _start(lead: Lead) -> int:
+    return lead.start
 
 
 def is_supposed(body: str, at: int) -> bool:

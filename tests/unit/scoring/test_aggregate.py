@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.core.ports import Aggregator
+from assay.core.score import Metric, Score, Verdict
+from assay.scoring.aggregate import Disagreement, MeanAggregator
+from assay.scoring.statistics import mean_interval, wilson
+
+
+def score(verdict: Verdict = Verdict.SCORED, value: float | None = None, **changes: Any) -> Score:
+    given: dict[str, Any] = {"task": "t", "sample_id": "s", "track": "gen", "metric": "accuracy"}
+    return Score(**{**given, "verdict": verdict, "value": value, **changes})
+
+
+def right(**changes: Any) -> Score:
+    return score(value=1.0, **changes)
+
+
+def wrong(**changes: Any) -> Score:
+    return score(value=0.0, **changes)
+
+
+def totals(*scores: Score) -> dict[tuple[str, str | None], Metric]:
+    aggregator: Aggregator = MeanAggregator()
+    for one in scores:
+        aggregator.add(one)
+    return {(metric.metric, metric.group): metric for metric in aggregator.metrics()}
+
+
+def test_accuracy_has_its_counts_and_wilsons_interval() -> None:
+    metric = totals(right(), right(), wrong(is_truncated=True))["accuracy", None]
+    assert metric.value == pytest.approx(2 / 3)
+    assert (metric.low, metric.high) == wilson(2, 3)
+    assert (metric.n, metric.n_scored, metric.n_truncated) == (3, 3, 1)
+    assert (metric.is_headline, metric.higher_is_better, metric.method) == (True, True, "gen")
+
+
+def test_unanswered_counts_as_not_right_and_failed_and_ungraded_are_left_out() -> None:
+    metric = totals(
+        right(),
+        score(Verdict.UNANSWERED),
+        score(Verdict.FAILED),
+        score(Verdict.UNGRADED),
+        score(Verdict.FAILED),
+    )["accuracy", None]
+    assert metric.value == 0.5
+    assert (metric.n, metric.n_scored, metric.n_unanswered, metric.n_failed) == (5, 1, 1, 2)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.UNGRADED])
+def test_nothing_graded_has_no_value(verdict: Verdict) -> None:
+    metric = totals(score(verdict))["accuracy", None]
+    assert (metric.value, metric.low, metric.high, metric.stderr, metric.n) == (None, None, None, None, 1)
+    assert metric.is_headline
+
+
+def test_a_value_that_is_no_number_is_a_failure() -> None:
+    metric = totals(right(), score(value=math.nan), score(value=None))["accuracy", None]
+    assert (metric.value, metric.n, metric.n_scored, metric.n_failed) == (1.0, 3, 1, 2)
+
+
+def test_groups_and_their_macro_mean() -> None:
+    scores = [
+        right(group="b"),
+        right(group="b"),
+        wrong(group="b"),
+        right(group="b"),
+        wrong(group="a"),
+        right(group="a"),
+    ]
+    found = totals(*scores)
+    assert list(found) == [("accuracy", None), ("accuracy", "b"), ("accuracy", "a"), ("accuracy_macro", None)]
+    assert found["accuracy", None].value == pytest.approx(4 / 6)
+    assert found["accuracy", "b"].value == 0.75
+    assert found["accuracy", "b"].n == 4
+    macro = found["accuracy_macro", None]
+    assert macro.value == pytest.approx((0.75 + 0.5) / 2)
+    error = math.hypot(math.sqrt(0.75 * 0.25 / 3), math.sqrt(0.5 * 0.5 / 1)) / 2
+    assert macro.stderr == pytest.approx(error)
+    assert macro.high == 1.0
+    assert macro.low == pytest.approx(0.625 - 1.959964 * error)
+    assert (macro.n, macro.is_headline) == (6, False)
+    assert not found["accuracy", "b"].is_headline
+
+
+def test_one_group_has_no_macro_mean() -> None:
+    assert ("accuracy_macro", None) not in totals(right(group="a"), right(group="a"))
+
+
+def test_groups_all_right_still_have_an_interval() -> None:
+    scores = [right(group=group) for group in "aabb"]
+    macro = totals(*scores)["accuracy_macro", None]
+    assert (macro.value, macro.low, macro.high) == (1.0, wilson(4, 4).low, 1.0)
+
+
+def test_a_group_of_one_leaves_the_macro_error_unknown() -> None:
+    macro = totals(right(group="a"), right(group="b"), wrong(group="b"))["accuracy_macro", None]
+    assert (macro.value, macro.stderr, macro.low) == (0.75, None, None)
+
+
+def test_other_metrics_of_a_score() -> None:
+    values = [0.2, 0.7, 0.6]
+    found = totals(*[right(also={"f1": value, "brier": value}) for value in values])
+    expected = mean_interval(values)
+    assert found["f1", None].value == pytest.approx(0.5)
+    assert found["f1", None].stderr == pytest.approx(expected.stderr)
+    assert (found["f1", None].is_headline, found["f1", None].higher_is_better) == (False, True)
+    assert found["f1", None].low == 0.0
+    assert found["brier", None].higher_is_better is False
+    assert found["brier", None].low == pytest.approx(expected.low)
+
+
+def test_other_metrics_are_averaged_over_the_samples_that_carry_them() -> None:
+    metric = totals(
+        right(also={"f1": 1.0}), right(), score(Verdict.UNANSWERED, also={"f1": 0.0}), score(Verdict.FAILED)
+    )["f1", None]
+    assert (metric.value, metric.n_scored, metric.n_unanswered, metric.n, metric.n_failed) == (
+        0.5,
+        1,
+        1,
+        4,
+        1,
+    )
+
+
+def test_mass_is_averaged_over_graded_and_ungraded_samples() -> None:
+    found = totals(right(mass=0.9), score(Verdict.UNGRADED, mass=0.5), score(Verdict.FAILED))
+    assert found["mass", None].value == pytest.approx(0.7)
+    assert found["mass", None].n_scored == 2
+    assert found["accuracy", None].n_scored == 1
+
+
+def test_clusters_widen_the_interval() -> None:
+    spread = [
+        (right if cluster < 3 else wrong)(cluster=str(cluster)) for cluster in range(6) for _ in range(10)
+    ]
+    clustered, simple = (
+        totals(*spread)["accuracy", None],
+        totals(*[right()] * 30, *[wrong()] * 30)["accuracy", None],
+    )
+    assert clustered.value == simple.value == 0.5
+    assert clustered.stderr == pytest.approx(math.sqrt(6 * 25) / 60)
+    assert clustered.low is not None
+    assert simple.low is not None
+    assert clustered.low < simple.low
+
+
+def test_a_cluster_may_lie_in_several_groups() -> None:
+    scores = [right(group=group, cluster="p") for group in "ab"] + [
+        wrong(group=group, cluster="q") for group in "ab"
+    ]
+    whole = totals(*scores)["accuracy", None]
+    assert whole.stderr == pytest.approx(math.sqrt(2) / 4)
+
+
+def test_order_of_first_appearance_is_kept() -> None:
+    aggregator = MeanAggregator()
+    for task, track in (("z", "ppl"), ("a", "gen"), ("z", "gen"), ("z", "ppl")):
+        aggregator.add(right(task=task, track=track))
+    assert [(metric.task, metric.method) for metric in aggregator.metrics()] == [
+        ("z", "ppl"),
+        ("a", "gen"),
+        ("z", "gen"),
+    ]
+
+
+def test_an_authors_own_metric_is_a_headline() -> None:
+    found = totals(score(value=0.25, metric="rouge", also={"length": 7.0}))
+    assert found["rouge", None].is_headline
+    assert found["rouge", None].value == 0.25
+    assert not found["length", None].is_headline
+
+
+def test_metrics_may_be_read_while_scores_still_come() -> None:
+    aggregator = MeanAggregator()
+    aggregator.add(right())
+    assert aggregator.metrics()[0].value == 1.0
+    aggregator.add(wrong())
+    assert aggregator.metrics()[0].value == 0.5
+
+
+@given(st.permutations([("a", 1.0), ("a", 0.0), ("b", 1.0), (None, 1.0), ("b", None), ("a", 1.0)]))
+def test_order_of_scores_does_not_change_the_numbers(rows: list[tuple[str | None, float | None]]) -> None:
+    found = totals(
+        *[
+            score(Verdict.UNANSWERED if value is None else Verdict.SCORED, value, group=group)
+            for group, value in rows
+        ]
+    )
+    assert found["accuracy", None].value == pytest.approx(4 / 6)
+    assert found["accuracy_macro", None].value == pytest.approx((2 / 3 + 1 / 2) / 2)
+
+
+def by(track: str, answer: str | None, verdict: Verdict = Verdict.SCORED) -> Score:
+    return score(verdict, track=track, answer=answer)
+
+
+@pytest.mark.parametrize(
+    ("scores", "differs"),
+    [
+        ([by("ppl", "A"), by("gen", "A")], False),
+        ([by("ppl", "A"), by("gen", "B")], True),
+        ([by("ppl", "A"), by("prob", "A"), by("gen", None, Verdict.UNANSWERED)], True),
+        ([by("ppl", None, Verdict.UNANSWERED), by("gen", None, Verdict.UNANSWERED)], False),
+        ([by("ppl", "A"), by("gen", None, Verdict.FAILED)], False),
+        ([by("ppl", "A", Verdict.UNGRADED), by("gen", "B", Verdict.UNGRADED)], True),
+    ],
+)
+def test_disagreement(scores: list[Score], differs: bool) -> None:
+    disagreement = Disagreement()
+    assert disagreement.add(scores) is differs
+    assert disagreement.counts() == {"t": int(differs)}
+
+
+def test_disagreement_counts_by_task_and_only_with_several_methods() -> None:
+    disagreement = Disagreement()
+    disagreement.add([right(task="one")])
+    disagreement.add([])
+    for answer in "AB":
+        disagreement.add([by("ppl", "A"), by("gen", answer)])
+    assert disagreement.counts() == {"t": 1}

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.scoring.statistics import (
+    NOTHING,
+    Estimate,
+    Running,
+    clipped,
+    clustered_stderr,
+    macro,
+    mean_interval,
+    micro,
+    normal_quantile,
+    standard_error,
+    student_quantile,
+    wilson,
+)
+
+UNIT = st.floats(0, 1, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [
+        # Newcombe (1998), Statistics in Medicine 17, table I, score method without continuity correction.
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_agrees_with_published_values(successes: int, n: int, low: float, high: float) -> None:
+    found = wilson(successes, n)
+    assert found.low == pytest.approx(low, abs=5e-5)
+    assert found.high == pytest.approx(high, abs=5e-5)
+
+
+def test_wilson_is_symmetric_and_sensible_at_the_edges() -> None:
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert wilson(5, 5).high == 1.0
+    assert wilson(0, 5).low == 0.0
+    assert wilson(1, 1).low == pytest.approx(1 - wilson(0, 1).high)
+    assert 0.2 < wilson(1, 1).low < 0.21
+    assert wilson(50, 100, level=0.99).low < wilson(50, 100).low
+
+
+@pytest.mark.parametrize(("p", "n"), [(0.1, 60), (0.5, 40), (0.8, 100), (0.25, 300)])
+def test_wilson_covers_about_ninety_five_percent(p: float, n: int) -> None:
+    drawn = np.random.default_rng(7).binomial(n, p, size=20_000)
+    counts = np.bincount(drawn, minlength=n + 1)
+    covered = sum(
+        count
+        for successes, count in enumerate(counts)
+        if wilson(successes, n).low <= p <= wilson(successes, n).high
+    )
+    assert 0.935 < covered / 20_000 < 0.97
+
+
+def test_mean_interval_covers_about_ninety_five_percent() -> None:
+    rows = np.random.default_rng(11).gamma(4.0, size=(4_000, 25))
+    covered = 0
+    for row in rows:
+        estimate = mean_interval([float(value) for value in row])
+        assert estimate.low is not None
+        assert estimate.high is not None
+        covered += estimate.low <= 4.0 <= estimate.high
+    assert 0.93 < covered / len(rows) < 0.965
+
+
+def test_clustered_interval_covers_where_the_simple_one_does_not() -> None:
+    rng = np.random.default_rng(5)
+    simple = clustered = 0
+    for _ in range(400):
+        rates = rng.beta(1.0, 1.0, size=80)
+        right = rng.random((80, 10)) < rates[:, None]
+        running, flat = Running(), Running()
+        for cluster, row in enumerate(right):
+            for value in row:
+                running.add(float(value), cluster)
+                flat.add(float(value))
+        for kind, counted in ((running, "clustered"), (flat, "simple")):
+            estimate = kind.proportion()
+            assert estimate.low is not None
+            assert estimate.high is not None
+            inside = estimate.low <= 0.5 <= estimate.high
+            clustered += inside and counted == "clustered"
+            simple += inside and counted == "simple"
+    assert clustered / 400 > 0.91
+    assert simple / 400 < 0.8
+
+
+@pytest.mark.parametrize(
+    ("df", "t"),
+    [
+        (1, 12.7062),
+        (2, 4.30265),
+        (3, 3.18245),
+        (4, 2.77645),
+        (9, 2.26216),
+        (30, 2.04227),
+        (100, 1.98397),
+        (120, 1.97993),
+        (1000, 1.96234),
+    ],
+)
+def test_student_quantile_agrees_with_the_tables(df: int, t: float) -> None:
+    assert student_quantile(df) == pytest.approx(t, abs=6e-5)
+
+
+def test_student_quantile_is_smooth_where_the_method_changes() -> None:
+    assert 0 < student_quantile(100) - student_quantile(101) < 0.001
+    assert student_quantile(10**6) == pytest.approx(normal_quantile(), abs=1e-5)
+    with pytest.raises(ValueError, match="at least 1"):
+        student_quantile(0)
+
+
+def test_standard_error_has_bessels_correction() -> None:
+    values = [1.0, 2.0, 4.0, 7.0]
+    expected = float(np.std(values, ddof=1)) / math.sqrt(4)
+    assert standard_error(4, sum(values), sum(value**2 for value in values)) == pytest.approx(expected)
+    assert standard_error(1, 5.0, 25.0) is None
+
+
+def test_mean_interval_closed_form() -> None:
+    estimate = mean_interval([1.0, 2.0, 3.0])
+    half = 4.30265 / math.sqrt(3)
+    assert estimate == pytest.approx((2.0, 2.0 - half, 2.0 + half, 1 / math.sqrt(3), 3), abs=1e-4)
+    assert mean_interval([4.0]) == (4.0, None, None, None, 1)
+    assert mean_interval([]) == NOTHING
+
+
+def test_clustered_stderr_by_hand() -> None:
+    # mean 0.5; cluster sums of residuals: +1.0, -1.0 -> sqrt(2) / 4
+    assert clustered_stderr([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(math.sqrt(2) / 4)
+    # residuals cancel inside each cluster
+    assert clustered_stderr([1, 0, 1, 0], ["a", "a", "b", "b"]) == 0.0
+    assert clustered_stderr([1, 0], ["a", "a"]) is None
+    with pytest.raises(ValueError, match="2 values but 1 clusters"):
+        clustered_stderr([1, 0], ["a"])
+
+
+@given(st.lists(UNIT, min_size=2, max_size=30))
+def test_one_value_per_cluster_is_the_simple_error_without_bessel(values: list[float]) -> None:
+    n = len(values)
+    found = clustered_stderr(values, range(n))
+    simple = standard_error(n, math.fsum(values), math.fsum(value**2 for value in values))
+    assert found is not None
+    assert simple is not None
+    assert found == pytest.approx(simple * math.sqrt((n - 1) / n), abs=1e-7)
+
+
+@given(st.lists(st.tuples(UNIT, st.sampled_from("abc") | st.none()), min_size=1, max_size=25), st.randoms())
+def test_order_does_not_matter(rows: list[tuple[float, str | None]], random: object) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = Running(), Running()
+    for value, cluster in rows:
+        one.add(value, cluster)
+    for value, cluster in shuffled:
+        other.add(value, cluster)
+    assert one.estimate().value == pytest.approx(other.estimate().value)
+    assert (one.stderr() or 0.0) == pytest.approx(other.stderr() or 0.0, abs=1e-6)
+
+
+@given(st.lists(st.tuples(UNIT, st.sampled_from("ab") | st.none()), max_size=20), st.integers(0, 20))
+def test_merging_parts_is_the_same_as_one_run(rows: list[tuple[float, str | None]], cut: int) -> None:
+    whole, left, right = Running(), Running(), Running()
+    for index, (value, cluster) in enumerate(rows):
+        whole.add(value, cluster)
+        (left if index < cut else right).add(value, cluster)
+    left.merge(right)
+    assert (left.n, left.n_clusters, left.is_binary) == (whole.n, whole.n_clusters, whole.is_binary)
+    assert left.mean == (None if whole.mean is None else pytest.approx(whole.mean))
+    assert (left.stderr() or 0.0) == pytest.approx(whole.stderr() or 0.0, abs=1e-6)
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=40), st.integers(1, 4))
+def test_a_proportion_always_lies_inside_its_interval(values: list[float], size: int) -> None:
+    running = Running()
+    for index, value in enumerate(values):
+        running.add(value, index // size if size > 1 else None)
+    estimate = running.proportion()
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert 0.0 <= estimate.low <= estimate.value + 1e-12
+    assert estimate.value - 1e-12 <= estimate.high <= 1.0
+    assert estimate.high > estimate.low
+
+
+def test_all_right_in_clusters_counts_clusters_not_samples() -> None:
+    running = Running()
+    for index in range(12):
+        running.add(1.0, index // 4)
+    assert running.proportion()[:3] == (1.0, wilson(3, 3).low, 1.0)
+    lonely = Running()
+    for value in (1.0, 0.0, 1.0):
+        lonely.add(value, "only")
+    assert lonely.proportion().stderr is None
+    assert lonely.proportion().low == wilson(2 / 3, 1).low
+
+
+def test_clusters_of_one_are_independent() -> None:
+    running = Running()
+    for index in range(10):
+        running.add(float(index < 4), index)
+    assert not running.is_clustered
+    assert running.proportion()[:3] == (0.4, *wilson(4, 10))
+
+
+def test_micro_and_macro() -> None:
+    small, large = Estimate(1.0, None, None, 0.3, 10), Estimate(0.5, None, None, 0.1, 90)
+    pooled, even = micro([small, large]), macro([small, large])
+    assert pooled.value == pytest.approx(0.55)
+    assert pooled.stderr == pytest.approx(math.hypot(0.1 * 0.3, 0.9 * 0.1))
+    assert even.value == pytest.approx(0.75)
+    assert even.stderr == pytest.approx(math.hypot(0.3, 0.1) / 2)
+    assert even.low == pytest.approx(0.75 - 1.959964 * math.hypot(0.3, 0.1) / 2)
+    assert pooled.n == even.n == 100
+
+
+def test_micro_of_groups_is_the_mean_of_all() -> None:
+    groups = [Running.of([1.0, 0.0, 1.0]), Running.of([0.0] * 5)]
+    assert micro(group.estimate() for group in groups).value == pytest.approx(2 / 8)
+
+
+def test_macro_of_nothing_and_of_unknown_errors() -> None:
+    assert macro([]) == NOTHING
+    assert micro([NOTHING]) == NOTHING
+    unknown = macro([Estimate(1.0, None, None, None, 1), Estimate(0.0, None, None, 0.1, 5)])
+    assert unknown == (0.5, None, None, None, 6)
+
+
+def test_clipped() -> None:
+    assert clipped(Estimate(0.9, 0.7, 1.1, 0.1, 5))[1:3] == (0.7, 1.0)
+    assert clipped(Estimate(0.1, -0.1, 0.3, 0.1, 5))[1:3] == (0.0, 0.3)
+    assert clipped(NOTHING) == NOTHING
