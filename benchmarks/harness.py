@@ -2,7 +2,7 @@
 
     python harness.py asked.json answered.json
 
-`asked.json` holds a weights folder, pairs of (context, continuation), and tasks: one of the harness's own
+`asked.json` holds a weights folder, pairs of (context, continuation) in groups, and tasks: one of the harness's own
 task files each, pointed at local rows. The pairs go through `HFLM.loglikelihood`, the tasks through
 `simple_evaluate`, the harness's whole pipeline. A pair is computed once: a task that asks what was already
 asked is given the same answer, and the number of such requests says how many prompts are equal.
@@ -38,8 +38,13 @@ def main(asked_path: Path, answered_path: Path) -> None:
         return [known[request.args] for request in requests]
 
     lm.loglikelihood = loglikelihood
-    pairs = [(context, continuation) for context, continuation in asked["pairs"]]
-    answers = loglikelihood([Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)])
+    pairs: list[tuple[str, str]] = []
+    answers: list[tuple[float, bool]] = []
+    for group in asked["groups"]:
+        # One call for each dataset. The harness keeps the logits of a whole text for all requests that end
+        # in it, wherever they divide it, and then scores all but one of them at the wrong positions.
+        pairs += (asked_here := [(context, continuation) for context, continuation in group])
+        answers += loglikelihood([Instance("loglikelihood", {}, p, i) for i, p in enumerate(asked_here)])
     shared = set(known)
     folder = answered_path.parent / "harness-tasks"
     folder.mkdir()

@@ -131,7 +131,11 @@ def _right(values: Sequence[Sequence[float]], rows: Sequence[dict[str, Any]]) ->
 
 
 def harness_side(
-    python: Path, pairs: Sequence[tuple[str, str]], tasks: dict[str, Any], folder: Path, batch_size: int
+    python: Path,
+    groups: Sequence[Sequence[tuple[str, str]]],
+    tasks: dict[str, Any],
+    folder: Path,
+    batch_size: int,
 ) -> dict[str, Any]:
     """Ask the harness in its own environment."""
     asked, answered = folder / "asked.json", folder / "answered.json"
@@ -140,7 +144,7 @@ def harness_side(
             {
                 "weights": str(EmbeddedFiles().ready()),
                 "batch_size": batch_size,
-                "pairs": pairs,
+                "groups": groups,
                 "tasks": tasks,
             }
         ),
@@ -299,9 +303,9 @@ def main() -> int:
                     "rows": str(raw),
                     "metrics": dataset.harness_metrics,
                 }
-        pairs = [one.pair for _, _, side in sides for one in side.scored]
-        print(f"harness: {len(pairs)} log-likelihoods, {len(tasks)} tasks", file=sys.stderr)
-        found = harness_side(python, pairs, tasks, folder, options.batch_size)
+        groups = [[one.pair for one in side.scored] for _, _, side in sides]
+        print(f"harness: {sum(map(len, groups))} log-likelihoods, {len(tasks)} tasks", file=sys.stderr)
+        found = harness_side(python, groups, tasks, folder, options.batch_size)
     answers = iter(found["pairs"])
     comparisons = [
         compare(dataset, side, [next(answers) for _ in side.scored], found["tasks"].get(dataset.name), rows)

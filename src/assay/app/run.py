@@ -30,8 +30,7 @@ from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import Limit, LimitedTask
 from assay.engine.plan import check_plan
-from assay.results.read import StoredRun
-from assay.results.report import render_report
+from assay.results.report import Highlights, render_report
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.scorers.registry import make_scorer
@@ -157,7 +156,7 @@ def _execute(
         metrics = tuple(aggregator.metrics())
         folder.write_summary(metrics)
         folder.write_manifest(finished)
-        folder.write_report(render_report(finished, metrics, StoredRun(folder.path).scores()))
+        folder.write_report(render_report(finished, metrics, sink.highlights))
     finally:
         folder.release()
     result = FinishedRun(folder.path, finished, metrics, tally)
@@ -166,15 +165,18 @@ def _execute(
 
 
 class _Sink:
-    """Writes finished samples and notes where methods disagree."""
+    """Writes finished samples, notes where methods disagree and which samples to show first."""
 
     def __init__(self, writer: SampleWriter) -> None:
         self._writer = writer
         self.disagreement = Disagreement()
+        self.highlights = Highlights()
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         self._writer.write(task, sample, requests, scores)
         self.disagreement.add(scores)
+        for score in scores:
+            self.highlights.add(score)
 
 
 def _scorer(spec: ComponentSpec | Scorer) -> Scorer:

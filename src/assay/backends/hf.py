@@ -10,24 +10,24 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import msgspec
+from typing import Any
 
 from assay.backends.arguments import read_arguments
 from assay.backends.batching import Budget, windows
 from assay.backends.generation import Draft, Ending, new_draft, write
+from assay.backends.hf_arguments import HfArgs, check_revision, read_template
 from assay.backends.likelihood import Row, Rows, compute
 from assay.backends.loading import Loaded, load_model, load_tokenizer
 from assay.backends.model_files import ModelFiles, find_files
 from assay.backends.placement import resolve_device, resolve_dtype
-from assay.backends.problems import missing_files, require_packages, wrong_argument
+from assay.backends.problems import require_packages
 from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, respond
 from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
+from assay.backends.writing_jobs import WritingJob, give_up_draft
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
-from assay.core.response import Completion, Failure, Outcome, Response
+from assay.core.response import Failure, Response
 
 WINDOW_REQUESTS = 2048
 WINDOW_CHARS = 2_000_000
@@ -38,25 +38,6 @@ GPU_BATCH_TOKENS = 16_384
 GENERATE_FACTOR = 4
 """Generation holds key-value caches, not activations, so its batches may be larger."""
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class HfArgs(msgspec.Struct, frozen=True):
-    """What can be set on a local model."""
-
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    device: Annotated[str, msgspec.Meta(pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$")] = "auto"
-    batch_tokens: Count | None = None
-    """Padded tokens in one batch."""
-    max_batch: Count | None = None
-    """Rows in one batch, at most."""
-    revision: str | None = None
-    trust_remote_code: bool = False
-    chat_template: str | None = None
-    """Path of a jinja file to use instead of the model's own template."""
-    attn: str | None = None
-    """Attention implementation, by transformers' name."""
-
 
 class HfBackend:
     """A causal language model read by transformers."""
@@ -66,11 +47,11 @@ class HfBackend:
         self._where = where
         self._args = read_arguments(self.kind, HfArgs, args)
         if files is None:
-            _check_revision(where, self._args.revision)
+            check_revision(where, self._args.revision)
             files = find_files(where, self._args.revision, with_code=self._args.trust_remote_code)
         self._files = files
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
-        self._own_template = _read_template(self._args.chat_template)
+        self._own_template = read_template(self._args.chat_template)
         self._loaded: Loaded | None = None
         self._stats = dict.fromkeys(
             ("prompt_tokens", "generated_tokens", "forward_tokens", "batches", "load_seconds"), 0.0
@@ -96,14 +77,13 @@ class HfBackend:
 
     def identity(self) -> ModelIdentity:
         """Return who the model is: the hash of its files, its number type, its template."""
-        more = {"attn": self._args.attn} if self._args.attn else {}
         return ModelIdentity(
             backend=self.kind,
             name=self._name,
             weights=self._files.weights(),
             dtype=self._dtype,
             template=digest(self._template) if self._template else "",
-            args={**more},
+            args={"attn": self._args.attn} if self._args.attn else {},
         )
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
@@ -249,7 +229,7 @@ class HfBackend:
     # --- GENERATE ---
 
     def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
-        jobs: dict[object, _Job] = {}
+        jobs: dict[object, WritingJob] = {}
         prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
         for request, prompt in zip(requests, prompts, strict=True):
             assert isinstance(request.ask, Generate)
@@ -272,13 +252,13 @@ class HfBackend:
                     new_draft(prompt, sampling, room, request.key, n)
                     for n in range(sampling.n if is_sampled else 1)
                 ]
-                jobs[same] = _Job(drafts, [])
+                jobs[same] = WritingJob(drafts, [])
             jobs[same].requests.append(request)
         owner = {draft: job for job in jobs.values() for draft in job.drafts}
         for batch in self._budget.batches(
             owner, lambda draft: len(draft.prompt) + draft.max_new, factor=GENERATE_FACTOR
         ):
-            self._budget.run(batch, self._write, _give_up_draft)
+            self._budget.run(batch, self._write, give_up_draft)
             for draft in batch:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):
@@ -300,29 +280,6 @@ class HfBackend:
         return Failure("too_long", f"needs {n_tokens:,} tokens; the model reads at most {length:,}")
 
 
-class _Job(msgspec.Struct):
-    """Texts to write, and the requests they answer."""
-
-    drafts: list[Draft]
-    requests: list[Request]
-
-    def responses(self) -> Iterator[Response]:
-        """Yield the answer for each request that asked for it."""
-        seconds = sum(draft.seconds for draft in self.drafts) / len(self.requests)
-        for request in self.requests:
-            yield Response(request.id, request.key, self._outcome(request), seconds)
-
-    def _outcome(self, request: Request) -> Outcome:
-        assert isinstance(request.ask, Generate)
-        trouble = next((draft.failure for draft in self.drafts if draft.failure is not None), None)
-        if trouble is not None:
-            return Failure(*trouble)
-        outputs = [draft.output for draft in self.drafts if draft.output is not None]
-        if len(outputs) == 1:
-            outputs *= request.ask.sampling.n
-        return Completion(tuple(outputs), n_prompt_tokens=len(self.drafts[0].prompt))
-
-
 def _longest(encoded: Encoded | EncodedLabels | Failure) -> int:
     """Return the length of the longest sequence an ask needs."""
     if isinstance(encoded, Encoded):
@@ -339,25 +296,3 @@ def _n_chars(ask: Ask) -> int:
 
 def _give_up_row(row: Row) -> None:
     row.failure = f"memory ran out on one sequence of {len(row.inputs):,} tokens alone"
-
-
-def _give_up_draft(draft: Draft) -> None:
-    total = len(draft.prompt) + draft.max_new
-    draft.failure = ("memory", f"memory ran out on one text of up to {total:,} tokens alone")
-
-
-def _check_revision(where: str, revision: str | None) -> None:
-    written = where.rpartition("@")[2] if "@" in where else ""
-    if revision and written and revision != written and not Path(where).expanduser().exists():
-        raise wrong_argument(
-            f"hf:{where} names revision {written!r}, and revision={revision!r} another", "name it once"
-        )
-
-
-def _read_template(path: str | None) -> str | None:
-    if path is None:
-        return None
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise missing_files(f"there is no chat template file {path}", "give the path of a jinja file")
-    return file.read_text("utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
@@ -11,7 +11,7 @@ from assay.results.rows import HEADINGS, interval, markdown_table, percent, resu
 _EXAMPLES = 10
 
 
-def render_report(manifest: RunManifest, metrics: Sequence[Metric], scores: Iterable[Score]) -> str:
+def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights) -> str:
     """Return the report of a complete run."""
     parts = [
         f"# {', '.join(task.name for task in manifest.tasks)} on {manifest.model.name}",
@@ -21,7 +21,7 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], scores: Iter
         *_disagreements(manifest),
         *_groups(metrics),
         *_other_metrics(metrics),
-        *_examples(scores),
+        *_examples(highlights),
         *_tasks(manifest),
         *_model_and_settings(manifest),
     ]
@@ -78,22 +78,33 @@ def _bounds(metric: Metric) -> str:
     return "-" if metric.low is None or metric.high is None else f"{metric.low:.4f} .. {metric.high:.4f}"
 
 
-def _examples(scores: Iterable[Score]) -> list[str]:
-    """List the first samples of each kind that a person would look at first."""
-    kinds: dict[str, Callable[[Score], bool]] = {
-        "Wrong": lambda score: score.verdict is Verdict.SCORED and score.value == 0,
-        "Unanswered": lambda score: score.verdict is Verdict.UNANSWERED,
-        "Failed": lambda score: score.verdict is Verdict.FAILED,
-    }
-    found: dict[str, list[Score]] = {kind: [] for kind in kinds}
-    for score in scores:
-        for kind, is_of in kinds.items():
-            if len(found[kind]) < _EXAMPLES and is_of(score):
-                found[kind].append(score)
-        if all(len(listed) >= _EXAMPLES for listed in found.values()):
-            break
+class Highlights:
+    """The first samples of each kind that a person would look at first, picked as scores pass by."""
+
+    def __init__(self, scores: Iterable[Score] = ()) -> None:
+        self.found: dict[str, list[Score]] = {"Wrong": [], "Unanswered": [], "Failed": []}
+        for score in scores:
+            self.add(score)
+
+    def add(self, score: Score) -> None:
+        """Take one score."""
+        if score.verdict is Verdict.SCORED:
+            if score.value != 0:
+                return
+            listed = self.found["Wrong"]
+        elif score.verdict is Verdict.UNANSWERED:
+            listed = self.found["Unanswered"]
+        elif score.verdict is Verdict.FAILED:
+            listed = self.found["Failed"]
+        else:
+            return
+        if len(listed) < _EXAMPLES:
+            listed.append(score)
+
+
+def _examples(highlights: Highlights) -> list[str]:
     parts: list[str] = []
-    for kind, listed in found.items():
+    for kind, listed in highlights.found.items():
         if listed:
             rows = [
                 [

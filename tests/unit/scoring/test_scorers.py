@@ -164,13 +164,11 @@ def test_impossible_options_have_no_margin() -> None:
 
 
 def test_whole_text_mean_counts_the_unscored_first_token() -> None:
-    # Without the extra token A would win: -2.0 against -2.1. With it B does: -1.0 against -1.68.
-    answers = options(likelihood(-2.0, tokens=1), likelihood(-8.4, tokens=4), likelihood(-30.0, tokens=4))
+    # Divided by scored tokens alone B would win (-1.5 against -2.0); with the first token counted A does.
+    answers = options(likelihood(-2.0, tokens=1), likelihood(-6.0, tokens=4), likelihood(-30.0, tokens=4))
     score = WholeTextLikelihood().score(sample(gold=(0,)), answers)
-    assert score.answer == "A"
-    assert score.margin == pytest.approx(8.4 / 5 - 2.0 / 2)
-    answers = options(likelihood(-2.0, tokens=2), likelihood(-2.1, tokens=3), likelihood(-30.0, tokens=4))
-    assert WholeTextLikelihood().score(sample(), answers).answer == "B"
+    assert (score.answer, score.value) == ("A", 1.0)
+    assert score.margin == pytest.approx(6.0 / 5 - 2.0 / 2)
     tied = options(*[likelihood(-1.0)] * 3)
     assert WholeTextLikelihood().score(sample(), tied).answer == "A"
 

@@ -185,6 +185,12 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
     if (groups := group_table(metrics)) is not None:
         out.print()
         out.print(groups)
+    for metric in metrics:
+        if metric.metric == "mass" and metric.group is None and metric.value is not None:
+            out.print(
+                f"[dim]{escape(metric.task)} {metric.method}: {100 * metric.value:.1f} % of the "
+                "next-token probability fell on the labels[/]"
+            )
     sizes = {task.name: task.n_samples for task in manifest.tasks}
     for task, n in manifest.disagreements.items():
         out.print(f"[dim]{escape(task)}: the methods disagree on {n:,} of {sizes[task]:,} samples[/]")

@@ -19,11 +19,11 @@ def report(run: str, runs_dir: str, markdown: bool) -> None:
     """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest."""
     from assay.faces.cli.render import out, show_metrics
     from assay.results.read import find_run
-    from assay.results.report import render_report
+    from assay.results.report import Highlights, render_report
 
     stored = find_run(run, Path(runs_dir))
     if markdown:
-        click.echo(render_report(stored.manifest, stored.metrics(), stored.scores()), nl=False)
+        click.echo(render_report(stored.manifest, stored.metrics(), Highlights(stored.scores())), nl=False)
         return
     manifest = stored.manifest
     out.print(
