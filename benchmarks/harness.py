@@ -2,8 +2,8 @@
 
     python harness.py asked.json answered.json
 
-`asked.json` holds a weights folder, pairs of (context, continuation) in groups, and tasks: one of the harness's own
-task files each, pointed at local rows. The pairs go through `HFLM.loglikelihood`, the tasks through
+`asked.json` holds a weights folder, groups of (context, continuation) pairs, and tasks: one of the harness's
+own task files each, pointed at local rows. The pairs go through `HFLM.loglikelihood`, the tasks through
 `simple_evaluate`, the harness's whole pipeline. A pair is computed once: a task that asks what was already
 asked is given the same answer, and the number of such requests says how many prompts are equal.
 """

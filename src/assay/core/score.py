@@ -98,4 +98,4 @@ class Metric(msgspec.Struct, frozen=True):
     stderr: float | None = None
     higher_is_better: bool = True
     is_headline: bool = False
-    """Whether the result table shows it; the others are in summary.json and the report."""
+    """Whether it is what the method is judged by, over the task or a group; the others are beside it."""

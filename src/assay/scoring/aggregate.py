@@ -140,7 +140,7 @@ class MeanAggregator:
 def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell) -> Metric:
     numbers = cell.metrics[metric]
     estimate = _bounded(metric, numbers.running.estimate())
-    is_headline = group is None and metric in cell.deciding
+    is_headline = metric in cell.deciding
     return _made(task, track, metric, group, estimate, cell, numbers, is_headline)
 
 
