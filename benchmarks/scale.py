@@ -6,7 +6,8 @@
 
 The mock model answers at once, so what is measured is everything around a model: reading and checking the
 csv, prompts, journal, scores, the report. Each run is the whole command in a process of its own: wall clock
-from start to exit, and the peak of its resident memory as the kernel counted it. Start-up is the median of
+from start to exit, and its processor time and the peak of its resident memory as the kernel counted them.
+Wall clock depends on who else is at work on the machine, processor time hardly. Start-up is the median of
 alternating runs, against a bare interpreter in the same minutes, so that the ratio holds on a busy machine.
 """
 
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,6 @@ from benchmarks.record import add_output_options, hand_over, setting
 
 from assay.results.rows import markdown_table
 
-METHODS = ("gen", "ppl,prob,gen")
 REQUESTS = {"gen": 1, "ppl,prob,gen": 10}
 """Requests per row of four options: ppl asks each with and without its question, prob and gen once."""
 REPEATS = 15
@@ -53,6 +53,7 @@ class Measured(NamedTuple):
     """One command."""
 
     seconds: float
+    cpu_s: float
     peak_mib: float
 
 
@@ -72,7 +73,7 @@ def measure(command: Sequence[str], folder: Path) -> Measured:
         if process.returncode:
             output.seek(0)
             raise SystemExit(f"{' '.join(command)} failed:\n{output.read().decode()[-2000:]}")
-    return Measured(seconds, usage.ru_maxrss / 1024)
+    return Measured(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def write_csv(path: Path, n: int) -> Path:
@@ -91,11 +92,11 @@ def write_csv(path: Path, n: int) -> Path:
     return path
 
 
-def scale(sizes: Sequence[int], folder: Path) -> str:
+def scale(sizes: Mapping[str, Sequence[int]], folder: Path) -> str:
     """Return the table of speed and memory."""
     lines = []
-    for method in METHODS:
-        for n in sizes:
+    for method, numbers in sizes.items():
+        for n in numbers:
             print(f"{method}: {n:,} rows", file=sys.stderr)
             table = write_csv(folder / f"rows-{n}.csv", n)
             out = folder / "run"
@@ -111,14 +112,17 @@ def scale(sizes: Sequence[int], folder: Path) -> str:
                     f"{found.seconds:.1f}",
                     f"{n / found.seconds:,.0f}",
                     f"{n * REQUESTS[method] / found.seconds:,.0f}",
+                    f"{found.cpu_s:.1f}",
+                    f"{n / found.cpu_s:,.0f}",
                     f"{found.peak_mib:.0f}",
                     f"{journal / 2**20:,.0f}",
                 )
             )
-    return markdown_table(
-        ("methods", "rows", "requests", "seconds", "rows/s", "requests/s", "peak RSS MiB", "journal MiB"),
-        lines,
-    )
+    headings = (
+        "methods", "rows", "requests", "seconds", "rows/s", "requests/s", "CPU seconds",
+        "rows per CPU second", "peak RSS MiB", "journal MiB",
+    )  # fmt: skip
+    return markdown_table(headings, lines)
 
 
 def start_up(folder: Path) -> str:
@@ -131,12 +135,15 @@ def start_up(folder: Path) -> str:
         "assay run 20-rows.csv --model mock": [assay_command(), "run", str(small), "--model", "mock"],
     }
     times: dict[str, list[float]] = {name: [] for name in commands}
+    cpu: dict[str, list[float]] = {name: [] for name in commands}
     first = "from the command to the first request, 20-row csv, mock"
     times[first] = []
     for repeat in range(REPEATS):
         for name, command in commands.items():
             more = ["--out", str(folder / f"small-{repeat}")] if "run" in command else []
-            times[name].append(measure([*command, *more], folder).seconds)
+            found = measure([*command, *more], folder)
+            times[name].append(found.seconds)
+            cpu[name].append(found.cpu_s)
         began = time.time()
         said = subprocess.run(
             [sys.executable, "-c", FIRST_REQUEST, "run", str(small), "--model", "mock", "--out",
@@ -146,7 +153,7 @@ def start_up(folder: Path) -> str:
         times[first].append(float(said.stdout.split()[-1]) - began)
     bare = statistics.median(times['python -c "import json"'])
     return markdown_table(
-        ("command", "median s", "fastest s", "slowest s", "times the bare interpreter"),
+        ("command", "median s", "fastest s", "slowest s", "times the bare interpreter", "median CPU s"),
         [
             (
                 name,
@@ -154,6 +161,7 @@ def start_up(folder: Path) -> str:
                 f"{min(values):.3f}",
                 f"{max(values):.3f}",
                 f"{statistics.median(values) / bare:.1f}",
+                f"{statistics.median(cpu[name]):.3f}" if name in cpu else "-",
             )
             for name, values in times.items()
         ],
@@ -163,13 +171,16 @@ def start_up(folder: Path) -> str:
 def main() -> int:
     """Measure everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="*", default=[10_000, 100_000, 300_000])
+    parser.add_argument("--rows", type=int, nargs="*", default=[10_000, 100_000, 300_000], help="for gen")
+    parser.add_argument(
+        "--rows-of-all", type=int, nargs="*", default=[10_000, 30_000, 100_000], help="for ppl,prob,gen"
+    )
     add_output_options(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="assay-scale-") as name:
         folder = Path(name)
         started = start_up(folder)
-        scaled = scale(options.rows, folder)
+        scaled = scale({"gen": options.rows, "ppl,prob,gen": options.rows_of_all}, folder)
     text = "\n\n".join(
         (
             setting(),

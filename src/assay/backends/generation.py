@@ -100,6 +100,7 @@ def write(loaded: Loaded, ending: Ending, drafts: Sequence[Draft]) -> int:
     for draft in rows:
         # From the beginning: a batch that ran out of memory half way is written again, and draws alike.
         draft.ids.clear()
+        draft.output = draft.failure = None
         draft.random = draw(draft.sampling.seed or 0, draft.key, str(draft.number))
     ids, mask = _left_padded(rows, loaded.device)
     cache = DynamicCache(config=loaded.model.config)

@@ -30,7 +30,10 @@ class Tally(msgspec.Struct):
     n_done: int = 0
     n_failed: int = 0
     """Samples with a failed request."""
+    n_begun: int = 0
+    """Samples whose requests have been made."""
     n_requests: int = 0
+    n_answered: int = 0
     n_journaled: int = 0
     """Requests answered by an earlier start of this run."""
     n_cached: int = 0
@@ -39,6 +42,13 @@ class Tally(msgspec.Struct):
     """Requests that asked the same as another of this run."""
     costs: dict[tuple[str, str], Cost] = {}
     """What each task's methods took."""
+
+    @property
+    def share_done(self) -> float:
+        """Return how much of the work is done, from 0 to 1; samples not yet begun count as the others."""
+        if not self.n_requests:
+            return 1.0 if self.n_done >= self.n_samples else 0.0
+        return self.n_answered / self.n_requests * self.n_begun / max(self.n_samples, 1)
 
 
 class _Flight(msgspec.Struct):
@@ -92,6 +102,7 @@ class Execution:
         for task in self._tasks:
             for sample in task.samples():
                 requests = task.requests(sample)
+                self.tally.n_begun += 1
                 flight = _Flight(task, sample, requests, [None] * len(requests), len(requests))
                 self._flights.append(flight)
                 for index, request in enumerate(requests):
@@ -149,6 +160,7 @@ class Execution:
     def _answer(self, flight: _Flight, index: int, response: Response) -> None:
         flight.answers[index] = response
         flight.n_owed -= 1
+        self.tally.n_answered += 1
         if not flight.n_owed:
             self.tally.n_done += 1
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
@@ -54,14 +54,12 @@ class TerminalObserver(Observer):
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=None),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
+                TextColumn("{task.fields[done]}"),
                 TimeRemainingColumn(),
                 console=err,
                 transient=True,
             )
-            total = sum(task.n_samples for task in manifest.tasks)
-            self._bar.add_task("samples", total=total, rate="")
+            self._bar.add_task("loading the model", total=1.0, done="")
             self._bar.start()
 
     def progress(self, tally: Tally) -> None:
@@ -70,12 +68,15 @@ class TerminalObserver(Observer):
         if now - self._drawn < (_DRAW_EVERY_S if self._bar else _LINE_EVERY_S):
             return
         self._drawn = now
-        rate = tally.n_done / max(now - self._started, 1e-9)
+        seconds = max(now - self._started, 1e-9)
+        share = tally.share_done
+        rate = share * tally.n_samples / seconds
         failed = f", {tally.n_failed:,} failed" if tally.n_failed else ""
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=tally.n_done, rate=f"{rate:,.1f}/s{failed}")
+            done = f"{tally.n_done:,}/{tally.n_samples:,} {rate:,.1f}/s{failed}"
+            self._bar.update(self._bar.task_ids[0], description="samples", completed=share, done=done)
         else:
-            left = (tally.n_samples - tally.n_done) / rate if rate else float("inf")
+            left = seconds * (1 - share) / share if share else float("inf")
             err.print(
                 f"{tally.n_done:,} of {tally.n_samples:,} samples, {rate:,.1f}/s, {_clock(left)} left{failed}"
             )

