@@ -18,6 +18,7 @@ from assay.faces.cli.render import err, out, show_compiled
 
 _DRAW_EVERY_S = 0.1
 _LINE_EVERY_S = 10.0
+_PHASES = {False: "loading the model", True: "samples"}
 
 
 class TerminalObserver(Observer):
@@ -59,7 +60,7 @@ class TerminalObserver(Observer):
                 console=err,
                 transient=True,
             )
-            self._bar.add_task("loading the model", total=1.0, done="")
+            self._bar.add_task(_PHASES[False], total=1.0, done="")
             self._bar.start()
 
     def progress(self, tally: Tally) -> None:
@@ -74,7 +75,9 @@ class TerminalObserver(Observer):
         failed = f", {tally.n_failed:,} failed" if tally.n_failed else ""
         if self._bar:
             done = f"{tally.n_done:,}/{tally.n_samples:,} {rate:,.1f}/s{failed}"
-            self._bar.update(self._bar.task_ids[0], description="samples", completed=share, done=done)
+            self._bar.update(
+                self._bar.task_ids[0], description=_PHASES[tally.n_answered > 0], completed=share, done=done
+            )
         else:
             left = seconds * (1 - share) / share if share else float("inf")
             err.print(
