@@ -41,8 +41,9 @@ def main(asked_path: Path, answered_path: Path) -> None:
     pairs: list[tuple[str, str]] = []
     answers: list[tuple[float, bool]] = []
     for group in asked["groups"]:
-        # One call for each dataset. The harness keeps the logits of a whole text for all requests that end
-        # in it, wherever they divide it, and then scores all but one of them at the wrong positions.
+        # One call for each dataset. The harness computes requests for one and the same text once, wherever
+        # they divide it, and then gathers from the longest continuation's logits: the sums of the others are
+        # taken at positions too early. winogrande_options and winogrande_contexts are such requests.
         pairs += (asked_here := [(context, continuation) for context, continuation in group])
         answers += loglikelihood([Instance("loglikelihood", {}, p, i) for i, p in enumerate(asked_here)])
     shared = set(known)

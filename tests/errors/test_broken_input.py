@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from cli import assay
 
 BROKEN = Path(__file__).parent / "broken"

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from cli import assay
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -136,8 +136,8 @@ def _n_tokens(one: CompiledTable, sample: Sample, backend: Backend, context: int
     # A token has at least one byte, so a short text needs no tokenizer; a template adds some.
     if _n_bytes(prompt) + 512 < context:
         return 0
-    room = one.task.spec.settings["sampling"]["max_tokens"] if Kind.GENERATE in one.task.kinds else 0
-    return len(backend.tokens(Generate(prompt, Sampling()))) + min(room, 1)
+    room = 1 if Kind.GENERATE in one.task.kinds else 0
+    return len(backend.tokens(Generate(prompt, Sampling()))) + room
 
 
 def _n_bytes(prompt: Prompt) -> int:

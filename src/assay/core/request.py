@@ -47,7 +47,7 @@ class Labels(msgspec.Struct, frozen=True, tag="labels"):
     kind = Kind.LABELS
 
 
-class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
+class Sampling(msgspec.Struct, frozen=True):
     """How text is generated. Temperature 0 is greedy."""
 
     max_tokens: int = 256

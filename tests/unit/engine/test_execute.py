@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from fakes.engine import FakeBackend, FakeScorer, FakeTask
 
 from assay.core.model import ModelIdentity
 from assay.core.ports import ResponseCache
@@ -14,6 +13,7 @@ from assay.core.score import Metric, Score, Verdict
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
+from fakes.engine import FakeBackend, FakeScorer, FakeTask
 
 
 class Notes:

