@@ -241,6 +241,31 @@ def test_a_dataset_by_name_under_a_data_root(workdir: Path, shared_data: Path) -
     assert "2 from dev (first)" in result.out
 
 
+def test_a_path_written_in_another_way_is_the_same_run(workdir: Path) -> None:
+    (workdir / "data.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    assay("run", "data.csv", "-m", "mock", "--out", "run")
+    again = assay("run", str(workdir / "data.csv"), "-m", "mock", "--out", "run")
+    assert (again.status, "is complete: 1 responses" in again.err) == (0, True)
+
+
+def test_where_runs_are_kept_can_be_set_once_for_all_commands(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_RUNS_DIR", "elsewhere")
+    assay("run", ARITHMETIC, "-m", "mock", "--limit", "2")
+    (folder,) = (workdir / "elsewhere").iterdir()
+    assert folder.name in assay("ls").out
+    assert "arithmetic" in assay("report").out
+
+
+def test_the_preview_shows_a_sample_that_will_be_evaluated(workdir: Path) -> None:
+    result = assay("run", ARITHMETIC, "-m", "mock", "--limit", "1", "--out", "run")
+    (record,) = lines(workdir / "run" / "samples.jsonl")
+    sample = record["sample"]
+    assert isinstance(sample, dict)
+    assert f"gen prompt of {sample['id']}" in result.out
+
+
 def test_settings_remember_where_they_came_from(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workdir / "assay.toml").write_text('model = "mock"\nseed = 3\nmax_tokens = 9\n', encoding="utf-8")
     monkeypatch.setenv("ASSAY_SEED", "4")

@@ -39,8 +39,8 @@ from assay.scoring.scorers.registry import make_scorer
 class Observer:
     """What a face hears of a run; every method may be left as it is."""
 
-    def compiled(self, compiled: Sequence[CompiledTable], card: ModelCard) -> None:
-        """Take the compiled datasets, before any weight is read."""
+    def compiled(self, compiled: Sequence[CompiledTable], tasks: Sequence[Task], card: ModelCard) -> None:
+        """Take the compiled datasets and the tasks they became, before any weight is read."""
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
@@ -80,7 +80,7 @@ def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None
         )
         tasks = [_limited(one.task, values) for one in compiled]
         check_plan(tasks, card)
-        observer.compiled(compiled, card)
+        observer.compiled(compiled, tasks, card)
         return _execute(tasks, backend, settings, compiled, observer)
 
 
@@ -150,7 +150,7 @@ def _execute(
             finished=_now(),
             seconds=round(time.monotonic() - started, 3),
             costs=tuple(tally.costs.values()),
-            stats={**_counters(tally), **backend.stats()},
+            stats={**_counters(tally), **{f"model_{name}": n for name, n in backend.stats().items()}},
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
         )
         metrics = tuple(aggregator.metrics())

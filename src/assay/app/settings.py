@@ -9,11 +9,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.run import Setting
 
@@ -27,7 +27,7 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = "smollm2"
     model_args: dict[str, str] = {}
     method: tuple[str, ...] | None = None
-    shots: int = 0
+    shots: Annotated[int, msgspec.Meta(ge=0)] = 0
     shots_from: str | None = None
     shot_policy: Literal["first", "random"] | None = None
     seed: int = 0
@@ -35,9 +35,9 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] = "sum"
     fidelity: Literal["corrected", "faithful"] = "corrected"
     chat: Literal["auto", "on", "off"] = "auto"
-    max_tokens: int | None = None
-    temperature: float = 0.0
-    top_p: float = 1.0
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     stop: tuple[str, ...] | None = None
     out: str | None = None
     runs_dir: str = "runs"
@@ -114,10 +114,14 @@ def _check_name(name: str, source: str) -> None:
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"the {source} has an unknown setting {name!r}{nearest(name, RunSettings.__struct_fields__)}",
+                f"unknown setting {name!r}{_place(source)}{nearest(name, RunSettings.__struct_fields__)}",
                 f"use one of {listing(RunSettings.__struct_fields__, at_most=40)}",
             )
         )
+
+
+def _place(source: str) -> str:
+    return f" in {FILE}" if source == "file" else ""
 
 
 _KINDS = {field.name: field.type for field in msgspec.structs.fields(RunSettings)}
@@ -134,7 +138,7 @@ def _converted(name: str, value: Any, source: str) -> Any:
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"setting {name!r} (from the {source}): found {value!r}: {error}",
+                f"setting {name!r} (from the {source}): found {value!r}: {error}{allowed(_KINDS[name])}",
                 "correct the value",
             )
         ) from error

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from assay.backends.problems import wrong_argument
-from assay.core.errors import listing, nearest
+from assay.core.errors import allowed, listing, nearest
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -28,7 +28,8 @@ def read_arguments(backend: str, declared: type[T], given: Mapping[str, str]) ->
             msgspec.convert(value, fields[key].type, strict=False)
         except msgspec.ValidationError as trouble:
             raise wrong_argument(
-                f"{backend} argument {key}={value!r}: {_plain(trouble)}", f"give {key} a value of that kind"
+                f"{backend} argument {key}={value!r}: {_plain(trouble)}{allowed(fields[key].type)}",
+                f"give {key} a value of that kind",
             ) from None
     return msgspec.convert(dict(given), declared, strict=False)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -92,6 +93,21 @@ class Problems:
         """Raise all of them as one AuthorError."""
         if self.total:
             raise AuthorError(self.kept, total=self.total)
+
+
+def allowed(kind: Any) -> str:
+    """Return `; the values are 'a', 'b'` for a type that names its values, or nothing."""
+    names: list[str] = []
+
+    def gather(part: Any) -> None:
+        if get_origin(part) is Literal:
+            names.extend(str(value) for value in get_args(part))
+            return
+        for inner in get_args(part):
+            gather(inner)
+
+    gather(kind)
+    return f"; the values are {listing(names)}" if names else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -75,5 +75,8 @@ class RunManifest(msgspec.Struct, frozen=True):
 
 
 def run_fingerprint(tasks: tuple[TaskSpec, ...], model: ModelIdentity) -> str:
-    """Return the hash that two runs share exactly when one may continue the other."""
-    return digest((tasks, model))
+    """Return the hash that two runs share exactly when one may continue the other.
+
+    How the dataset's path was written does not count; what is in the file does.
+    """
+    return digest(([msgspec.structs.replace(task, source="") for task in tasks], model))

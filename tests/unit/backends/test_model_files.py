@@ -188,6 +188,20 @@ def test_weights_that_are_missing_are_not_made_up(make_model: Callable[..., Path
         list(open_backend(f"hf:{broken}", {}).run([ask]))
 
 
+def test_weights_that_do_not_fit_into_memory(
+    make_model: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Memory cannot be made to run out on demand; torch's CPU allocator says it in these words.
+    def full(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr("assay.backends.loading._from_folder", full)
+    backend = open_backend(f"hf:{make_model('llama')}", {})
+    ask = Generate("hello", Sampling(max_tokens=1))
+    with pytest.raises(BackendError, match=r"MODEL-006.*smaller model"):
+        list(backend.run([request("t", "s", "gen", "answer", 0, ask)]))
+
+
 def test_an_absent_device_is_said_to_be_absent(make_model: Callable[..., Path]) -> None:
     import torch
 

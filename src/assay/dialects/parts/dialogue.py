@@ -59,8 +59,8 @@ class Dialogue:
         every = frozenset(name for turn in turns for name in turn.template.fields)
         self.fields = every - {answer_field}
         """The fields it shows, the answer aside."""
-        self.is_safe = all(isinstance(turn.template, BraceTemplate) for turn in turns)
-        """Whether no record can make rendering fail, once its fields are known to exist."""
+        self.is_plain = all(isinstance(turn.template, BraceTemplate) for turn in turns)
+        """Whether it has `{field}` templates only, which cannot fail when their fields are there."""
 
     def opening(
         self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool

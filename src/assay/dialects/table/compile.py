@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from assay.core.request import Sampling
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
-from assay.dialects.parts.template import TemplateFailure
+from assay.dialects.parts.template import TemplateFailure, field, has_field
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import make_dialogue
@@ -66,8 +66,8 @@ def compile_table(
     if ppl_target == "text" and not (said.template or said.human_prompt):
         # Options that are to be scored by their own words are not shown beforehand.
         ppl_dialogue = make_dialogue(said, layout, where, hides_options=True, faithful=settings.is_faithful)
-    if not (dialogue.is_safe and ppl_dialogue.is_safe):
-        _render_all(source, layout, (dialogue, ppl_dialogue))
+    if not settings.is_faithful:
+        _check_prompts(source, layout, (dialogue, ppl_dialogue))
     if "prob" in methods and not shows_options:
         raise _plan_problem(
             "TABLE-007",
@@ -146,24 +146,44 @@ def _plan_problem(code: str, what: str, fix: str, source: Source) -> PlanError:
     return PlanError(Problem(code, what, fix, Origin(source.path)))
 
 
-def _render_all(source: Source, layout: Layout, dialogues: tuple[Dialogue, ...]) -> None:
-    """Find the rows that a Jinja prompt fails on, before a model is loaded."""
+def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ...]) -> None:
+    """Find the rows that lack what a prompt shows, or on which a Jinja prompt fails."""
     problems = Problems()
+    different = tuple(dict.fromkeys(dialogues))
+    braces = sorted({name for dialogue in different if dialogue.is_plain for name in dialogue.fields})
+    has_jinja = not all(dialogue.is_plain for dialogue in different)
     for sample in read_samples(source, layout, frozenset(), slice(None)):
-        for dialogue in dict.fromkeys(dialogues):
-            try:
-                dialogue.opening(values_of(sample), (), chat=False)
-            except TemplateFailure as error:
+        values = values_of(sample)
+        for name in braces:
+            if field(values, name, None) is None:
+                seen = "is null" if has_field(values, name) else "is not there"
                 problems.add(
                     Problem(
-                        "TABLE-015",
-                        f"the prompt cannot be rendered: {error}",
-                        "correct the template, or guard it with {% if ... %}",
+                        "TABLE-005",
+                        f"the prompt shows {{{name}}}, which {seen} in this row",
+                        "fill it in, or use a Jinja template with {% if ... %}",
                         sample.origin,
                     )
                 )
-                break
+        if has_jinja and (trouble := _trouble(different, values)) is not None:
+            problems.add(
+                Problem(
+                    "TABLE-015",
+                    f"the prompt cannot be rendered: {trouble}",
+                    "correct the template, or guard it with {% if ... %}",
+                    sample.origin,
+                )
+            )
     problems.raise_if_any()
+
+
+def _trouble(dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]) -> str | None:
+    try:
+        for dialogue in dialogues:
+            dialogue.opening(values, (), chat=False)
+    except TemplateFailure as error:
+        return str(error)
+    return None
 
 
 def _shows_options(dialogue: Dialogue, layout: Layout) -> bool:

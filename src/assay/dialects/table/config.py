@@ -50,7 +50,7 @@ def read_config(path: Path) -> list[ConfigEntry]:
 
 
 def _entry(entry: Any, index: int, config: Path) -> ConfigEntry:
-    where = Origin(str(config), column=f"datasets[{index}]")
+    where = Origin(f"{config} datasets[{index}]")
     if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
         raise AuthorError(
             Problem(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, allowed, listing, nearest
 from assay.core.origin import Origin
 
 DataType: TypeAlias = Literal["mcq", "qa"]
@@ -49,7 +49,7 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     cluster_column: str | None = None
     """Rows that share a value here are not independent; the interval takes it into account."""
     id_column: str | None = None
-    max_tokens: int | None = None
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     stop: tuple[str, ...] | None = None
     test_range: str | None = None
     """Rows to evaluate, as a Python slice: `[0:100]`."""
@@ -107,7 +107,12 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                 msgspec.convert(value, kinds[key])
             except msgspec.ValidationError as error:
                 problems.add(
-                    Problem("TABLE-004", f"key {key!r}: found {value!r}: {error}", "correct the value", where)
+                    Problem(
+                        "TABLE-004",
+                        f"key {key!r}: found {value!r}: {error}{allowed(kinds[key])}",
+                        "correct the value",
+                        where,
+                    )
                 )
     problems.raise_if_any()
     return msgspec.convert(said, TableMeta)

@@ -16,7 +16,7 @@ from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.dialects.parts.choices import AnswerForms, listed, option_columns, read_answer
-from assay.dialects.parts.template import field, has_field
+from assay.dialects.parts.template import field
 from assay.dialects.table.layout import Layout, content_id
 from assay.dialects.table.meta import TableMeta
 from assay.sources.record import Record
@@ -89,7 +89,7 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
             if answer is not None:
                 forms.add(answer, options)
                 labels[str(answer)] += 1
-        length = sum(len(value) for value in fields.values() if isinstance(value, str))
+        length = sum(len(value if isinstance(value, str) else str(value)) for value in fields.values())
         found.longest = max(found.longest, (length, row))
     problems.raise_if_any()
     if layout.data_type == "mcq" and forms.n:
@@ -101,17 +101,16 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
 
 def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) -> Layout:
     columns = table.columns
-    first = next(iter(table.records())).fields
     problems = Problems()
     for key in ("input_columns", "output_column", "category_column", "cluster_column", "id_column"):
         named = getattr(said, key)
         for name in (named,) if isinstance(named, str) else named or ():
-            if name not in columns and not has_field(first, name):
+            if name not in columns and name.split(".")[0] not in columns:
                 problems.add(_missing(table, name, columns, f"{key!r} names it"))
     answer = said.output_column or _known(ANSWER_NAMES, columns)
     if answer is not None and answer != "answer" and said.output_column is None:
         notes.append(f"the answer is read from column {answer!r}")
-    options, labels = _settle_options(table, said, first, columns, problems)
+    options, labels = _settle_options(table, said, columns, problems)
     data_type = said.data_type or ("mcq" if options else "qa")
     if data_type == "mcq" and not options:
         problems.add(
@@ -149,27 +148,37 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
 
 
 def _settle_options(
-    table: Table, said: TableMeta, first: Mapping[str, Any], columns: tuple[str, ...], problems: Problems
+    table: Table, said: TableMeta, columns: tuple[str, ...], problems: Problems
 ) -> tuple[tuple[str, ...] | str, tuple[str, ...] | str | None]:
     """Return where the options are and what they are called."""
     options: tuple[str, ...] | str = said.options or ()
-    if isinstance(options, tuple) and len(options) == 1 and listed(first, options[0]) is not None:
+    if isinstance(options, tuple) and len(options) == 1 and _lists(table, options[0]) is not None:
         options = options[0]
     for name in (options,) if isinstance(options, str) else options:
-        if name not in columns and not has_field(first, name):
+        if name not in columns and name.split(".")[0] not in columns:
             problems.add(_missing(table, name, columns, "'options' names it"))
     if not options and said.data_type != "qa":
         options = option_columns(columns) or _lettered_inputs(table, said)
         if not options:
-            options = next((name for name in OPTION_LIST_NAMES if listed(first, name) is not None), ())
+            options = next(
+                (name for name in OPTION_LIST_NAMES if name in columns and _lists(table, name)), ()
+            )
     labels = said.option_labels
     if labels is None and isinstance(options, tuple) and all(_is_letter(name) for name in options):
         labels = options
     if labels is None and isinstance(options, str):
-        beside = field(first, options, None)
+        beside = _lists(table, options)
         if isinstance(beside, Mapping) and "label" in beside:
             labels = f"{options}.label"
     return options, labels
+
+
+def _lists(table: Table, name: str) -> Any:
+    """Return the first value of a field that is a list of options; None when no row has one."""
+    return next(
+        (field(record.fields, name) for record in table.records() if listed(record.fields, name) is not None),
+        None,
+    )
 
 
 def _lettered_inputs(table: Table, said: TableMeta) -> tuple[str, ...]:
@@ -303,7 +312,7 @@ def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: Counter[str]
         raise AuthorError(
             Problem(
                 "TABLE-012",
-                f"{len(repeated):,} ids are empty or stand in several rows, the first is {repeated[0]!r}",
+                f"ids must be unique and not empty; {repeated[0]!r} is not, one of {len(repeated):,}",
                 "make them unique, or name another id_column",
                 Origin(table.path, column=said.id_column),
             )

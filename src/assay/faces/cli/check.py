@@ -34,7 +34,7 @@ def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
         return 1
     n_warnings = 0
     for one in checked:
-        show_compiled([one.compiled], n_prompts=prompts, every_method=True)
+        show_compiled(one.compiled, one.compiled.task, n_prompts=prompts, every_method=True)
         for finding in one.findings:
             n_warnings += finding.is_warning
             mark = "[yellow]warning[/]" if finding.is_warning else "[dim]fact   [/]"

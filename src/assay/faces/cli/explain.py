@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from assay.app.explain import AskExplained, Explanation
@@ -11,19 +9,20 @@ from assay.core.model import Token
 from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.score import OptionNumbers, Score
+from assay.faces.cli.options import runs_folder, runs_option
 
 
 @click.command()
 @click.argument("run")
 @click.argument("sample")
-@click.option("--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where runs are kept.")
+@runs_option
 @click.option(
     "--tokens/--no-tokens", default=True, help="Ask the model's tokenizer how it reads the prompts."
 )
 @click.option(
     "--all-tokens", is_flag=True, help="Show every token of a prompt, not only those near the answer."
 )
-def explain(run: str, sample: str, runs_dir: str, tokens: bool, all_tokens: bool) -> None:
+def explain(run: str, sample: str, runs_dir: str | None, tokens: bool, all_tokens: bool) -> None:
     """Show one sample in full: prompt, tokens with the join drawn, numbers, extraction rules.
 
     RUN is a folder, an id or `last`; SAMPLE is an id, the beginning of one, or row:17.
@@ -31,7 +30,7 @@ def explain(run: str, sample: str, runs_dir: str, tokens: bool, all_tokens: bool
     from assay.app.explain import explain as explain_sample
     from assay.results.read import find_run
 
-    explanation = explain_sample(find_run(run, Path(runs_dir)), sample, with_tokens=tokens)
+    explanation = explain_sample(find_run(run, runs_folder(runs_dir)), sample, with_tokens=tokens)
     _show(explanation, all_tokens)
 
 

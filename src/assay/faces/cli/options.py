@@ -103,6 +103,14 @@ def settings_from(flags: dict[str, Any]) -> Settings:
     return resolve_settings(given, os.environ, Path.cwd())
 
 
+runs_option = click.option("--runs-dir", metavar="DIR", help="Where runs are kept. [runs]")
+
+
+def runs_folder(flag: str | None) -> Path:
+    """Return where runs are kept: the flag, the environment, the settings file or the default."""
+    return Path(resolve_settings({"runs_dir": flag}, os.environ, Path.cwd()).values.runs_dir)
+
+
 def _listed(values: tuple[str, ...]) -> list[str] | str:
     names = [name.strip() for value in values for name in value.split(",")]
     return names[0] if len(names) == 1 else names

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
 from assay.core.run import RunManifest, RunStatus
+from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
 from assay.engine.execute import Tally
 from assay.faces.cli.render import err, out, show_compiled
@@ -37,11 +38,12 @@ class TerminalObserver(Observer):
     ) -> None:
         self._stop()
 
-    def compiled(self, compiled: Sequence[CompiledTable], card: ModelCard) -> None:
+    def compiled(self, compiled: Sequence[CompiledTable], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show how the datasets were understood."""
         form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
         out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
-        show_compiled(compiled)
+        for one, task in zip(compiled, tasks, strict=True):
+            show_compiled(one, task)
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int

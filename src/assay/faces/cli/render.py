@@ -18,6 +18,7 @@ from assay.core.prompt import Prompt
 from assay.core.run import RunManifest
 from assay.core.sample import Sample
 from assay.core.score import Metric
+from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
 from assay.results.rows import ResultRow, interval, percent, result_rows, share
 
@@ -45,22 +46,19 @@ def show_error(error: AssayError) -> None:
         err.print(f"... and {error.total - SHOWN_AT_MOST:,} more")
 
 
-def show_compiled(
-    compiled: Sequence[CompiledTable], *, n_prompts: int = 1, every_method: bool = False
-) -> None:
-    """Print how a dataset was understood, and prompts as the model will see them."""
-    for one in compiled:
-        spec = one.task.spec
-        out.print(
-            f"[bold]{escape(spec.name)}[/]  {one.survey.n_rows:,} rows, {one.survey.layout.data_type} "
-            f"by {', '.join(spec.methods)}"
-        )
-        for name, value in mapping(one):
-            out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
-        for note in one.notes:
-            out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
-        for sample in islice(one.task.samples(), n_prompts):
-            _show_prompts(one, sample, every_method=every_method)
+def show_compiled(one: CompiledTable, task: Task, *, n_prompts: int = 1, every_method: bool = False) -> None:
+    """Print how a dataset was understood, and prompts of the samples that will be evaluated."""
+    spec = one.task.spec
+    out.print(
+        f"[bold]{escape(spec.name)}[/]  {one.survey.n_rows:,} rows, {one.survey.layout.data_type} "
+        f"by {', '.join(spec.methods)}"
+    )
+    for name, value in mapping(one):
+        out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
+    for note in one.notes:
+        out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
+    for sample in islice(task.samples(), n_prompts):
+        _show_prompts(one, sample, every_method=every_method)
 
 
 def _show_prompts(one: CompiledTable, sample: Sample, *, every_method: bool) -> None:
@@ -103,9 +101,10 @@ def mapping(one: CompiledTable) -> list[tuple[str, str]]:
             rows.append((name, column))
     settings = one.task.spec.settings
     if "ppl" in one.task.spec.methods:
-        rows.append(
-            ("ppl", f"scores the option's {settings['ppl_target']}, decided by {settings['score_by']}")
+        decided = (
+            "the mean over the whole text" if settings["fidelity"] == "faithful" else settings["score_by"]
         )
+        rows.append(("ppl", f"scores the option's {settings['ppl_target']}, decided by {decided}"))
     if settings["shots"]:
         source = settings["shots_from"] or "this file, the row itself left out"
         rows.append(("shots", f"{settings['shots']} from {source} ({settings['shot_policy']})"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
+
+from assay.faces.cli.options import runs_folder, runs_option
 
 _RUNS = click.option(
     "--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where runs are kept."
@@ -13,15 +13,16 @@ _RUNS = click.option(
 
 @click.command()
 @click.argument("run", default="last")
-@_RUNS
+@runs_option
 @click.option("--markdown", is_flag=True, help="Print report.md as it is.")
-def report(run: str, runs_dir: str, markdown: bool) -> None:
+def report(run: str, runs_dir: str | None, markdown: bool) -> None:
     """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest."""
+    from assay.core.run import RunStatus
     from assay.faces.cli.render import out, show_metrics
     from assay.results.read import find_run
     from assay.results.report import Highlights, render_report
 
-    stored = find_run(run, Path(runs_dir))
+    stored = find_run(run, runs_folder(runs_dir))
     if markdown:
         click.echo(render_report(stored.manifest, stored.metrics(), Highlights(stored.scores())), nl=False)
         return
@@ -29,12 +30,16 @@ def report(run: str, runs_dir: str, markdown: bool) -> None:
     out.print(
         f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
     )
+    if manifest.status is not RunStatus.COMPLETE:
+        n = sum(1 for _ in stored.responses())
+        out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` goes on from there[/]")
+        return
     show_metrics(manifest, stored.metrics())
 
 
 @click.command()
-@_RUNS
-def ls(runs_dir: str) -> None:
+@runs_option
+def ls(runs_dir: str | None) -> None:
     """List the runs, the latest last."""
     from rich.table import Table
 
@@ -42,9 +47,10 @@ def ls(runs_dir: str) -> None:
     from assay.results.read import StoredRun, run_folders
     from assay.results.rows import interval, percent
 
-    folders = run_folders(Path(runs_dir))
+    root = runs_folder(runs_dir)
+    folders = run_folders(root)
     if not folders:
-        out.print(f"no runs under {runs_dir}/; `assay run data.csv` makes one")
+        out.print(f"no runs under {root}/; `assay run data.csv` makes one")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "status", "started", "model", "task", "method", "score", "95 % interval"):

@@ -242,3 +242,25 @@ def test_rows_a_jinja_prompt_fails_on_are_all_named(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match=r"TABLE-015.*row 2") as caught:
         compiled(table(tmp_path, rows), said)
     assert caught.value.total == 1
+
+
+@pytest.mark.parametrize("hole", [{}, {"question": None}])
+def test_a_row_without_a_field_that_the_prompt_shows_is_an_error(
+    tmp_path: Path, hole: dict[str, Any]
+) -> None:
+    rows = [
+        {"question": "a?", "A": "1", "B": "2", "answer": "A"},
+        {"A": "1", "B": "2", "answer": "A", **hole},
+    ]
+    with pytest.raises(AssayError, match=r"TABLE-005.*row 2.*\{question\}"):
+        compiled(table(tmp_path, rows))
+    nested: list[dict[str, Any]] = [{"q": {"stem": "w?"}, "answer": "x"}, {"q": {"z": 1}, "answer": "x"}]
+    with pytest.raises(AssayError, match=r"TABLE-005.*row 2.*\{q.stem\}"):
+        compiled(table(tmp_path, nested), TableMeta(template="{q.stem}"))
+
+
+def test_list_options_are_found_in_any_row(tmp_path: Path) -> None:
+    rows = [{"question": "a?", "answer": "x"}, {"question": "b?", "choices": ["x", "y"], "answer": "x"}]
+    for order in (rows, rows[::-1]):
+        with pytest.raises(AssayError, match=r"TABLE-009.*has 0 options"):
+            compiled(table(tmp_path, order))
