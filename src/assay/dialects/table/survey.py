@@ -312,7 +312,7 @@ def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: Counter[str]
         raise AuthorError(
             Problem(
                 "TABLE-012",
-                f"ids must be unique and not empty; {repeated[0]!r} is not, one of {len(repeated):,}",
+                f"the id {repeated[0]!r} is empty or stands in several rows, and {len(repeated) - 1:,} others too",
                 "make them unique, or name another id_column",
                 Origin(table.path, column=said.id_column),
             )
