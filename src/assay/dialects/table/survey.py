@@ -312,7 +312,7 @@ def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: Counter[str]
         raise AuthorError(
             Problem(
                 "TABLE-012",
-                f"the id {repeated[0]!r} is empty or stands in several rows, and {len(repeated) - 1:,} others too",
+                f"the id {repeated[0]!r} is empty or repeated, and {len(repeated) - 1:,} others too",
                 "make them unique, or name another id_column",
                 Origin(table.path, column=said.id_column),
             )
