@@ -260,7 +260,10 @@ def test_a_row_without_a_field_that_the_prompt_shows_is_an_error(
 
 
 def test_list_options_are_found_in_any_row(tmp_path: Path) -> None:
-    rows = [{"question": "a?", "answer": "x"}, {"question": "b?", "choices": ["x", "y"], "answer": "x"}]
+    rows: list[dict[str, Any]] = [
+        {"question": "a?", "answer": "x"},
+        {"question": "b?", "choices": ["x", "y"], "answer": "x"},
+    ]
     for order in (rows, rows[::-1]):
         with pytest.raises(AssayError, match=r"TABLE-009.*has 0 options"):
             compiled(table(tmp_path, order))
