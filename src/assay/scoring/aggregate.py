@@ -132,7 +132,7 @@ class MeanAggregator:
                 found.append(_metric(task, track, metric, None, whole))
                 parts = {group: cell for group, cell in named.items() if metric in cell.metrics}
                 found += [_metric(task, track, metric, group, cell) for group, cell in parts.items()]
-                if len(parts) > 1:
+                if len(parts) > 1 and metric in whole.deciding:
                     found.append(_macro_metric(task, track, metric, whole, list(parts.values())))
         return found
 
