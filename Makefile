@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test check format bench-parity clean
+.PHONY: help setup demo test check format bench-parity bench-invariance bench-scale clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,15 @@ check: $(VENV)/.dev ## format, lint, types, architecture
 format: $(VENV)/.dev ## put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench-parity: $(VENV)/.dev ## compare log-likelihoods with the classic harness
+	$(BIN)/python -m benchmarks.parity --markdown
+
+bench-invariance: $(VENV)/.dev ## show that batch size changes no number
+	$(BIN)/python -m benchmarks.invariance --markdown
+
+bench-scale: $(VENV)/.dev ## measure speed and memory of the engine, and start-up
+	$(BIN)/python -m benchmarks.scale --markdown
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

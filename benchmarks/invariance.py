@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from benchmarks.multiple_choice import DATASETS, raw_rows, score, write_rows
-from benchmarks.record import add_output_options, hand_over, setting
 
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.results.read import StoredRun
 from assay.results.rows import markdown_table
+from benchmarks.multiple_choice import DATASETS, raw_rows, score, write_rows
+from benchmarks.record import add_output_options, hand_over, setting
 
 TOLERANCE = 1e-4
 NAMES = ("arc_challenge", "openbookqa")
@@ -75,7 +75,7 @@ def run(name: str, args: Mapping[str, str], data: Path, n: int, folder: Path) ->
     return Outcomes(
         {response.request_id: response.outcome for response in stored.responses()},
         {(entry.sample_id, entry.track): entry.answer for entry in stored.scores()},
-        stored.manifest.stats.get("batches", 0.0),
+        stored.manifest.stats["model_batches"],
     )
 
 
@@ -129,7 +129,7 @@ def main() -> int:
                         f"{first} / {label}",
                         f"{alone.batches:.0f} / {outcomes.batches:.0f}",
                         str(found.n),
-                        f"{found.sum_logprob:.1e}",
+                        f"{found.sum_logprob:.2e}",
                         f"{found.token_logprob:.1e}",
                         f"{found.probability:.1e}",
                         str(found.n_greedy),
@@ -145,7 +145,7 @@ def main() -> int:
         (
             setting(),
             f"SmolLM2-135M-Instruct, fp32, CPU, {options.rows} rows each, ppl, prob and gen (16 tokens). "
-            f"Largest difference: **{worst:.1e}** (tolerance {TOLERANCE:.0e}).",
+            f"Largest difference: **{worst:.2e}** (tolerance {TOLERANCE:.0e}).",
             markdown_table(headings, lines),
         )
     )

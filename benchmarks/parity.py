@@ -34,17 +34,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import harness
-from benchmarks.multiple_choice import DATASETS, Dataset, raw_rows, score, write_rows
-from benchmarks.peers import peer_python
-from benchmarks.record import add_output_options, hand_over, setting
-
 from assay.backends.embedded import EmbeddedFiles
 from assay.core.prompt import final_text
 from assay.core.request import Span
 from assay.core.response import Likelihood
 from assay.results.read import StoredRun
 from assay.results.rows import markdown_table
+from benchmarks import harness
+from benchmarks.multiple_choice import DATASETS, Dataset, raw_rows, score, write_rows
+from benchmarks.peers import peer_python
+from benchmarks.record import add_output_options, hand_over, setting
 
 TOLERANCE = 1e-3
 OURS = {"acc": "accuracy_sum", "acc_norm": "accuracy_per_char", "acc_mutual_info": "accuracy_pmi"}
@@ -263,7 +262,7 @@ def section(comparisons: Sequence[Comparison], found: dict[str, Any], batch_size
         for part in (
             setting({"lm-eval": f"{versions['lm-eval']} with {peers}"}),
             f"SmolLM2-135M-Instruct, fp32, CPU, harness batch size {batch_size}. "
-            f"Largest difference of a sum of log-probabilities: **{worst:.1e}** (tolerance {TOLERANCE:.0e}).",
+            f"Largest difference of a sum of log-probabilities: **{worst:.2e}** (tolerance {TOLERANCE:.0e}).",
             likelihoods,
             "Accuracy in percent, Assay / harness; in brackets the samples judged differently.",
             accuracies,

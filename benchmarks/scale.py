@@ -27,9 +27,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.record import add_output_options, hand_over, setting
-
 from assay.results.rows import markdown_table
+from benchmarks.record import add_output_options, hand_over, setting
 
 REQUESTS = {"gen": 1, "ppl,prob,gen": 10}
 """Requests per row of four options: ppl asks each with and without its question, prob and gen once."""

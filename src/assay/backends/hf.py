@@ -16,11 +16,12 @@ from assay.backends.arguments import read_arguments
 from assay.backends.batching import Budget, windows
 from assay.backends.generation import Draft, Ending, new_draft, write
 from assay.backends.hf_arguments import HfArgs, check_revision, read_template
-from assay.backends.likelihood import Row, Rows, compute
+from assay.backends.likelihood import Row, Rows
 from assay.backends.loading import Loaded, load_model, load_tokenizer
 from assay.backends.model_files import ModelFiles, find_files
 from assay.backends.placement import resolve_device, resolve_dtype
 from assay.backends.problems import require_packages
+from assay.backends.row_scoring import PackedScoring, PlainScoring, RowScoring, prepare_packing
 from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, respond
 from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
 from assay.backends.writing_jobs import WritingJob, give_up_draft
@@ -32,6 +33,10 @@ from assay.core.response import Failure, Response
 WINDOW_REQUESTS = 2048
 WINDOW_CHARS = 2_000_000
 """How much is pulled and sorted at once: enough for even batches, little enough for flat memory."""
+
+CPU_LANE_TOKENS = 256
+GPU_LANE_TOKENS = 4096
+"""How long packed lanes are: on a CPU attention is the price of length, on a GPU length fills the machine."""
 
 CPU_BATCH_TOKENS = 4096
 GPU_BATCH_TOKENS = 16_384
@@ -53,6 +58,7 @@ class HfBackend:
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
         self._own_template = read_template(self._args.chat_template)
         self._loaded: Loaded | None = None
+        self._packing_trouble: str | None = None
         self._stats = dict.fromkeys(
             ("prompt_tokens", "generated_tokens", "forward_tokens", "batches", "load_seconds"), 0.0
         )
@@ -150,6 +156,17 @@ class HfBackend:
         return Budget(self._args.batch_tokens or default, self._args.max_batch)
 
     @cached_property
+    def _scoring(self) -> RowScoring:
+        loaded = self._load()
+        self._packing_trouble = "plain=true" if self._args.plain else prepare_packing(loaded)
+        if self._packing_trouble is not None:
+            return PlainScoring(loaded, self._budget, self._stats)
+        lane_tokens = self._args.lane_tokens or (
+            CPU_LANE_TOKENS if self._device == "cpu" else GPU_LANE_TOKENS
+        )
+        return PackedScoring(loaded, self._budget, self._stats, lane_tokens)
+
+    @cached_property
     def _ending(self) -> Ending:
         assert self._loaded is not None
         model = self._loaded.model
@@ -193,9 +210,8 @@ class HfBackend:
                 self._stats["prompt_tokens"] += len(encoded.context)
             for row in {reading.row for reading in plan.readings}:
                 waiting.setdefault(row, []).append(plan)
-        for batch in self._budget.batches(rows, lambda row: len(row.inputs)):
-            self._budget.run(batch, self._compute, _give_up_row)
-            yield from self._finished(batch, waiting)
+        for done in self._scoring.run(list(rows)):
+            yield from self._finished(done, waiting)
 
     def _encoded(
         self, requests: Sequence[Request]
@@ -209,19 +225,10 @@ class HfBackend:
             [r for r, _ in labels], self._tokenization.labels([ask for _, ask in labels]), strict=True
         )
 
-    def _compute(self, rows: list[Row]) -> None:
-        began = time.perf_counter()
-        compute(self._load(), rows)
-        seconds = time.perf_counter() - began
-        for row in rows:
-            row.seconds = seconds / len(rows)
-        self._stats["batches"] += 1
-        self._stats["forward_tokens"] += len(rows) * max(len(row.inputs) for row in rows)
-
     @staticmethod
-    def _finished(batch: Sequence[Row], waiting: dict[Row, list[ScoringPlan]]) -> Iterator[Response]:
-        """Yield what this batch completed. A request that reads several rows waits for the last."""
-        for row in batch:
+    def _finished(done: Sequence[Row], waiting: dict[Row, list[ScoringPlan]]) -> Iterator[Response]:
+        """Yield what these rows complete. A request that reads several rows waits for the last."""
+        for row in done:
             for plan in waiting.pop(row):
                 if not any(reading.row in waiting for reading in plan.readings):
                     yield respond(plan)
@@ -292,7 +299,3 @@ def _longest(encoded: Encoded | EncodedLabels | Failure) -> int:
 def _n_chars(ask: Ask) -> int:
     prompt = ask.prompt
     return len(prompt) if isinstance(prompt, str) else sum(len(message.content) for message in prompt)
-
-
-def _give_up_row(row: Row) -> None:
-    row.failure = f"memory ran out on one sequence of {len(row.inputs):,} tokens alone"

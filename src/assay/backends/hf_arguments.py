@@ -20,7 +20,11 @@ class HfArgs(msgspec.Struct, frozen=True):
     batch_tokens: Count | None = None
     """Padded tokens in one batch."""
     max_batch: Count | None = None
-    """Rows in one batch, at most."""
+    """Rows, or packed lanes, in one batch, at most."""
+    lane_tokens: Count | None = None
+    """Length of a packed lane."""
+    plain: bool = False
+    """Compute every sequence by itself, sharing nothing."""
     revision: str | None = None
     trust_remote_code: bool = False
     chat_template: str | None = None

@@ -7,9 +7,10 @@ in chunks and in fp32; a [batch, time, vocabulary] array never exists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.backends.loading import Loaded
 
@@ -28,10 +29,26 @@ class Row:
     """The answers, one for each read."""
     is_top: list[bool] = field(default_factory=list)
     """Whether the token was the first choice over the whole vocabulary."""
+    n_owed: int = 0
+    """Reads that have no answer yet."""
     seconds: float = 0.0
     n_users: int = 0
     failure: str | None = None
     """Why there are no answers."""
+
+    def put(self, number: int, logprob: float, is_top: bool) -> None:
+        """Take the answer to one read; an answer computed again replaces the first."""
+        if not self.logprobs:
+            self.logprobs = [math.nan] * len(self.reads)
+            self.is_top = [False] * len(self.reads)
+            self.n_owed = len(self.reads)
+        self.n_owed -= math.isnan(self.logprobs[number])
+        self.logprobs[number], self.is_top[number] = logprob, is_top
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every read has its answer, or none will come."""
+        return self.failure is not None or (bool(self.logprobs) and not self.n_owed)
 
 
 @dataclass(slots=True, frozen=True)
@@ -80,7 +97,7 @@ class Rows:
 
 
 def compute(loaded: Loaded, rows: Sequence[Row]) -> None:
-    """Fill in the answers of a batch of rows."""
+    """Fill in the answers of a batch of rows, each computed by itself: the plain way."""
     import torch
 
     longest = max(len(row.inputs) for row in rows)
@@ -90,36 +107,57 @@ def compute(loaded: Loaded, rows: Sequence[Row]) -> None:
         # Padding stands on the right, where causal attention cannot see it from the tokens that count.
         ids[index, : len(row.inputs)] = torch.tensor(row.inputs)
         mask[index, : len(row.inputs)] = 1
-    places = sorted({(index, at) for index, row in enumerate(rows) for at, _ in row.reads})
+    feed = {"input_ids": ids, "attention_mask": mask}
+    if "position_ids" in loaded.takes:
+        feed["position_ids"] = torch.arange(longest).expand_as(ids)
+    wanted = [
+        Wanted(row, number, index, at)
+        for index, row in enumerate(rows)
+        for number, (at, _) in enumerate(row.reads)
+    ]
+    feed = {name: tensor.to(loaded.device) for name, tensor in feed.items()}
+    answer(loaded, {**feed, "use_cache": False}, wanted)
+
+
+class Wanted(NamedTuple):
+    """One read and where its hidden state will be."""
+
+    row: Row
+    number: int
+    """Which of the row's reads."""
+    batch_at: int
+    time_at: int
+
+
+def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) -> None:
+    """Feed the model once and write what was read into the rows."""
+    import torch
+
+    places = sorted({(one.batch_at, one.time_at) for one in wanted})
     number = {place: n for n, place in enumerate(places)}
-    reads = [(number[index, at], token) for index, row in enumerate(rows) for at, token in row.reads]
     with torch.inference_mode():
-        logits = _logits(loaded, ids.to(loaded.device), mask.to(loaded.device), places)
-        logprobs, is_top = _read_out(logits, reads)
-    at = 0
-    for row in rows:
-        row.logprobs = logprobs[at : at + len(row.reads)]
-        row.is_top = is_top[at : at + len(row.reads)]
-        at += len(row.reads)
+        chunks = _logits(loaded, feed, places)
+        reads = [(number[one.batch_at, one.time_at], one.row.reads[one.number][1]) for one in wanted]
+        logprobs, is_top = _read_out(chunks, reads)
+    for one, logprob, top in zip(wanted, logprobs, is_top, strict=True):
+        one.row.put(one.number, logprob, top)
 
 
-def _logits(loaded: Loaded, ids: Any, mask: Any, places: Sequence[tuple[int, int]]) -> Any:
+def _logits(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int, int]]) -> Iterator[Any]:
     """Yield (first place, logits) chunk by chunk, in the order of places."""
     import torch
 
-    feed = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
-    if "position_ids" in loaded.takes:
-        feed["position_ids"] = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
-    batch_at = torch.tensor([index for index, _ in places], device=ids.device)
-    time_at = torch.tensor([at for _, at in places], device=ids.device)
+    batch_at = torch.tensor([index for index, _ in places], device=loaded.device)
+    time_at = torch.tensor([at for _, at in places], device=loaded.device)
     if loaded.body is not None:
         picked, head = loaded.body(**feed).last_hidden_state[batch_at, time_at], loaded.head
     else:
         # The family does something after its head, so only its own forward gives true logits.
+        more = {}
         if "logits_to_keep" in loaded.takes:
             kept, time_at = torch.unique(time_at, return_inverse=True)
-            feed["logits_to_keep"] = kept
-        picked, head = loaded.model(**feed).logits[batch_at, time_at], None
+            more["logits_to_keep"] = kept
+        picked, head = loaded.model(**feed, **more).logits[batch_at, time_at], None
     chunk = max(1, HEAD_CHUNK_BYTES // (4 * loaded.vocab_size))
     for begin in range(0, len(places), chunk):
         part = picked[begin : begin + chunk]
@@ -127,7 +165,7 @@ def _logits(loaded: Loaded, ids: Any, mask: Any, places: Sequence[tuple[int, int
 
 
 def _read_out(chunks: Any, reads: Sequence[tuple[int, int]]) -> tuple[list[float], list[bool]]:
-    """Return log-probability and first-choice flag for each (place, token); reads are sorted by place."""
+    """Return log-probability and first-choice flag for each (place, token)."""
     import torch
 
     order = sorted(range(len(reads)), key=lambda n: reads[n][0])

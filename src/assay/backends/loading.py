@@ -39,6 +39,10 @@ class Loaded:
     takes: frozenset[str]
     """Names of the arguments that the model's forward knows."""
     vocab_size: int
+    window: int | None = None
+    """How far back its attention looks; None: to the beginning."""
+    shares: bool = False
+    """Whether its attention looks at a shared trunk by itself (see shared_attention)."""
 
 
 def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remote_code: bool = False) -> Any:
@@ -170,7 +174,16 @@ def _inspected(model: Any, device: Any) -> Loaded:
             # The same operations on the same shapes: any real difference is a step after the head.
             is_plain = apart is not None and apart.shape == whole.shape
             is_plain = is_plain and torch.allclose(apart, whole, rtol=1e-3, atol=1e-3)
-    return Loaded(model, device, body if is_plain else None, head, takes, vocab_size)
+    return Loaded(model, device, body if is_plain else None, head, takes, vocab_size, _window(model.config))
+
+
+def _window(config: Any) -> int | None:
+    """Return the shortest stretch that any layer's attention is limited to."""
+    text = config.get_text_config()
+    found = [getattr(text, "attention_chunk_size", None)]
+    if getattr(text, "use_sliding_window", True):
+        found.append(getattr(text, "sliding_window", None))
+    return min((length for length in found if length), default=None)
 
 
 def _apart(body: Any, head: Any, ids: Any) -> Any:

@@ -190,7 +190,7 @@ def test_memory_that_runs_out_halves_the_batch(
 ) -> None:
     import torch
 
-    from assay.backends import hf, likelihood
+    from assay.backends import likelihood, row_scoring
 
     real = likelihood.compute
     sizes: list[int] = []
@@ -205,8 +205,8 @@ def test_memory_that_runs_out_halves_the_batch(
 
     where = f"hf:{make_model()}"
     expected = outcomes(open_backend(where, {}), SPANS)
-    monkeypatch.setattr(hf, "compute", small)
-    found = outcomes(open_backend(where, {}), [*SPANS, Span("yes " * 100, 4)])
+    monkeypatch.setattr(row_scoring, "compute", small)
+    found = outcomes(open_backend(where, {"plain": "true"}), [*SPANS, Span("yes " * 100, 4)])
     failure = found.pop()
     assert isinstance(failure, Failure)
     assert failure.kind == "memory"
@@ -218,14 +218,73 @@ def test_memory_that_runs_out_halves_the_batch(
 def test_other_errors_of_the_model_are_not_hidden(
     make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.backends import hf
+    from assay.backends import row_scoring
 
     def gone(*_: Any) -> None:
         raise RuntimeError("device lost")
 
-    monkeypatch.setattr(hf, "compute", gone)
-    with pytest.raises(RuntimeError, match="device lost"):
-        outcomes(open_backend(f"hf:{make_model()}", {}), SPANS)
+    monkeypatch.setattr(row_scoring, "compute", gone)
+    for args in ({}, {"plain": "true"}):
+        with pytest.raises(RuntimeError, match="device lost"):
+            outcomes(open_backend(f"hf:{make_model()}", args), SPANS)
+
+
+def test_memory_that_runs_out_halves_the_lanes(
+    make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from assay.backends import packed, row_scoring
+
+    real = packed.compute_lanes
+    sizes: list[int] = []
+
+    def small(loaded: Any, trunk: Any, lanes: Sequence[Any], rows: Sequence[Row]) -> None:
+        sizes.append(len(lanes))
+        if len(lanes) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        if len(lanes[0].ids) > 60:
+            raise RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes")
+        real(loaded, trunk, lanes, rows)
+
+    where = f"hf:{make_model()}"
+    expected = outcomes(open_backend(where, {"plain": "true"}), SPANS)
+    monkeypatch.setattr(row_scoring, "compute_lanes", small)
+    found = outcomes(open_backend(where, {"lane_tokens": "20"}), [*SPANS, Span("yes " * 100, 4)])
+    failure = found.pop()
+    assert isinstance(failure, Failure)
+    assert failure.kind == "memory"
+    assert max(sizes) > 1
+    for one, other in zip(found, expected, strict=True):
+        same(one, other)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_packed_rows_equal_plain_ones(make_model: MakeModel, family: str) -> None:
+    where = f"hf:{make_model(family)}"
+    plain = outcomes(open_backend(where, {"plain": "true"}), SPANS)
+    for lane_tokens in ("1", "16", "64", "1000"):
+        backend: Any = open_backend(where, {"lane_tokens": lane_tokens})
+        for one, other in zip(outcomes(backend, SPANS), plain, strict=True):
+            same(one, other)
+        # The tiny Gemma looks back a few tokens only, and no packing is of use to it.
+        assert (backend._packing_trouble is None) == (family != "gemma2")
+
+
+def test_a_model_that_cannot_be_packed_is_computed_plainly_and_says_so(
+    make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from assay.backends import packed
+
+    where = f"hf:{make_model()}"
+    expected = outcomes(open_backend(where, {"plain": "true"}), SPANS)
+    # As a family would behave that looks at everything before a token, whatever mask it is given.
+    real = packed._mask
+    monkeypatch.setattr(packed, "_mask", lambda ends, n_trunk, dtype: 0 * real(ends, n_trunk, dtype))
+    backend: Any = open_backend(where, {})
+    for one, other in zip(outcomes(backend, SPANS), expected, strict=True):
+        same(one, other)
+    assert "differ" in backend._packing_trouble
 
 
 def test_numbers_that_are_none_are_a_failure(make_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 import pytest
+
 from benchmarks import record
 from benchmarks.multiple_choice import DATASETS
 

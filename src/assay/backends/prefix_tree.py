@@ -1,0 +1,240 @@
+"""Token sequences as a tree, cut into packed lanes: what sequences share is computed once.
+
+Sequences that begin alike share a node for as long as they do: first the few-shot examples, then the
+question, then whatever the options have in common. A *lane* is a part of the tree written in preorder, so
+that a token's descendants stand right behind it and one number per token, where its subtree ends, says who
+may see it. A *trunk* is a beginning that several lanes share; its keys and values are kept while they run.
+
+Knows token ids and lengths; neither texts nor models.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+Read = tuple[int, int, int]
+"""(position, row, number): the read `number` of row `row` stands after the token at `position`."""
+
+
+@dataclass(slots=True)
+class Node:
+    """Tokens that the same sequences pass through, without a branch."""
+
+    start: int
+    """Position of its first token in every sequence that passes."""
+    ids: Sequence[int]
+    reads: list[Read] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
+    size: int = 0
+    """Tokens of the whole subtree."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """A part of the tree to compute in one go, in preorder."""
+
+    ids: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    """For each token, where its subtree ends: token i sees token j when j <= i < ends[j]."""
+    reads: list[tuple[int, int, int]] = field(default_factory=list)
+    """(index in the lane, row, number)."""
+
+    def add(self, node: Node) -> None:
+        """Write a subtree behind what is there."""
+        # A stack of its own: a tree may be deeper than Python allows functions to call themselves.
+        waiting: list[tuple[Node, int]] = [(node, 0)]
+        begins: list[tuple[Node, int]] = []
+        while waiting:
+            one, stage = waiting.pop()
+            if stage == 0:
+                begin = len(self.ids)
+                begins.append((one, begin))
+                self.ids.extend(one.ids)
+                self.positions.extend(range(one.start, one.start + len(one.ids)))
+                self.ends.extend([0] * len(one.ids))
+                self.reads.extend((begin + at - one.start, row, number) for at, row, number in one.reads)
+                waiting.append((one, 1))
+                waiting.extend((child, 0) for child in reversed(one.children))
+            else:
+                last, begin = begins.pop()
+                assert last is one
+                self.ends[begin : begin + len(one.ids)] = [len(self.ids)] * len(one.ids)
+
+
+@dataclass(slots=True)
+class Group:
+    """Lanes behind one trunk."""
+
+    trunk: tuple[int, ...]
+    trunk_reads: list[Read]
+    """Reads inside the part of the trunk that no other group has answered."""
+    lanes: list[Lane]
+
+
+def plan(
+    sequences: Sequence[tuple[int, ...]],
+    reads: Sequence[Sequence[int]],
+    *,
+    lane_tokens: int,
+    least_saving: int = 32,
+) -> Iterator[Group]:
+    """Cut sequences into groups of lanes of at most `lane_tokens` tokens (one sequence alone may exceed it).
+
+    `reads[r]` are the positions in sequence r after which something is to be read. A beginning becomes a
+    trunk when that saves at least `least_saving` tokens over writing it into each lane again.
+    """
+    root = build(sequences, reads)
+    if root is not None:
+        yield from _Cutter(lane_tokens, least_saving).groups(root)
+
+
+def build(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[int]]) -> Node | None:
+    """Return the tree of some sequences; None when there are none."""
+    if not sequences:
+        return None
+    # Big-endian bytes sort like the ids they hold, and compare at memory speed.
+    packed = [_packed(ids) for ids in sequences]
+    order = sorted(range(len(sequences)), key=packed.__getitem__)
+    root = Node(0, ())
+    path: list[Node] = [root]
+    last: int | None = None
+    for row in order:
+        ids = sequences[row]
+        shared = 0 if last is None else _shared(packed[last], packed[row])
+        _descend(path, shared)
+        if shared < len(ids):
+            leaf = Node(shared, ids[shared:])
+            path[-1].children.append(leaf)
+            path.append(leaf)
+        _place(path, row, reads[row])
+        last = row
+    root = root.children[0] if len(root.children) == 1 else root
+    _measure(root)
+    return root
+
+
+def _packed(ids: Sequence[int]) -> bytes:
+    numbers = array("I", ids)
+    numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """Return how many ids two sequences share at their beginning."""
+    low, high = 0, min(len(one), len(other)) // 4
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low * 4 : middle * 4] == other[low * 4 : middle * 4]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _descend(path: list[Node], depth: int) -> None:
+    """Leave on the path what reaches to `depth`, splitting the node in which it lies."""
+    while path[-1].start >= depth and len(path) > 1:
+        path.pop()
+    node = path[-1]
+    kept = depth - node.start
+    if kept < len(node.ids):
+        tail = Node(
+            depth,
+            node.ids[kept:],
+            [read for read in node.reads if read[0] >= depth],
+            node.children,
+        )
+        node.ids = node.ids[:kept]
+        node.reads = [read for read in node.reads if read[0] < depth]
+        node.children = [tail]
+
+
+def _place(path: Sequence[Node], row: int, positions: Sequence[int]) -> None:
+    """Note a row's reads at the nodes of its path."""
+    level = len(path) - 1
+    for number in sorted(range(len(positions)), key=positions.__getitem__, reverse=True):
+        while path[level].start > positions[number]:
+            level -= 1
+        path[level].reads.append((positions[number], row, number))
+
+
+def _measure(root: Node) -> None:
+    waiting, every = [root], []
+    while waiting:
+        node = waiting.pop()
+        every.append(node)
+        waiting.extend(node.children)
+    for node in reversed(every):
+        node.size = len(node.ids) + sum(child.size for child in node.children)
+
+
+class _Cutter:
+    def __init__(self, lane_tokens: int, least_saving: int) -> None:
+        self._lane_tokens = lane_tokens
+        self._least_saving = least_saving
+
+    def groups(self, node: Node, trunk: tuple[int, ...] = ()) -> Iterator[Group]:
+        """Yield the groups of a subtree that hangs on a trunk."""
+        while len(node.children) == 1:
+            (child,) = node.children
+            ids = (*node.ids, *child.ids)
+            node = Node(node.start, ids, [*node.reads, *child.reads], child.children, node.size)
+        if node.size <= self._lane_tokens or not node.children:
+            yield Group(trunk, [], self._packed([node]))
+            return
+        pieces = self._pieces(node)
+        saving = (len(pieces) - 1) * len(node.ids)
+        if saving < self._least_saving:
+            yield from self._of_pieces(pieces, trunk, [])
+            return
+        longer = (*trunk, *node.ids)
+        yield from self._of_pieces(node.children, longer, node.reads)
+
+    def _of_pieces(
+        self, pieces: Sequence[Node], trunk: tuple[int, ...], trunk_reads: list[Read]
+    ) -> Iterator[Group]:
+        small = [piece for piece in pieces if piece.size <= self._lane_tokens or not piece.children]
+        # The trunk's own reads are answered even when everything behind it has trunks of its own.
+        if small or trunk_reads:
+            yield Group(trunk, trunk_reads, self._packed(small))
+        for piece in pieces:
+            if piece.size > self._lane_tokens and piece.children:
+                yield from self.groups(piece, trunk)
+
+    def _pieces(self, node: Node) -> list[Node]:
+        """Return the subtree as several, each with the node's own tokens before some of its children."""
+        pieces: list[Node] = []
+        reads = node.reads
+        for bundle in _bundles(node.children, self._lane_tokens - len(node.ids)):
+            size = len(node.ids) + sum(child.size for child in bundle)
+            pieces.append(Node(node.start, node.ids, reads, bundle, size))
+            reads = []  # Answered once.
+        return pieces
+
+    def _packed(self, nodes: Sequence[Node]) -> list[Lane]:
+        lanes = []
+        for bundle in _bundles(nodes, self._lane_tokens):
+            lane = Lane()
+            for node in bundle:
+                lane.add(node)
+            lanes.append(lane)
+        return lanes
+
+
+def _bundles(nodes: Sequence[Node], room: int) -> list[list[Node]]:
+    """Put subtrees together, first fit by decreasing size, so that each bundle has at most `room` tokens."""
+    bundles: list[list[Node]] = []
+    left: list[int] = []
+    for node in sorted(nodes, key=lambda one: -one.size):
+        for index, free in enumerate(left):
+            if node.size <= free:
+                bundles[index].append(node)
+                left[index] -= node.size
+                break
+        else:
+            bundles.append([node])
+            left.append(room - node.size)
+    return bundles
