@@ -10,9 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from assay.backends.loading import Loaded
 from assay.core.ids import draw
 from assay.core.request import Sampling
 from assay.core.response import Finish, Output
@@ -91,10 +90,25 @@ class Ending:
         return text
 
 
-def write(loaded: Loaded, ending: Ending, drafts: Sequence[Draft]) -> int:
-    """Write a batch of drafts to their ends; return how many tokens were computed, padding included."""
+class Feeder(Protocol):
+    """A model that reads rows of tokens step by step and remembers them."""
+
+    n_computed: int
+    """Tokens computed so far, padding included."""
+
+    def prefill(self, prompts: Sequence[tuple[int, ...]]) -> Any:
+        """Read the prompts; return the logits of what follows each, in fp32."""
+
+    def step(self, tokens: Sequence[int]) -> Any:
+        """Read one more token in each row; return the logits of what follows."""
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with some of the rows."""
+
+
+def write(feeder: Feeder, ending: Ending, drafts: Sequence[Draft]) -> None:
+    """Write a batch of drafts to their ends; rows that are done leave the batch."""
     import torch
-    from transformers import DynamicCache
 
     rows = list(drafts)
     for draft in rows:
@@ -102,13 +116,9 @@ def write(loaded: Loaded, ending: Ending, drafts: Sequence[Draft]) -> int:
         draft.ids.clear()
         draft.output = draft.failure = None
         draft.random = draw(draft.sampling.seed or 0, draft.key, str(draft.number))
-    ids, mask = _left_padded(rows, loaded.device)
-    cache = DynamicCache(config=loaded.model.config)
-    computed = 0
     with torch.inference_mode():
+        logits = feeder.prefill([draft.prompt for draft in rows])
         while True:
-            computed += ids.numel()
-            logits = _next_logits(loaded, ids, mask, cache)
             for draft, token in zip(rows, _choose(logits, rows), strict=True):
                 if token is None:
                     draft.failure = ("not_finite", "the model's logits are not finite numbers")
@@ -117,38 +127,11 @@ def write(loaded: Loaded, ending: Ending, drafts: Sequence[Draft]) -> int:
                     ending.check(draft)
             alive = [index for index, draft in enumerate(rows) if not draft.is_done]
             if not alive:
-                return int(computed)
+                return
             if len(alive) < len(rows):
                 rows = [rows[index] for index in alive]
-                keep = torch.tensor(alive, device=mask.device)
-                cache.batch_select_indices(keep)
-                mask = mask[keep]
-            ids = torch.tensor([[draft.ids[-1]] for draft in rows], device=loaded.device)
-            mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
-
-
-def _left_padded(rows: Sequence[Draft], device: Any) -> tuple[Any, Any]:
-    """Return ids and mask with the prompts' ends aligned, so that all rows go on at the same column."""
-    import torch
-
-    longest = max(len(draft.prompt) for draft in rows)
-    ids = torch.zeros((len(rows), longest), dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for index, draft in enumerate(rows):
-        ids[index, longest - len(draft.prompt) :] = torch.tensor(draft.prompt)
-        mask[index, longest - len(draft.prompt) :] = 1
-    return ids.to(device), mask.to(device)
-
-
-def _next_logits(loaded: Loaded, ids: Any, mask: Any, cache: Any) -> Any:
-    """Feed the newest tokens and return the logits of what follows, in fp32."""
-    feed = {"input_ids": ids, "attention_mask": mask, "past_key_values": cache, "use_cache": True}
-    if "position_ids" in loaded.takes:
-        # Counted over real tokens, so that padding does not shift a row.
-        feed["position_ids"] = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-    if "logits_to_keep" in loaded.takes:
-        feed["logits_to_keep"] = 1
-    return loaded.model(**feed).logits[:, -1].float()
+                feeder.select(alive)
+            logits = feeder.step([draft.ids[-1] for draft in rows])
 
 
 def _choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:

@@ -14,17 +14,25 @@ from typing import Any
 
 from assay.backends.arguments import read_arguments
 from assay.backends.batching import Budget, windows
-from assay.backends.generation import Draft, Ending, new_draft, write
+from assay.backends.generation import Ending, new_draft
 from assay.backends.hf_arguments import HfArgs, check_revision, read_template
 from assay.backends.likelihood import Row, Rows
 from assay.backends.loading import Loaded, load_model, load_tokenizer
 from assay.backends.model_files import ModelFiles, find_files
+from assay.backends.packed import Trunks
 from assay.backends.placement import resolve_device, resolve_dtype
 from assay.backends.problems import require_packages
-from assay.backends.row_scoring import PackedScoring, PlainScoring, RowScoring, prepare_packing
+from assay.backends.row_scoring import (
+    TRUNK_BYTES,
+    PackedScoring,
+    PlainScoring,
+    RowScoring,
+    prepare_packing,
+)
+from assay.backends.row_writing import RowWriting
 from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, respond
 from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
-from assay.backends.writing_jobs import WritingJob, give_up_draft
+from assay.backends.writing_jobs import WritingJob
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
@@ -40,8 +48,6 @@ GPU_LANE_TOKENS = 4096
 
 CPU_BATCH_TOKENS = 4096
 GPU_BATCH_TOKENS = 16_384
-GENERATE_FACTOR = 4
-"""Generation holds key-value caches, not activations, so its batches may be larger."""
 
 
 class HfBackend:
@@ -157,14 +163,24 @@ class HfBackend:
 
     @cached_property
     def _scoring(self) -> RowScoring:
-        loaded = self._load()
-        self._packing_trouble = "plain=true" if self._args.plain else prepare_packing(loaded)
-        if self._packing_trouble is not None:
-            return PlainScoring(loaded, self._budget, self._stats)
+        if self._trunks is None:
+            return PlainScoring(self._load(), self._budget, self._stats)
         lane_tokens = self._args.lane_tokens or (
             CPU_LANE_TOKENS if self._device == "cpu" else GPU_LANE_TOKENS
         )
-        return PackedScoring(loaded, self._budget, self._stats, lane_tokens)
+        return PackedScoring(self._load(), self._budget, self._stats, self._trunks, lane_tokens)
+
+    @cached_property
+    def _writing(self) -> RowWriting:
+        return RowWriting(self._load(), self._budget, self._stats, self._ending, self._trunks)
+
+    @cached_property
+    def _trunks(self) -> Trunks | None:
+        """Beginnings that are computed once; None when the model cannot share them, as a trial tells."""
+        if self._args.plain:
+            return None
+        self._packing_trouble = prepare_packing(self._load())
+        return Trunks(TRUNK_BYTES) if self._packing_trouble is None else None
 
     @cached_property
     def _ending(self) -> Ending:
@@ -262,23 +278,11 @@ class HfBackend:
                 jobs[same] = WritingJob(drafts, [])
             jobs[same].requests.append(request)
         owner = {draft: job for job in jobs.values() for draft in job.drafts}
-        for batch in self._budget.batches(
-            owner, lambda draft: len(draft.prompt) + draft.max_new, factor=GENERATE_FACTOR
-        ):
-            self._budget.run(batch, self._write, give_up_draft)
-            for draft in batch:
+        for done in self._writing.run(list(owner)):
+            for draft in done:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):
                     yield from job.responses()
-
-    def _write(self, drafts: list[Draft]) -> None:
-        began = time.perf_counter()
-        self._stats["forward_tokens"] += write(self._load(), self._ending, drafts)
-        seconds = time.perf_counter() - began
-        for draft in drafts:
-            draft.seconds = seconds / len(drafts)
-        self._stats["batches"] += 1
-        self._stats["generated_tokens"] += sum(len(draft.ids) for draft in drafts)
 
     def _too_long(self, n_tokens: int) -> Failure | None:
         length = self.card.context_length

@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.backends.likelihood import Row, Wanted, answer
 from assay.backends.loading import Loaded
-from assay.backends.prefix_tree import Lane, Read
+from assay.backends.prefix_tree import Lane, Read, n_shared
 from assay.backends.shared_attention import shared
 
 TRUNK_CHUNK = 1024
@@ -120,7 +120,7 @@ class Trunks:
         known = min((at for at, _, _ in reads), default=len(ids))
         best, length = Trunk(), 0
         for trunk in self._kept:
-            shared = _n_shared(trunk.ids, ids)
+            shared = n_shared(trunk.ids, ids)
             if min(shared, known) > length:
                 best, length = trunk, min(shared, known)
         trunk = best if length == len(best.ids) else best.cut(length)
@@ -142,17 +142,6 @@ class Trunks:
         self._kept.append(trunk)
         while len(self._kept) > 1 and sum(one.n_bytes for one in self._kept) > self._max_bytes:
             self._kept.pop(0)
-
-
-def _n_shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Sequence[Row]) -> None:

@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+ID_BYTES = array("I").itemsize
 Read = tuple[int, int, int]
 """(position, row, number): the read `number` of row `row` stands after the token at `position`."""
 
@@ -103,7 +104,7 @@ def build(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[int]]) 
     last: int | None = None
     for row in order:
         ids = sequences[row]
-        shared = 0 if last is None else _shared(packed[last], packed[row])
+        shared = 0 if last is None else n_shared(packed[last], packed[row]) // ID_BYTES
         _descend(path, shared)
         if shared < len(ids):
             leaf = Node(shared, ids[shared:])
@@ -122,12 +123,12 @@ def _packed(ids: Sequence[int]) -> bytes:
     return numbers.tobytes()
 
 
-def _shared(one: bytes, other: bytes) -> int:
-    """Return how many ids two sequences share at their beginning."""
-    low, high = 0, min(len(one), len(other)) // 4
+def n_shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return how many items two sequences share at their beginning, comparing slices at memory speed."""
+    low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low * 4 : middle * 4] == other[low * 4 : middle * 4]:
+        if one[low:middle] == other[low:middle]:
             low = middle
         else:
             high = middle - 1

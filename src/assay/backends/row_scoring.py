@@ -59,12 +59,14 @@ class PlainScoring:
 class PackedScoring:
     """Shared beginnings once: rows form a tree, cut into lanes behind trunks."""
 
-    def __init__(self, loaded: Loaded, budget: Budget, counters: Counters, lane_tokens: int) -> None:
+    def __init__(
+        self, loaded: Loaded, budget: Budget, counters: Counters, trunks: Trunks, lane_tokens: int
+    ) -> None:
         self._loaded = loaded
         self._budget = budget
         self._counters = counters
         self._lane_tokens = lane_tokens
-        self._trunks = Trunks(TRUNK_BYTES)
+        self._trunks = trunks
         self._plain = PlainScoring(loaded, budget, counters)
 
     def run(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -144,7 +146,7 @@ def _packing_trouble(loaded: Loaded) -> str | None:
     budget = Budget(256)
     counters = dict.fromkeys(("batches", "forward_tokens"), 0.0)
     try:
-        for _ in PackedScoring(loaded, budget, counters, lane_tokens=24).run(rows):
+        for _ in PackedScoring(loaded, budget, counters, Trunks(TRUNK_BYTES), lane_tokens=24).run(rows):
             pass
     except Exception as trouble:  # noqa: BLE001 (a model's own code may raise anything; the plain way is left)
         return f"it does not take a mask of our own ({type(trouble).__name__}: {trouble})".splitlines()[0]

@@ -32,9 +32,3 @@ class WritingJob:
         if len(outputs) == 1:
             outputs *= request.ask.sampling.n
         return Completion(tuple(outputs), n_prompt_tokens=len(self.drafts[0].prompt))
-
-
-def give_up_draft(draft: Draft) -> None:
-    """Note that a text does not fit into memory even alone."""
-    total = len(draft.prompt) + draft.max_new
-    draft.failure = ("memory", f"memory ran out on one text of up to {total:,} tokens alone")

@@ -1,0 +1,109 @@
+"""Writing texts batch by batch; prompts that begin alike are read once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from assay.backends.batching import Budget
+from assay.backends.feeders import PlainFeeder, TrunkFeeder
+from assay.backends.generation import Draft, Ending, Feeder, write
+from assay.backends.loading import Loaded
+from assay.backends.packed import Trunks
+from assay.backends.prefix_tree import n_shared
+from assay.backends.row_scoring import Counters
+
+GENERATE_FACTOR = 4
+"""Generation holds key-value caches, not activations, so its batches may be larger."""
+LEAST_SHARED = 16
+"""Beginnings shorter than this are not worth a trunk."""
+
+
+class RowWriting:
+    """Writes drafts to their ends."""
+
+    def __init__(
+        self, loaded: Loaded, budget: Budget, counters: Counters, ending: Ending, trunks: Trunks | None
+    ) -> None:
+        """Without trunks, every prompt is read whole by the model's own cache."""
+        self._loaded = loaded
+        self._budget = budget
+        self._counters = counters
+        self._ending = ending
+        self._trunks = trunks
+
+    def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+        """Write drafts batch by batch; yield each batch when it is done."""
+        for trunk, alike in self._groups(drafts):
+            yield from self._written(alike, trunk)
+
+    def _groups(self, drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...] | None, list[Draft]]]:
+        """Group drafts by what their prompts share; None: for the model's own cache."""
+        reach = self._loaded.window if self._trunks is not None else 0
+        # Beyond the window of a sliding attention only the model itself knows what it sees.
+        far = [draft for draft in drafts if reach is not None and len(draft.prompt) + draft.max_new > reach]
+        if far:
+            yield None, far
+        left = set(far)
+        yield from share_prompts([draft for draft in drafts if draft not in left])
+
+    def _written(self, drafts: list[Draft], trunk: tuple[int, ...] | None) -> Iterator[list[Draft]]:
+        n_trunk = len(trunk or ())
+
+        def length(draft: Draft) -> int:
+            return len(draft.prompt) - n_trunk + draft.max_new
+
+        for batch in self._budget.batches(drafts, length, factor=GENERATE_FACTOR):
+            self._budget.run(batch, lambda rows: self._write(rows, trunk), _give_up)
+            yield batch
+
+    def _write(self, drafts: list[Draft], trunk: tuple[int, ...] | None) -> None:
+        began = time.perf_counter()
+        feeder: Feeder
+        if trunk is None or self._trunks is None:
+            feeder = PlainFeeder(self._loaded)
+        else:
+            known = self._trunks.n_read
+            feeder = TrunkFeeder(self._loaded, self._trunks.get(self._loaded, trunk, (), ()))
+            self._counters["forward_tokens"] += self._trunks.n_read - known
+        write(feeder, self._ending, drafts)
+        seconds = time.perf_counter() - began
+        for draft in drafts:
+            draft.seconds = seconds / len(drafts)
+        self._counters["batches"] += 1
+        self._counters["forward_tokens"] += feeder.n_computed
+        self._counters["generated_tokens"] += sum(len(draft.ids) for draft in drafts)
+
+
+def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], list[Draft]]]:
+    """Group drafts whose prompts begin alike; yield what each group shares, and its drafts.
+
+    At least one token of every prompt is its own, since something must be read to go on from.
+    """
+    ordered = sorted(drafts, key=lambda draft: draft.prompt)
+    loose: list[Draft] = []
+    at = 0
+    while at < len(ordered):
+        length = len(ordered[at].prompt) - 1
+        end = at + 1
+        while end < len(ordered):
+            prompt = ordered[end].prompt
+            shared = min(length, len(prompt) - 1, n_shared(ordered[at].prompt, prompt))
+            # A neighbour that would give up most of what is shared begins a group of its own; the first
+            # neighbour only shows how much of the first prompt is shared at all.
+            if shared < LEAST_SHARED or (end - at > 1 and 2 * shared < length):
+                break
+            length, end = shared, end + 1
+        if end - at > 1:
+            yield ordered[at].prompt[:length], ordered[at:end]
+        else:
+            loose.append(ordered[at])
+        at = end
+    if loose:
+        yield (), loose
+
+
+def _give_up(draft: Draft) -> None:
+    """Note that a text does not fit into memory even alone."""
+    total = len(draft.prompt) + draft.max_new
+    draft.failure = ("memory", f"memory ran out on one text of up to {total:,} tokens alone")
