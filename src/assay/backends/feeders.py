@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.backends.loading import Loaded
 from assay.backends.packed import RowCache, Trunk
-from assay.backends.shared_attention import shared
+from assay.backends.shared_attention import View, looking
 
 
 class PlainFeeder:
@@ -107,7 +107,7 @@ class TrunkFeeder:
             "past_key_values": self._cache,
             "use_cache": False,
         }
-        with shared(self._trunk.layers if self._loaded.shares else ()):
+        with looking(View(self._trunk.layers) if self._loaded.shares else View()):
             return _last_logits(self._loaded, feed)
 
 

@@ -8,12 +8,13 @@ by itself, to the last digits of fp32.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from assay.backends.likelihood import Row, Wanted, answer
 from assay.backends.loading import Loaded
 from assay.backends.prefix_tree import Lane, Read, n_shared
-from assay.backends.shared_attention import shared
+from assay.backends.shared_attention import Block, View, looking
 
 TRUNK_CHUNK = 1024
 """A trunk is read in pieces of this many tokens, so that its mask stays small."""
@@ -152,6 +153,57 @@ def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Seq
 def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]) -> None:
     import torch
 
+    if loaded.shares:
+        feed, starts = _end_to_end(lanes), [(0, start) for start in _starts(lanes)]
+        view = View(cache.trunk.layers, _blocks(lanes, loaded))
+    else:
+        feed, starts = _side_by_side(lanes, len(cache.trunk.ids), loaded), [(n, 0) for n in range(len(lanes))]
+        view = View()
+    wanted = [
+        Wanted(rows[row], number, index, start + at)
+        for (index, start), lane in zip(starts, lanes, strict=True)
+        for at, row, number in lane.reads
+    ]
+    feed = {name: part.to(loaded.device) for name, part in feed.items()}
+    feed |= {"past_key_values": cache, "use_cache": False}
+    with looking(view), torch.inference_mode():
+        if wanted:
+            answer(loaded, feed, wanted)
+        else:
+            (loaded.body or loaded.model)(**feed)
+
+
+def _starts(lanes: Sequence[Lane]) -> list[int]:
+    return list(accumulate((len(lane.ids) for lane in lanes[:-1]), initial=0))
+
+
+def _end_to_end(lanes: Sequence[Lane]) -> dict[str, Any]:
+    """Feed all lanes as one row, without padding; the attention keeps them apart."""
+    import torch
+
+    return {
+        "input_ids": torch.tensor([[id_ for lane in lanes for id_ in lane.ids]]),
+        "position_ids": torch.tensor([[at for lane in lanes for at in lane.positions]]),
+        # Models take a mask of four dimensions as it is; the attention has its own.
+        "attention_mask": torch.zeros((1, 1, 1, 1)),
+    }
+
+
+def _blocks(lanes: Sequence[Lane], loaded: Loaded) -> list[Block]:
+    """Return for each lane where it lies in the row and who sees whom in it."""
+    import torch
+
+    blocks = []
+    for start, lane in zip(_starts(lanes), lanes, strict=True):
+        ends = torch.tensor([lane.ends], device=loaded.device)
+        blocks.append(Block(start, start + len(lane.ids), _mask(ends, 0, loaded.model.dtype)))
+    return blocks
+
+
+def _side_by_side(lanes: Sequence[Lane], n_trunk: int, loaded: Loaded) -> dict[str, Any]:
+    """Feed lanes as a padded batch with a mask that any attention understands."""
+    import torch
+
     width = max(len(lane.ids) for lane in lanes)
     ids = torch.zeros((len(lanes), width), dtype=torch.long)
     positions = torch.zeros_like(ids)
@@ -162,24 +214,8 @@ def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Seque
         ids[index, :n] = torch.tensor(lane.ids)
         positions[index, :n] = torch.tensor(lane.positions)
         ends[index, :n] = torch.tensor(lane.ends)
-    n_trunk = 0 if loaded.shares else len(cache.trunk.ids)
-    feed = {
-        "input_ids": ids.to(loaded.device),
-        "position_ids": positions.to(loaded.device),
-        "attention_mask": _mask(ends.to(loaded.device), n_trunk, loaded.model.dtype),
-        "past_key_values": cache,
-        "use_cache": False,
-    }
-    wanted = [
-        Wanted(rows[row], number, index, at)
-        for index, lane in enumerate(lanes)
-        for at, row, number in lane.reads
-    ]
-    with shared(cache.trunk.layers if loaded.shares else ()), torch.inference_mode():
-        if wanted:
-            answer(loaded, feed, wanted)
-        else:
-            (loaded.body or loaded.model)(**feed)
+    mask = _mask(ends.to(loaded.device), n_trunk, loaded.model.dtype)
+    return {"input_ids": ids, "position_ids": positions, "attention_mask": mask}
 
 
 def _mask(ends: Any, n_trunk: int, dtype: Any) -> Any:

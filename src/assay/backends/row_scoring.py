@@ -103,7 +103,9 @@ class PackedScoring:
         for row in reads:
             rows[row].seconds += seconds / len(reads)
         self._counters["batches"] += 1
-        self._counters["forward_tokens"] += len(lanes) * max(len(lane.ids) for lane in lanes)
+        longest = max(len(lane.ids) for lane in lanes)
+        padded = 0 if self._loaded.shares else sum(longest - len(lane.ids) for lane in lanes)
+        self._counters["forward_tokens"] += sum(len(lane.ids) for lane in lanes) + padded
 
 
 def _done(rows: Sequence[Row], touched: set[int]) -> list[Row]:

@@ -1,9 +1,9 @@
 """Attention in two parts: over a trunk that all rows share, and over each row's own tokens.
 
-The trunk's keys and values stay where they are, once; all queries of all rows meet them in one product.
-The two parts are joined by their log-sum-exps, which is exact. Written for CPUs, where copying the trunk
-for every row and step would cost more than the model; a model is switched over through transformers' own
-registry of attention functions.
+The trunk's keys and values stay where they are, once; all queries of all rows meet them in one product. Own
+tokens may lie end to end in one row, as blocks that do not see each other, so nothing is padded. The parts
+are joined by their log-sum-exps, which is exact. Written for CPUs, where copying a trunk for every row and
+step would cost more than the model; a model is switched over through transformers' own registry.
 """
 
 from __future__ import annotations
@@ -11,21 +11,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 NAME = "assay_shared"
 
-_trunk: ContextVar[Sequence[tuple[Any, Any]]] = ContextVar("trunk", default=())
+
+class Block(NamedTuple):
+    """A stretch of a row that sees itself (and the trunk) alone."""
+
+    begin: int
+    end: int
+    mask: Any
+    """[1, 1, tokens, tokens], added to the scores."""
+
+
+class View(NamedTuple):
+    """What attention looks at, beside what it is handed."""
+
+    trunk: Sequence[tuple[Any, Any]] = ()
+    """Keys and values that every token sees, one pair for each layer."""
+    blocks: Sequence[Block] = ()
+    """Stretches of the one row that do not see each other; none: the mask that is handed over holds."""
+
+
+NOTHING = View()
+_view: ContextVar[View] = ContextVar("view", default=NOTHING)
 
 
 @contextmanager
-def shared(layers: Sequence[tuple[Any, Any]]) -> Iterator[None]:
-    """Let every attention inside look at these keys and values first, one pair for each layer."""
-    token = _trunk.set(layers)
+def looking(view: View) -> Iterator[None]:
+    """Let every attention inside look at this."""
+    token = _view.set(view)
     try:
         yield
     finally:
-        _trunk.reset(token)
+        _view.reset(token)
 
 
 def use(model: Any) -> bool:
@@ -58,8 +78,8 @@ def attend(
     """Attend to the trunk, if there is one, and to the row's own tokens."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    layers = _trunk.get()
-    if not layers:
+    view = _view.get()
+    if not view.trunk and not view.blocks:
         plain: tuple[Any, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, **more
         )
@@ -67,26 +87,54 @@ def attend(
     batch, n_heads, width, size = query.shape
     n_groups = key.shape[1]
     scale = size**-0.5 if scaling is None else scaling
-    per_group = n_heads // n_groups
     # Heads that share keys stand one after the other: [batch, group, head of the group, token, size].
-    split = query.reshape(batch, n_groups, per_group, width, size)
+    query = query.reshape(batch, n_groups, n_heads // n_groups, width, size)
+    out, total = _own(query, key, value, attention_mask, view.blocks, scale)
+    if view.trunk:
+        trunk_keys, trunk_values = view.trunk[module.layer_idx]
+        far, far_total = _far(query, trunk_keys, trunk_values, scale)
+        # exp(far_total) and exp(total) are the weights of the two parts.
+        out = out + (far - out) * (far_total - total).sigmoid()[..., None].to(out.dtype)
+    return out.reshape(batch, n_heads, width, -1).transpose(1, 2), None
 
-    trunk_keys, trunk_values = layers[module.layer_idx]
-    every = split.permute(1, 2, 0, 3, 4).reshape(1, n_groups, per_group * batch * width, size)
-    far, far_sum = _flash(every, trunk_keys, trunk_values, None, scale)
-    far = far.view(n_groups, per_group, batch, width, -1).permute(2, 0, 1, 3, 4)
-    far_sum = far_sum.view(n_groups, per_group, batch, width).permute(2, 0, 1, 3)
 
-    own = split.reshape(batch, n_groups, per_group * width, size)
-    mask = attention_mask.expand(-1, n_groups, -1, -1).repeat(1, 1, per_group, 1)
-    near, near_sum = _flash(own, key, value, mask, scale)
-    near = near.view(batch, n_groups, per_group, width, -1)
-    near_sum = near_sum.view(batch, n_groups, per_group, width)
+def _far(query: Any, keys: Any, values: Any, scale: float) -> tuple[Any, Any]:
+    """Attend from all rows to the one trunk: every query of a group in one product."""
+    batch, n_groups, per_group, width, size = query.shape
+    every = query.permute(1, 2, 0, 3, 4).reshape(1, n_groups, per_group * batch * width, size)
+    out, total = _flash(every, keys, values, None, scale)
+    out = out.view(n_groups, per_group, batch, width, -1).permute(2, 0, 1, 3, 4)
+    return out, total.view(n_groups, per_group, batch, width).permute(2, 0, 1, 3)
 
-    # exp(far_sum) and exp(near_sum) are the weights of the two parts.
-    share = (far_sum - near_sum).sigmoid()[..., None].to(far.dtype)
-    joined = near + (far - near) * share
-    return joined.reshape(batch, n_heads, width, -1).transpose(1, 2), None
+
+def _own(
+    query: Any, keys: Any, values: Any, mask: Any, blocks: Sequence[Block], scale: float
+) -> tuple[Any, Any]:
+    """Attend from each row to its own tokens, block by block where there are blocks."""
+    import torch
+
+    if not blocks:
+        return _grouped(query, keys, values, mask, scale)
+    parts = [
+        _grouped(
+            query[:, :, :, block.begin : block.end],
+            keys[:, :, block.begin : block.end],
+            values[:, :, block.begin : block.end],
+            block.mask,
+            scale,
+        )
+        for block in blocks
+    ]
+    return torch.cat([out for out, _ in parts], dim=3), torch.cat([total for _, total in parts], dim=3)
+
+
+def _grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tuple[Any, Any]:
+    """Attend with a mask; the heads of a group stand behind each other as if they were more tokens."""
+    batch, n_groups, per_group, width, size = query.shape
+    own = query.reshape(batch, n_groups, per_group * width, size)
+    wide = mask.expand(batch, n_groups, width, -1).repeat(1, 1, per_group, 1)
+    out, total = _flash(own, keys, values, wide, scale)
+    return out.view(batch, n_groups, per_group, width, -1), total.view(batch, n_groups, per_group, width)
 
 
 def _flash(query: Any, key: Any, value: Any, mask: Any, scale: float) -> tuple[Any, Any]:
