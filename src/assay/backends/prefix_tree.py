@@ -80,7 +80,7 @@ def plan(
     reads: Sequence[Sequence[int]],
     *,
     lane_tokens: int,
-    least_saving: int = 32,
+    least_saving: int = 128,
 ) -> Iterator[Group]:
     """Cut sequences into groups of lanes of at most `lane_tokens` tokens (one sequence alone may exceed it).
 
@@ -89,7 +89,7 @@ def plan(
     """
     root = build(sequences, reads)
     if root is not None:
-        yield from _Cutter(lane_tokens, least_saving).groups(root)
+        yield from _Cutter(lane_tokens, least_saving).groups([root], (), [])
 
 
 def build(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[int]]) -> Node | None:
@@ -177,33 +177,31 @@ class _Cutter:
         self._lane_tokens = lane_tokens
         self._least_saving = least_saving
 
-    def groups(self, node: Node, trunk: tuple[int, ...] = ()) -> Iterator[Group]:
-        """Yield the groups of a subtree that hangs on a trunk."""
-        while len(node.children) == 1:
-            (child,) = node.children
-            ids = (*node.ids, *child.ids)
-            node = Node(node.start, ids, [*node.reads, *child.reads], child.children, node.size)
-        if node.size <= self._lane_tokens or not node.children:
-            yield Group(trunk, [], self._packed([node]))
-            return
-        pieces = self._pieces(node)
-        saving = (len(pieces) - 1) * len(node.ids)
-        if saving < self._least_saving:
-            yield from self._of_pieces(pieces, trunk, [])
-            return
-        longer = (*trunk, *node.ids)
-        yield from self._of_pieces(node.children, longer, node.reads)
-
-    def _of_pieces(
-        self, pieces: Sequence[Node], trunk: tuple[int, ...], trunk_reads: list[Read]
-    ) -> Iterator[Group]:
-        small = [piece for piece in pieces if piece.size <= self._lane_tokens or not piece.children]
+    def groups(self, nodes: Sequence[Node], trunk: tuple[int, ...], reads: list[Read]) -> Iterator[Group]:
+        """Yield the groups of subtrees that hang on one trunk: first its own lanes, then longer trunks."""
+        small: list[Node] = []
+        trunks: list[Node] = []
+        for node in nodes:
+            self._sort(node, small, trunks)
         # The trunk's own reads are answered even when everything behind it has trunks of its own.
-        if small or trunk_reads:
-            yield Group(trunk, trunk_reads, self._packed(small))
-        for piece in pieces:
-            if piece.size > self._lane_tokens and piece.children:
-                yield from self.groups(piece, trunk)
+        if small or reads:
+            yield Group(trunk, reads, self._packed(small))
+        for node in trunks:
+            yield from self.groups(node.children, (*trunk, *node.ids), node.reads)
+
+    def _sort(self, node: Node, small: list[Node], trunks: list[Node]) -> None:
+        """Tell subtrees that fit into a lane from those whose beginning is worth a trunk."""
+        waiting = [node]
+        while waiting:
+            one = _merged(waiting.pop())
+            if one.size <= self._lane_tokens or not one.children:
+                small.append(one)
+                continue
+            pieces = self._pieces(one)
+            if (len(pieces) - 1) * len(one.ids) >= self._least_saving:
+                trunks.append(one)
+            else:
+                waiting.extend(reversed(pieces))
 
     def _pieces(self, node: Node) -> list[Node]:
         """Return the subtree as several, each with the node's own tokens before some of its children."""
@@ -223,6 +221,15 @@ class _Cutter:
                 lane.add(node)
             lanes.append(lane)
         return lanes
+
+
+def _merged(node: Node) -> Node:
+    """Return a node together with its only children, down to where it branches."""
+    while len(node.children) == 1:
+        (child,) = node.children
+        reads = [*node.reads, *child.reads]
+        node = Node(node.start, (*node.ids, *child.ids), reads, child.children, node.size)
+    return node
 
 
 def _bundles(nodes: Sequence[Node], room: int) -> list[list[Node]]:
