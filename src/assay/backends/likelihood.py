@@ -2,7 +2,7 @@
 
 Asks that feed the model the same tokens share one row: the options `A` to `D` after one question are one
 forward pass. Hidden states are gathered at the positions that are read, and only those meet the output head,
-in chunks and in fp32; a [batch, time, vocabulary] array never exists.
+one stretch of the vocabulary after the other, summed in fp32; not even [positions, vocabulary] exists.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from assay.backends.loading import Loaded
 
-HEAD_CHUNK_BYTES = 1 << 27
-"""How large the logits of one chunk of positions may be, in fp32."""
+PLACES_AT_ONCE = 4096
+TOKENS_AT_ONCE = 4096
+"""The output head is read in pieces of so many positions by so many tokens of the vocabulary."""
 
 
 @dataclass(slots=True, eq=False)
@@ -136,49 +137,85 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
     places = sorted({(one.batch_at, one.time_at) for one in wanted})
     number = {place: n for n, place in enumerate(places)}
     with torch.inference_mode():
-        chunks = _logits(loaded, feed, places)
-        reads = [(number[one.batch_at, one.time_at], one.row.reads[one.number][1]) for one in wanted]
-        logprobs, is_top = _read_out(chunks, reads)
-    for one, logprob, top in zip(wanted, logprobs, is_top, strict=True):
-        one.row.put(one.number, logprob, top)
+        picked, head = _picked(loaded, feed, places)
+        for begin in range(0, len(places), PLACES_AT_ONCE):
+            end = begin + PLACES_AT_ONCE
+            mine = [one for one in wanted if begin <= number[one.batch_at, one.time_at] < end]
+            reads = [
+                (number[one.batch_at, one.time_at] - begin, one.row.reads[one.number][1]) for one in mine
+            ]
+            logprobs, is_top = _read_out(_vocabulary(picked[begin:end], head), reads)
+            for one, logprob, top in zip(mine, logprobs, is_top, strict=True):
+                one.row.put(one.number, logprob, top)
 
 
-def _logits(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int, int]]) -> Iterator[Any]:
-    """Yield (first place, logits) chunk by chunk, in the order of places."""
+def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
+    """Return what the model has at some places: hidden states and the head that reads them, or logits."""
     import torch
 
     batch_at = torch.tensor([index for index, _ in places], device=loaded.device)
     time_at = torch.tensor([at for _, at in places], device=loaded.device)
     if loaded.body is not None:
-        picked, head = loaded.body(**feed).last_hidden_state[batch_at, time_at], loaded.head
-    else:
-        # The family does something after its head, so only its own forward gives true logits.
-        more = {}
-        if "logits_to_keep" in loaded.takes:
-            kept, time_at = torch.unique(time_at, return_inverse=True)
-            more["logits_to_keep"] = kept
-        picked, head = loaded.model(**feed, **more).logits[batch_at, time_at], None
-    chunk = max(1, HEAD_CHUNK_BYTES // (4 * loaded.vocab_size))
-    for begin in range(0, len(places), chunk):
-        part = picked[begin : begin + chunk]
-        yield begin, (head(part) if head is not None else part).float()
+        return loaded.body(**feed).last_hidden_state[batch_at, time_at], loaded.head
+    # The family does something after its head, so only its own forward gives true logits.
+    more = {}
+    if "logits_to_keep" in loaded.takes:
+        kept, time_at = torch.unique(time_at, return_inverse=True)
+        more["logits_to_keep"] = kept
+    return loaded.model(**feed, **more).logits[batch_at, time_at], None
 
 
-def _read_out(chunks: Any, reads: Sequence[tuple[int, int]]) -> tuple[list[float], list[bool]]:
-    """Return log-probability and first-choice flag for each (place, token)."""
+def _vocabulary(picked: Any, head: Any) -> Iterator[tuple[int, Any]]:
+    """Yield (first token, logits in fp32) for one stretch of the vocabulary after the other."""
     import torch
 
-    order = sorted(range(len(reads)), key=lambda n: reads[n][0])
-    logprobs, is_top, at = [0.0] * len(reads), [False] * len(reads), 0
-    for begin, logits in chunks:
+    size = picked.shape[-1] if head is None else head.weight.shape[0]
+    for begin in range(0, size, TOKENS_AT_ONCE):
+        part = slice(begin, begin + TOKENS_AT_ONCE)
+        if head is None:
+            yield begin, picked[:, part].float()
+        else:
+            bias = None if head.bias is None else head.bias[part]
+            yield begin, torch.nn.functional.linear(picked, head.weight[part], bias).float()
+
+
+def _read_out(
+    stretches: Iterable[tuple[int, Any]], reads: Sequence[tuple[int, int]]
+) -> tuple[list[float], list[bool]]:
+    """Return log-probability and first-choice flag for each (place, token).
+
+    The sum over the vocabulary is kept running, so its logits never exist all at once.
+    """
+    import torch
+
+    order = sorted(range(len(reads)), key=lambda n: reads[n][1])
+    found, at = [0.0] * len(reads), 0
+    highest = total = first = None
+    for begin, logits in stretches:
         mine = []
-        while at < len(order) and reads[order[at]][0] < begin + len(logits):
+        while at < len(order) and reads[order[at]][1] < begin + logits.shape[1]:
             mine.append(order[at])
             at += 1
-        place = torch.tensor([reads[n][0] - begin for n in mine], device=logits.device)
-        token = torch.tensor([reads[n][1] for n in mine], device=logits.device)
-        found = logits[place, token] - torch.logsumexp(logits, dim=-1)[place]
-        top = logits.argmax(dim=-1)[place] == token
-        for n, logprob, first in zip(mine, found.tolist(), top.tolist(), strict=True):
-            logprobs[n], is_top[n] = logprob, first
-    return logprobs, is_top
+        if mine:
+            place = torch.tensor([reads[n][0] for n in mine], device=logits.device)
+            token = torch.tensor([reads[n][1] - begin for n in mine], device=logits.device)
+            for n, logit in zip(mine, logits[place, token].tolist(), strict=True):
+                found[n] = logit
+        best, where = logits.max(dim=-1)
+        if highest is None:
+            highest, first = best, where
+            total = (logits - highest[:, None]).exp_().sum(dim=-1)
+            continue
+        # A later token must be better, not equal, to take the first place: ties go to the lower id.
+        first = torch.where(best > highest, where + begin, first)
+        higher = torch.maximum(highest, best)
+        total = total * (highest - higher).exp() + (logits - higher[:, None]).exp_().sum(dim=-1)
+        highest = higher
+    assert highest is not None
+    assert total is not None
+    assert first is not None
+    sums, firsts = (highest + total.log()).tolist(), first.tolist()
+    return (
+        [logit - sums[place] for logit, (place, _) in zip(found, reads, strict=True)],
+        [firsts[place] == token for place, token in reads],
+    )
