@@ -79,7 +79,7 @@ def _weights() -> Path:
 
 
 def _workloads(data: Path, *, quick: bool) -> list[Workload]:
-    few = _hellaswag(data, shots=5, n=16 if quick else 48)
+    few = _hellaswag(data, shots=5, n=32 if quick else 64)
     none = _hellaswag(data, shots=0, n=24 if quick else 96)
     letters = _letters(data, shots=5, n=32 if quick else 96)
     prompts = _gsm8k(data, shots=5, n=16 if quick else 64)

@@ -95,5 +95,8 @@ class FakeBackend:
     def stats(self) -> Mapping[str, float]:
         return {}
 
+    def notes(self) -> Sequence[str]:
+        return ()
+
     def close(self) -> None:
         pass

@@ -151,6 +151,7 @@ def _execute(
             seconds=round(time.monotonic() - started, 3),
             costs=tuple(tally.costs.values()),
             stats={**_counters(tally), **{f"model_{name}": n for name, n in backend.stats().items()}},
+            notes=(*manifest.notes, *backend.notes()),
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
         )
         metrics = tuple(aggregator.metrics())

@@ -115,6 +115,12 @@ class HfBackend:
         """Return tokens asked, written and computed (padding included), batches, and the time of loading."""
         return dict(self._stats)
 
+    def notes(self) -> Sequence[str]:
+        """Say when sequences that begin alike could not be computed together, and why."""
+        if self._packing_trouble is None:
+            return ()
+        return (f"{self._name}: every sequence was computed by itself, because {self._packing_trouble}",)
+
     def close(self) -> None:
         """Let go of the weights."""
         if self._loaded is not None:

@@ -94,6 +94,10 @@ class MockBackend:
         """Return how many requests it saw."""
         return {"requests": float(self._requests)}
 
+    def notes(self) -> Sequence[str]:
+        """Return nothing: there is no other way."""
+        return ()
+
     def close(self) -> None:
         """Nothing to let go of."""
 

@@ -35,6 +35,9 @@ class Backend(Protocol):
     def stats(self) -> Mapping[str, float]:
         """Return counters of its own since it was made, such as tokens read."""
 
+    def notes(self) -> Sequence[str]:
+        """Return what a person should know about how it worked, such as a fast way it could not take."""
+
     def close(self) -> None:
         """Let go of memory and connections."""
 
