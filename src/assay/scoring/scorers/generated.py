@@ -14,7 +14,7 @@ from assay.scoring.extract import Extraction, extract_number, extract_option, ex
 from assay.scoring.extract.reply import visible
 from assay.scoring.normalize import contains, normalize, numbers_equal, parse_number, words
 from assay.scoring.scorers.original import infer_option
-from assay.scoring.scorers.outcomes import ACCURACY, Unscorable, failed, only, option_target, task_of
+from assay.scoring.scorers.outcomes import Unscorable, failed, only, option_target, score_of
 
 
 def _output(answers: Sequence[Answered]) -> Output:
@@ -49,20 +49,17 @@ class GeneratedOption:
             verdict = Verdict.UNANSWERED if found.answer is None else Verdict.SCORED
         if verdict is Verdict.SCORED:
             value = float(any(sample.labels[index] == found.answer for index in sample.gold))
-        return Score(
-            task=task_of(answers),
-            sample_id=sample.id,
-            track=self.track,
-            metric=ACCURACY,
-            verdict=verdict,
+        return score_of(
+            self.track,
+            sample,
+            answers,
+            verdict,
             value=value,
             answer=found.answer,
             target=option_target(sample),
             rule=found.rule,
             span=found.span,
             is_truncated=output.finish is Finish.LENGTH,
-            group=sample.group,
-            cluster=sample.cluster,
         )
 
 
@@ -97,12 +94,11 @@ class GeneratedAnswer:
             verdict = Verdict.UNANSWERED if graded.found.answer is None else Verdict.SCORED
         if verdict is Verdict.SCORED:
             value = float(graded.is_right)
-        return Score(
-            task=task_of(answers),
-            sample_id=sample.id,
-            track=self.track,
-            metric=ACCURACY,
-            verdict=verdict,
+        return score_of(
+            self.track,
+            sample,
+            answers,
+            verdict,
             value=value,
             answer=graded.found.answer,
             target=target,
@@ -110,8 +106,6 @@ class GeneratedAnswer:
             span=graded.found.span,
             also=graded.also if sample.targets else {},
             is_truncated=output.finish is Finish.LENGTH,
-            group=sample.group,
-            cluster=sample.cluster,
         )
 
     def _grade(self, text: str, targets: Sequence[str]) -> _Graded:

@@ -17,7 +17,7 @@ from assay.scoring.scorers.outcomes import (
     lead,
     only,
     option_target,
-    task_of,
+    score_of,
 )
 
 ScoreBy: TypeAlias = Literal["sum", "per_token", "per_char", "per_byte", "pmi"]
@@ -76,12 +76,11 @@ class OptionLikelihood:
             return failed(self.track, sample, answers, str(error), option_target(sample))
         best = first_best(chosen)
         is_graded = bool(sample.gold)
-        return Score(
-            task=task_of(answers),
-            sample_id=sample.id,
-            track=self.track,
-            metric=ACCURACY,
-            verdict=Verdict.SCORED if is_graded else Verdict.UNGRADED,
+        return score_of(
+            self.track,
+            sample,
+            answers,
+            Verdict.SCORED if is_graded else Verdict.UNGRADED,
             value=float(best in sample.gold) if is_graded else None,
             answer=sample.labels[best],
             target=option_target(sample),
@@ -89,8 +88,6 @@ class OptionLikelihood:
             also=_every_accuracy(options, sample.gold) if is_graded else {},
             options=options,
             margin=lead(chosen, best),
-            group=sample.group,
-            cluster=sample.cluster,
         )
 
     def _options(self, sample: Sample, answers: Sequence[Answered]) -> tuple[OptionNumbers, ...]:
@@ -157,18 +154,15 @@ class WholeTextLikelihood:
         values = [(option.sum_logprob or 0.0) / ((option.n_tokens or 0) + 1) for option in options]
         best = first_best(values)
         is_graded = bool(sample.gold)
-        return Score(
-            task=task_of(answers),
-            sample_id=sample.id,
-            track=self.track,
-            metric=ACCURACY,
-            verdict=Verdict.SCORED if is_graded else Verdict.UNGRADED,
+        return score_of(
+            self.track,
+            sample,
+            answers,
+            Verdict.SCORED if is_graded else Verdict.UNGRADED,
             value=float(best in sample.gold) if is_graded else None,
             answer=sample.labels[best],
             target=option_target(sample),
             rule="whole_text_mean",
             options=options,
             margin=lead(values, best),
-            group=sample.group,
-            cluster=sample.cluster,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from assay.core.response import Failure, Outcome
 from assay.core.sample import Sample
@@ -45,19 +45,25 @@ def option_target(sample: Sample) -> str | None:
     return "|".join(sample.labels[index] for index in sample.gold) if sample.gold else None
 
 
-def failed(track: str, sample: Sample, answers: Sequence[Answered], why: str, target: str | None) -> Score:
-    """Return the score of a sample for which no answer came."""
+def score_of(
+    track: str, sample: Sample, answers: Sequence[Answered], verdict: Verdict, **known: Any
+) -> Score:
+    """Return a sample's score, with all that follows from the sample and its requests filled in."""
     return Score(
         task=task_of(answers),
         sample_id=sample.id,
         track=track,
         metric=ACCURACY,
-        verdict=Verdict.FAILED,
-        target=target,
-        why=why,
+        verdict=verdict,
         group=sample.group,
         cluster=sample.cluster,
+        **known,
     )
+
+
+def failed(track: str, sample: Sample, answers: Sequence[Answered], why: str, target: str | None) -> Score:
+    """Return the score of a sample for which no answer came."""
+    return score_of(track, sample, answers, Verdict.FAILED, target=target, why=why)
 
 
 def lead(values: Sequence[float], best: int) -> float | None:

@@ -10,14 +10,13 @@ from assay.core.sample import Sample
 from assay.core.score import OptionNumbers, Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.scorers.outcomes import (
-    ACCURACY,
     Unscorable,
     failed,
     first_best,
     lead,
     only,
     option_target,
-    task_of,
+    score_of,
 )
 
 
@@ -45,12 +44,11 @@ class LabelProbability:
         verdict = Verdict.UNGRADED
         if is_graded:
             verdict = Verdict.UNANSWERED if best is None else Verdict.SCORED
-        return Score(
-            task=task_of(answers),
-            sample_id=sample.id,
-            track=self.track,
-            metric=ACCURACY,
-            verdict=verdict,
+        return score_of(
+            self.track,
+            sample,
+            answers,
+            verdict,
             value=float(best in sample.gold) if verdict is Verdict.SCORED else None,
             answer=None if best is None else sample.labels[best],
             target=option_target(sample),
@@ -61,8 +59,6 @@ class LabelProbability:
             ),
             mass=outcome.mass,
             margin=None if best is None else lead(shares, best),
-            group=sample.group,
-            cluster=sample.cluster,
         )
 
     @staticmethod
