@@ -124,7 +124,7 @@ def test_failures_are_counted_and_asked_again_on_request(workdir: Path) -> None:
     assert isinstance(row["n_failed"], int)
     assert 0 < row["n_failed"] < 30
     assert row["n_scored"] == 30 - row["n_failed"]
-    assert "rows failed and are not in the score" in first.out
+    assert "rows that failed and are not in the score" in first.out
     asked = len(lines(workdir / "run" / "responses.jsonl"))
     assay(*command)
     assert len(lines(workdir / "run" / "responses.jsonl")) == asked

@@ -144,7 +144,7 @@ def result_table(manifest: RunManifest, metrics: Sequence[Metric]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     for index, heading in enumerate(_NARROW_HEADINGS):
         justify: Literal["left", "right"] = "left" if index < 2 else "right"
-        style = "bold cyan" if heading.startswith("score") else ""
+        style = "bold cyan" if heading == _NARROW_HEADINGS.score else ""
         table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", style=style)
     for row in result_rows(metrics, manifest.costs):
         table.add_row(*(escape(cell) for cell in row))
@@ -218,11 +218,11 @@ def _warnings(metric: Metric) -> list[str]:
     lines = []
     if metric.n_failed:
         lines.append(
-            f"{metric.n_failed:,} rows failed and are not in the score; --retry-failed asks them again"
+            f"rows that failed and are not in the score: {metric.n_failed:,}; --retry-failed asks them again"
         )
     if metric.n_unanswered > 0.02 * metric.n:
         lines.append(
-            f"no answer was found in {metric.n_unanswered:,} outputs; `assay explain` shows why for each"
+            f"outputs without an answer: {metric.n_unanswered:,}; `assay explain` shows why for each"
         )
     if metric.n_truncated > 0.02 * metric.n:
         lines.append(f"{metric.n_truncated:,} outputs were cut off; more --max-tokens may change the score")
