@@ -58,7 +58,7 @@ def _tokenizer(*, adds_bos: bool, chat: bool, template: str = CHAT) -> Any:
 
 
 def _config(family: str, vocab_size: int, context: int) -> Any:
-    from transformers import Gemma2Config, GPT2Config, LlamaConfig
+    from transformers import Gemma2Config, GPT2Config, LlamaConfig, MistralConfig
 
     # Wide initial weights, so that a random model has opinions and its first choices are clear.
     ends = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
@@ -69,6 +69,8 @@ def _config(family: str, vocab_size: int, context: int) -> Any:
     }  # fmt: skip
     if family == "llama":
         return LlamaConfig(**common)
+    if family == "mistral":
+        return MistralConfig(**common, sliding_window=80)
     if family == "gemma2":
         return Gemma2Config(**common, final_logit_softcapping=2.0, sliding_window=16, query_pre_attn_scalar=8)
     return GPT2Config(

@@ -271,6 +271,20 @@ def test_packed_rows_equal_plain_ones(make_model: MakeModel, family: str) -> Non
         assert (backend._packing_trouble is None) == (family != "gemma2")
 
 
+def test_rows_beyond_a_sliding_window_are_left_to_the_model(make_model: MakeModel) -> None:
+    # The trial rows fit into the window, so the model is packed; what looks back further must not be.
+    folder = make_model("mistral")
+    long = [
+        f"{QUESTION} {text} {'one two three ' * 30}four {letter}" for text in ("yes", "no") for letter in "AB"
+    ]
+    asks = [*SPANS, *(Span(text, len(text) - 2) for text in long)]
+    oracle = Oracle(folder)
+    backend: Any = open_backend(f"hf:{folder}", {})
+    for ask, outcome in zip(asks, outcomes(backend, asks), strict=True):
+        check_span(outcome, ask, oracle)
+    assert backend.notes() == ()
+
+
 def test_a_model_that_cannot_be_packed_is_computed_plainly_and_says_so(
     make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
