@@ -19,6 +19,9 @@ from typing import NamedTuple
 
 import msgspec
 
+if not __package__:  # run by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.results.read import StoredRun
 from assay.results.rows import markdown_table

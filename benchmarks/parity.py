@@ -34,6 +34,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+if not __package__:  # run by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from assay.backends.embedded import EmbeddedFiles
 from assay.core.prompt import final_text
 from assay.core.request import Span
