@@ -50,9 +50,16 @@ def test_three_methods_and_an_explanation(workdir: Path) -> None:
 
 
 def test_likelihoods_do_not_depend_on_the_batch(workdir: Path) -> None:
-    """Batch sizes 1, 7 and the token budget agree to 1e-4."""
+    """Batch sizes 1, 7 and the token budget agree to 1e-4, packed in any way and not at all."""
     runs = {}
-    for name, args in (("one", {"max_batch": 1}), ("seven", {"max_batch": 7}), ("budget", {})):
+    ways: dict[str, dict[str, object]] = {
+        "one": {"max_batch": 1, "plain": "true"},
+        "seven": {"max_batch": 7, "plain": "true"},
+        "budget": {"plain": "true"},
+        "packed": {},
+        "short_lanes": {"lane_tokens": 20, "max_batch": 1},
+    }
+    for name, args in ways.items():
         result = api.run(
             ARITHMETIC,
             model_args=args,
@@ -64,7 +71,7 @@ def test_likelihoods_do_not_depend_on_the_batch(workdir: Path) -> None:
         )
         runs[name] = options(result.folder)
     assert len(runs["one"]) == 6
-    for name in ("seven", "budget"):
+    for name in list(ways)[1:]:
         for sample, numbers in runs["one"].items():
             assert runs[name][sample] == pytest.approx(numbers, abs=1e-4)
 

@@ -32,6 +32,8 @@ def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
     except AssayError as error:
         show_error(error)
         return 1
+    if flags.get("model") is None:
+        out.print("[dim]prompts as plain text; with --model they are shown as that model is given them[/]")
     n_warnings = 0
     for one in checked:
         show_compiled(one.compiled, one.compiled.task, n_prompts=prompts, every_method=True)

@@ -74,21 +74,8 @@ class OptionLikelihood:
                 )
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
-        best = first_best(chosen)
-        is_graded = bool(sample.gold)
-        return score_of(
-            self.track,
-            sample,
-            answers,
-            Verdict.SCORED if is_graded else Verdict.UNGRADED,
-            value=float(best in sample.gold) if is_graded else None,
-            answer=sample.labels[best],
-            target=option_target(sample),
-            rule=self.score_by,
-            also=_every_accuracy(options, sample.gold) if is_graded else {},
-            options=options,
-            margin=lead(chosen, best),
-        )
+        also = _every_accuracy(options, sample.gold) if sample.gold else {}
+        return _ranked(self.track, sample, answers, options, chosen, rule=self.score_by, also=also)
 
     def _options(self, sample: Sample, answers: Sequence[Answered]) -> tuple[OptionNumbers, ...]:
         try:
@@ -152,17 +139,31 @@ class WholeTextLikelihood:
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
         values = [(option.sum_logprob or 0.0) / ((option.n_tokens or 0) + 1) for option in options]
-        best = first_best(values)
-        is_graded = bool(sample.gold)
-        return score_of(
-            self.track,
-            sample,
-            answers,
-            Verdict.SCORED if is_graded else Verdict.UNGRADED,
-            value=float(best in sample.gold) if is_graded else None,
-            answer=sample.labels[best],
-            target=option_target(sample),
-            rule="whole_text_mean",
-            options=options,
-            margin=lead(values, best),
-        )
+        return _ranked(self.track, sample, answers, options, values, rule="whole_text_mean", also={})
+
+
+def _ranked(
+    track: str,
+    sample: Sample,
+    answers: Sequence[Answered],
+    options: tuple[OptionNumbers, ...],
+    values: Sequence[float],
+    *,
+    rule: str,
+    also: dict[str, float],
+) -> Score:
+    """Return the score when the option with the highest value is the answer."""
+    best = first_best(values)
+    return score_of(
+        track,
+        sample,
+        answers,
+        Verdict.SCORED if sample.gold else Verdict.UNGRADED,
+        value=float(best in sample.gold) if sample.gold else None,
+        answer=sample.labels[best],
+        target=option_target(sample),
+        rule=rule,
+        also=also,
+        options=options,
+        margin=lead(values, best),
+    )
