@@ -4,9 +4,10 @@
 
 An 8B-shaped Llama in bf16 with random weights scores 256 questions of 60 to 140 tokens with four options of
 15 to 35 tokens behind one beginning of 1,500 tokens. The padded way feeds every option whole, as harnesses
-do. The packed way reads the beginning once and the questions and options as lanes of a fixed length that
-Assay's own prefix tree plans; a block-sparse mask keeps them apart. Reported: requests per second, the ratio,
-and the share of the matrix rate measured in the same run that the needed operations come to.
+do. The packed way is the engine's own, from token ids to log-probabilities: prefix tree, trunk, lanes, flex
+attention, compiled layers, read-out. Reported: requests per second, the ratio, and the share of the matrix
+rate measured in the same run that the needed operations come to. With --exact the sums of both ways are
+compared with the same weights in fp32.
 """
 
 from __future__ import annotations
@@ -17,29 +18,34 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
-from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from assay.backends.prefix_tree import Lane, plan
+from assay.backends.batching import Budget
+from assay.backends.likelihood import Row, Rows
+from assay.backends.loaded import Loaded
+from assay.backends.packed import Trunks
+from assay.backends.row_scoring import TRUNK_BYTES, PackedScoring, prepare_packing
 
 N_TRUNK, N_QUESTIONS, N_OPTIONS = 1500, 256, 4
-BLOCK = 128
 DEVICE = "cuda"
+LANE_TOKENS = 4096
 
 
 def main() -> None:
     """Measure both ways and print what came out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--lane", type=int, nargs="+", default=[8448], help="lane lengths to try")
-    parser.add_argument("--compile", nargs="+", default=["whole"], choices=["whole", "attention"])
+    parser.add_argument("--json", action="store_true", help="print all of it as one line at the end")
+    parser.add_argument("--batch", type=int, nargs="+", default=[16_384], help="batch_tokens to try")
     parser.add_argument("--layers", type=int, default=32)
+    parser.add_argument("--exact", action="store_true", help="compare sums with fp32")
+    parser.add_argument("--profile", action="store_true", help="print where the device's time goes")
     options = parser.parse_args()
     torch.manual_seed(0)
     config = LlamaConfig(
@@ -52,37 +58,61 @@ def main() -> None:
         max_position_embeddings=8192,
         rope_theta=500000.0,
     )
-    with torch.device(DEVICE), torch.inference_mode(False):
+    with torch.device(DEVICE):
         torch.set_default_dtype(torch.bfloat16)
-        model = LlamaForCausalLM(config).eval()
+        model: Any = LlamaForCausalLM(config).eval()
+    torch.set_default_dtype(torch.float32)
+    found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+
+    def note(more: dict[str, Any]) -> None:
+        found.update(more)
+        print(json.dumps(more), flush=True)
+
     peak = matmul_rate()
     requests = workload(config.vocab_size)
-    found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "matmul_tflops": peak / 1e12}
-    print(json.dumps(found), flush=True)
+    note({"matmul_tflops": peak / 1e12})
     with torch.inference_mode():
-        padded_rate, expected = padded(model, requests[:128])
-        found["padded_requests_per_s"] = padded_rate
-        found["padded_share"] = padded_rate * padded_flops(model, requests) / len(requests) / peak
-        print(json.dumps(found), flush=True)
-        for way in options.compile:
-            for lane_tokens in options.lane:
-                row = packed(model, requests, lane_tokens, way)
-                rate = len(requests) / row["seconds"]
-                difference = max(
-                    abs(a - b) for a, b in zip(row.pop("sums")[: len(expected)], expected, strict=True)
-                )
-                row |= {
-                    "way": way,
-                    "lane": lane_tokens,
-                    "requests_per_s": rate,
-                    "ratio": rate / padded_rate,
-                    "share": packed_flops(model, requests) / row["seconds"] / peak,
-                    "largest_difference": difference,
+        padded_rate, padded_sums = padded(model, requests[:128])
+        share = padded_rate * padded_flops(model, requests) / len(requests) / peak
+        note({"padded_requests_per_s": padded_rate, "padded_share": share})
+        began = time.perf_counter()
+        loaded = loaded_model(model)
+        trouble = prepare_packing(loaded)
+        if trouble is not None or loaded.flex is None:
+            raise SystemExit(f"the model was not switched over to flex attention: {trouble}")
+        note({"trial_seconds": time.perf_counter() - began})
+        for batch in options.batch:
+            row = packed(loaded, requests, batch)
+            sums = row.pop("sums")
+            rate = len(requests) / row["seconds"]
+            note(
+                {
+                    f"packed_{batch}": row
+                    | {
+                        "requests_per_s": rate,
+                        "ratio": rate / padded_rate,
+                        "share": packed_flops(model, requests) / row["seconds"] / peak,
+                        "from_padded": largest(sums, padded_sums),
+                    }
                 }
-                found.setdefault("packed", []).append(row)
-                print(json.dumps(row), flush=True)
+            )
+        if options.profile:
+            profile(lambda: score(loaded, requests, options.batch[0]))
+        if options.exact:
+            note(exact(loaded, requests[:64], padded_sums[:64], sums[:64]))
     if options.json:
         print(json.dumps(found))
+
+
+def loaded_model(model: Any) -> Loaded:
+    """Return a model as the engine holds it."""
+    takes = frozenset(signature(model.forward).parameters)
+    return Loaded(model, model.device, model.model, model.lm_head, takes, model.config.vocab_size)
+
+
+def largest(some: Sequence[float], others: Sequence[float]) -> float:
+    """Return the largest difference, as far as both go."""
+    return max(abs(a - b) for a, b in zip(some, others, strict=False))
 
 
 def matmul_rate() -> float:
@@ -193,135 +223,71 @@ def padded(model: Any, requests: Sequence[Scored], batch: int = 16) -> tuple[flo
     return len(requests) / timed(run), sums
 
 
-class Cache:
-    """Hands each layer the trunk's keys and values together with its own, or keeps the trunk's."""
-
-    is_compileable = False
-
-    def __init__(self) -> None:
-        self.layers: list[tuple[Any, Any]] = []
-        self.is_growing = False
-
-    def update(self, keys: Any, values: Any, layer_idx: int, *_: Any, **__: Any) -> tuple[Any, Any]:
-        """Join or keep a layer's keys and values."""
-        if self.is_growing:
-            pad = -keys.shape[2] % BLOCK
-            self.layers.append(tuple(torch.nn.functional.pad(x, (0, 0, 0, pad)) for x in (keys, values)))
-            return keys, values
-        old_keys, old_values = self.layers[layer_idx]
-        return torch.cat([old_keys, keys], dim=2), torch.cat([old_values, values], dim=2)
-
-    def get_seq_length(self, *_: Any, **__: Any) -> int:
-        """Return the trunk's length."""
-        return N_TRUNK if self.layers else 0
+def score(
+    loaded: Loaded, requests: Sequence[Scored], batch_tokens: int
+) -> tuple[list[Row], dict[str, float]]:
+    """Score everything by the engine, the trunk read anew; return the rows in order, and its counters."""
+    rows = Rows()
+    readings = [rows.continuation(ids, first) for ids, first in requests]
+    counters = dict.fromkeys(("batches", "forward_tokens"), 0.0)
+    scoring = PackedScoring(loaded, Budget(batch_tokens), counters, Trunks(TRUNK_BYTES), LANE_TOKENS)
+    for _ in scoring.run(list(rows)):
+        pass
+    return [reading.row for reading in readings], counters
 
 
-_flex = torch.compile(flex_attention, dynamic=False)
-_attention: dict[str, Any] = {"function": _flex}
-
-
-def flex(
-    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: Any = None, **_: Any
-) -> Any:
-    """Attend through a block mask."""
-    out = _attention["function"](query, key, value, block_mask=attention_mask, scale=scaling, enable_gqa=True)
-    return out.transpose(1, 2), None
-
-
-def packed(model: Any, requests: Sequence[Scored], lane_tokens: int, way: str) -> dict[str, Any]:
-    """Score packed lanes of one length behind a trunk; return seconds and sums."""
-    AttentionInterface.register("assay_flex", flex)
-    sequences = [ids[:-1] for ids, _ in requests]
-    reads = [list(range(first - 1, len(ids) - 1)) for ids, first in requests]
+def packed(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int) -> dict[str, Any]:
+    """Score packed lanes; return seconds and sums."""
     began = time.perf_counter()
-    # Subtrees are cut small, then put end to end until a lane is full.
-    (group,) = plan(sequences, reads, lane_tokens=lane_tokens)
-    planned = time.perf_counter() - began
-    assert len(group.trunk) == N_TRUNK
-    trunk_width = N_TRUNK + -N_TRUNK % BLOCK
-    ends = torch.zeros(lane_tokens, dtype=torch.int32, device=DEVICE)
-
-    def sees(b: Any, h: Any, q: Any, kv: Any) -> Any:
-        own = kv - trunk_width
-        at = torch.clamp(own, min=0)
-        return (kv < N_TRUNK) | ((own >= 0) & (own <= q) & (q < ends[at]))
-
-    make_mask = torch.compile(create_block_mask)
-    model.set_attn_implementation("sdpa")
-    body = model.model
-    _attention["function"] = flex_attention if way == "whole" else _flex
-    if way == "whole":
-        # Autotuning was tried: it takes minutes and then picks the library's own products everywhere.
-        body = torch.compile(model.model.forward, dynamic=False)
-
-    def trunk_cache() -> Cache:
-        model.set_attn_implementation("sdpa")
-        cache = Cache()
-        cache.is_growing = True
-        at = torch.arange(N_TRUNK, device=DEVICE)
-        model.model(
-            input_ids=torch.tensor([group.trunk], device=DEVICE),
-            position_ids=at[None],
-            attention_mask=(at[None, :] <= at[:, None])[None, None],
-            past_key_values=cache,
-            use_cache=False,
-        )
-        cache.is_growing = False
-        model.set_attn_implementation("assay_flex")
-        return cache
-
-    sums = [0.0] * len(requests)
-
-    def on_host(lane: Lane) -> tuple[Any, ...]:
-        n, pad = len(lane.ids), lane_tokens - len(lane.ids)
-        parts = (
-            torch.tensor([lane.ids + [0] * pad]),
-            torch.tensor([lane.positions + [N_TRUNK] * pad]),
-            # Padding sees itself alone.
-            torch.tensor(lane.ends + list(range(n + 1, lane_tokens + 1)), dtype=torch.int32),
-            torch.tensor([at for at, _, _ in lane.reads]),
-            torch.tensor([requests[row][0][reads[row][n] + 1] for _, row, n in lane.reads]),
-        )
-        # Pinned, so that copying does not wait for the lane before.
-        return tuple(part.pin_memory() for part in parts)
-
-    def run() -> None:
-        cache = trunk_cache()
-        waiting = []
-        for host in [on_host(lane) for lane in group.lanes]:
-            ids, positions, lane_ends, at, tokens = (part.to(DEVICE, non_blocking=True) for part in host)
-            ends.copy_(lane_ends)
-            mask: BlockMask = make_mask(
-                sees, None, None, lane_tokens, trunk_width + lane_tokens, device=DEVICE, BLOCK_SIZE=BLOCK
-            )
-            hidden = body(
-                input_ids=ids,
-                position_ids=positions,
-                attention_mask=mask,
-                past_key_values=cache,
-                use_cache=False,
-            ).last_hidden_state[0]
-            waiting.append(log_probs(model, hidden[at], tokens))
-        for index in range(len(sums)):
-            sums[index] = 0.0
-        for lane, found in zip(group.lanes, waiting, strict=True):
-            for (_, row, _), value in zip(lane.reads, found.tolist(), strict=True):
-                sums[row] += value
-
-    began = time.perf_counter()
-    run()
-    torch.cuda.synchronize()
+    rows, counters = score(loaded, requests, batch_tokens)
     first = time.perf_counter() - began
-    seconds = min(timed(run) for _ in range(2))
-    fill = sum(len(lane.ids) for lane in group.lanes) / (lane_tokens * len(group.lanes))
+    seconds = min(timed(lambda: score(loaded, requests, batch_tokens)) for _ in range(2))
     return {
         "seconds": seconds,
         "first_seconds": first,
-        "plan_seconds": planned,
-        "lanes": len(group.lanes),
-        "fill": fill,
-        "sums": sums,
+        "batches": counters["batches"],
+        "tokens_computed": counters["forward_tokens"],
+        "sums": [sum(row.logprobs) for row in rows],
     }
+
+
+def exact(
+    loaded: Loaded, requests: Sequence[Scored], padded_sums: Sequence[float], packed_sums: Sequence[float]
+) -> dict[str, Any]:
+    """Return how far bf16 is from the same weights in fp32, by both ways, and the ways from each other there."""
+    loaded.model.set_attn_implementation("sdpa")
+    model = loaded.model.float()
+    _, truth = padded(model, requests, batch=8)
+    whole = loaded_model(model)
+    trouble = prepare_packing(whole)
+    sums = [sum(row.logprobs) for row in score(whole, requests, 8192)[0]]
+
+    def apart(some: Sequence[float]) -> dict[str, float]:
+        differences = sorted(abs(a - b) for a, b in zip(some, truth, strict=True))
+        return {"median": differences[len(differences) // 2], "largest": differences[-1]}
+
+    return {
+        "fp32": {
+            "typical_sum": truth[0],
+            "padded_bf16": apart(padded_sums),
+            "packed_bf16": apart(packed_sums),
+            "packed_fp32": apart(sums),
+            "packed_fp32_by": trouble or ("flex" if whole.flex is not None else "mask"),
+        }
+    }
+
+
+def profile(work: Callable[[], Any]) -> None:
+    """Print the kernels that take the most time."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as watching
+
+    with watching(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as watched:
+        work()
+        torch.cuda.synchronize()
+    print(
+        watched.key_averages().table(sort_by="self_cuda_time_total", row_limit=22, max_name_column_width=70)
+    )
 
 
 if __name__ == "__main__":

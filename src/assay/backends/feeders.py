@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.backends.loading import Loaded
+from assay.backends.loaded import Loaded
 from assay.backends.packed import RowCache, Trunk
 from assay.backends.shared_attention import View, looking
 

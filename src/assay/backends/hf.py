@@ -17,7 +17,8 @@ from assay.backends.batching import Budget, windows
 from assay.backends.generation import Ending, new_draft
 from assay.backends.hf_arguments import HfArgs, check_revision, read_template
 from assay.backends.likelihood import Row, Rows
-from assay.backends.loading import Loaded, load_model, load_tokenizer
+from assay.backends.loaded import Loaded
+from assay.backends.loading import load_model, load_tokenizer
 from assay.backends.model_files import ModelFiles, find_files
 from assay.backends.packed import Trunks
 from assay.backends.placement import resolve_device, resolve_dtype

@@ -8,14 +8,16 @@ one stretch of the vocabulary after the other, summed in fp32; not even [positio
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from assay.backends.loading import Loaded
+from assay.backends.loaded import Loaded
 
 PLACES_AT_ONCE = 4096
 TOKENS_AT_ONCE = 4096
+GPU_TOKENS_AT_ONCE = 32_768
 """The output head is read in pieces of so many positions by so many tokens of the vocabulary."""
 
 
@@ -117,7 +119,7 @@ def compute(loaded: Loaded, rows: Sequence[Row]) -> None:
         for number, (at, _) in enumerate(row.reads)
     ]
     feed = {name: tensor.to(loaded.device) for name, tensor in feed.items()}
-    answer(loaded, {**feed, "use_cache": False}, wanted)
+    answer(loaded, {**feed, "use_cache": False}, wanted).settle()
 
 
 class Wanted(NamedTuple):
@@ -129,32 +131,62 @@ class Wanted(NamedTuple):
     batch_at: int
     time_at: int
 
+    @property
+    def token(self) -> int:
+        """Return the token whose probability is read."""
+        return self.row.reads[self.number][1]
 
-def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) -> None:
-    """Feed the model once and write what was read into the rows."""
+
+@dataclass(slots=True, frozen=True)
+class Answers:
+    """Answers that may still be on their way from the device."""
+
+    parts: Sequence[tuple[Sequence[Wanted], Any, Any]]
+    """(what was wanted, log-probabilities, first-choice flags)."""
+
+    def settle(self) -> None:
+        """Write the answers into the rows; waits for the device."""
+        for wanted, logprobs, is_top in self.parts:
+            for one, logprob, top in zip(wanted, logprobs.tolist(), is_top.tolist(), strict=True):
+                one.row.put(one.number, logprob, top)
+
+
+def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) -> Answers:
+    """Feed the model once and read what is wanted; on a GPU the work may still be under way."""
     import torch
 
     places = sorted({(one.batch_at, one.time_at) for one in wanted})
     number = {place: n for n, place in enumerate(places)}
+    parts: list[list[Wanted]] = [[] for _ in range(0, len(places), PLACES_AT_ONCE)]
+    for one in wanted:
+        parts[number[one.batch_at, one.time_at] // PLACES_AT_ONCE].append(one)
+    answers = []
     with torch.inference_mode():
         picked, head = _picked(loaded, feed, places)
-        for begin in range(0, len(places), PLACES_AT_ONCE):
-            end = begin + PLACES_AT_ONCE
-            mine = [one for one in wanted if begin <= number[one.batch_at, one.time_at] < end]
-            reads = [
-                (number[one.batch_at, one.time_at] - begin, one.row.reads[one.number][1]) for one in mine
-            ]
-            logprobs, is_top = _read_out(_vocabulary(picked[begin:end], head), reads)
-            for one, logprob, top in zip(mine, logprobs, is_top, strict=True):
-                one.row.put(one.number, logprob, top)
+        for index, part in enumerate(parts):
+            begin = index * PLACES_AT_ONCE
+            part.sort(key=lambda one: one.token)
+            at = on_device([number[one.batch_at, one.time_at] - begin for one in part], loaded.device)
+            tokens = [one.token for one in part]
+            stretches = _vocabulary(picked[begin : begin + PLACES_AT_ONCE], head)
+            answers.append((part, *_read_out(stretches, at, tokens)))
+    return Answers(answers)
+
+
+def on_device(numbers: Sequence[Any], device: Any) -> Any:
+    """Return numbers as a tensor, sent without waiting for what the device does now."""
+    import torch
+
+    tensor = torch.tensor(numbers)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
     """Return what the model has at some places: hidden states and the head that reads them, or logits."""
     import torch
 
-    batch_at = torch.tensor([index for index, _ in places], device=loaded.device)
-    time_at = torch.tensor([at for _, at in places], device=loaded.device)
+    batch_at = on_device([index for index, _ in places], loaded.device)
+    time_at = on_device([at for _, at in places], loaded.device)
     if loaded.body is not None:
         return loaded.body(**feed).last_hidden_state[batch_at, time_at], loaded.head
     # The family does something after its head, so only its own forward gives true logits.
@@ -167,40 +199,38 @@ def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int,
 
 def _vocabulary(picked: Any, head: Any) -> Iterator[tuple[int, Any]]:
     """Yield (first token, logits in fp32) for one stretch of the vocabulary after the other."""
+    size = picked.shape[-1] if head is None else head.weight.shape[0]
+    at_once = GPU_TOKENS_AT_ONCE if picked.device.type == "cuda" else TOKENS_AT_ONCE
+    for begin in range(0, size, at_once):
+        part = slice(begin, begin + at_once)
+        yield begin, picked[:, part].float() if head is None else _logits(picked, head, part)
+
+
+def _logits(picked: Any, head: Any, part: slice) -> Any:
+    """Return the logits of a stretch of the vocabulary in fp32."""
     import torch
 
-    size = picked.shape[-1] if head is None else head.weight.shape[0]
-    for begin in range(0, size, TOKENS_AT_ONCE):
-        part = slice(begin, begin + TOKENS_AT_ONCE)
-        if head is None:
-            yield begin, picked[:, part].float()
-        else:
-            bias = None if head.bias is None else head.bias[part]
-            yield begin, torch.nn.functional.linear(picked, head.weight[part], bias).float()
+    weight, bias = head.weight[part], None if head.bias is None else head.bias[part]
+    if picked.device.type == "cuda" and picked.dtype != torch.float32:
+        # The products are summed in fp32 anyway; kept so, they are not rounded to three digits first.
+        logits = torch.mm(picked, weight.t(), out_dtype=torch.float32)
+        return logits if bias is None else logits + bias.float()
+    return torch.nn.functional.linear(picked, weight, bias).float()
 
 
-def _read_out(
-    stretches: Iterable[tuple[int, Any]], reads: Sequence[tuple[int, int]]
-) -> tuple[list[float], list[bool]]:
-    """Return log-probability and first-choice flag for each (place, token).
+def _read_out(stretches: Iterable[tuple[int, Any]], at: Any, tokens: Sequence[int]) -> tuple[Any, Any]:
+    """Return log-probability and first-choice flag of tokens at places; the tokens in rising order.
 
     The sum over the vocabulary is kept running, so its logits never exist all at once.
     """
     import torch
 
-    order = sorted(range(len(reads)), key=lambda n: reads[n][1])
-    found, at = [0.0] * len(reads), 0
+    wanted = on_device(tokens, at.device)
+    found = torch.empty(len(tokens), dtype=torch.float32, device=at.device)
     highest = total = first = None
     for begin, logits in stretches:
-        mine = []
-        while at < len(order) and reads[order[at]][1] < begin + logits.shape[1]:
-            mine.append(order[at])
-            at += 1
-        if mine:
-            place = torch.tensor([reads[n][0] for n in mine], device=logits.device)
-            token = torch.tensor([reads[n][1] - begin for n in mine], device=logits.device)
-            for n, logit in zip(mine, logits[place, token].tolist(), strict=True):
-                found[n] = logit
+        mine = slice(bisect_left(tokens, begin), bisect_left(tokens, begin + logits.shape[1]))
+        found[mine] = logits[at[mine], wanted[mine] - begin]
         best, where = logits.max(dim=-1)
         if highest is None:
             highest, first = best, where
@@ -214,8 +244,4 @@ def _read_out(
     assert highest is not None
     assert total is not None
     assert first is not None
-    sums, firsts = (highest + total.log()).tolist(), first.tolist()
-    return (
-        [logit - sums[place] for logit, (place, _) in zip(found, reads, strict=True)],
-        [firsts[place] == token for place, token in reads],
-    )
+    return found - (highest + total.log())[at], first[at] == wanted

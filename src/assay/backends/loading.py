@@ -9,13 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from assay.backends.batching import is_out_of_memory
 from assay.backends.gguf_header import read_header
+from assay.backends.loaded import Loaded
 from assay.backends.placement import check_device
 from assay.backends.problems import does_not_fit, does_not_load
 from assay.core.errors import BackendError, listing
@@ -25,24 +25,6 @@ _CANARY_TOKENS = 8
 _DIGITS_APART = frozenset({"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"})
 """GGUF pre-tokenizers that split every digit off. transformers reads such files without that step, and then
 a blank line or two spaces before a digit become other tokens than the model was trained on."""
-
-
-@dataclass(slots=True)
-class Loaded:
-    """A model in memory."""
-
-    model: Any
-    device: Any
-    body: Any
-    """The part that makes hidden states; None when head(body(x)) is not what the whole model computes."""
-    head: Any
-    takes: frozenset[str]
-    """Names of the arguments that the model's forward knows."""
-    vocab_size: int
-    window: int | None = None
-    """How far back its attention looks; None: to the beginning."""
-    shares: bool = False
-    """Whether its attention looks at a shared trunk by itself (see shared_attention)."""
 
 
 def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remote_code: bool = False) -> Any:

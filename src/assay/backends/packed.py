@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from assay.backends.likelihood import Row, Wanted, answer
-from assay.backends.loading import Loaded
+from assay.backends.flex_lanes import in_blocks
+from assay.backends.likelihood import Answers, Row, Wanted, answer
+from assay.backends.loaded import Loaded
 from assay.backends.prefix_tree import Lane, Read, n_shared
 from assay.backends.shared_attention import Block, View, looking
 
@@ -46,7 +47,7 @@ class Trunk:
             chain = Lane(list(part), list(range(start, end)), [len(part)] * len(part))
             chain.reads = [(at - start, row, number) for at, row, number in reads if start <= at < end]
             cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
-            _compute(loaded, cache, [chain], rows)
+            _compute(loaded, cache, [chain], rows).settle()
             layers = cache.own
             if loaded.shares and trunk.layers:
                 layers = [
@@ -145,12 +146,24 @@ class Trunks:
             self._kept.pop(0)
 
 
-def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Sequence[Row]) -> None:
-    """Compute a batch of lanes behind a trunk and write what was read into the rows."""
-    _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
+def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Sequence[Row]) -> Answers:
+    """Compute a batch of lanes behind a trunk; return what was read for the rows."""
+    if loaded.flex is None:
+        return _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
+    with loaded.flex.behind(trunk.layers):
+        feed = loaded.flex.feed(lanes, len(trunk.ids))
+        return answer(loaded, feed, _wanted(lanes, rows, [(0, start) for start in _starts(lanes)]))
 
 
-def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]) -> None:
+def n_computed(loaded: Loaded, lanes: Sequence[Lane]) -> int:
+    """Return how many tokens a batch of lanes takes, filling included."""
+    n_tokens = sum(len(lane.ids) for lane in lanes)
+    if loaded.flex is not None:
+        return in_blocks(n_tokens)
+    return n_tokens if loaded.shares else len(lanes) * max(len(lane.ids) for lane in lanes)
+
+
+def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]) -> Answers:
     import torch
 
     if loaded.shares:
@@ -159,18 +172,23 @@ def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Seque
     else:
         feed, starts = _side_by_side(lanes, len(cache.trunk.ids), loaded), [(n, 0) for n in range(len(lanes))]
         view = View()
-    wanted = [
-        Wanted(rows[row], number, index, start + at)
-        for (index, start), lane in zip(starts, lanes, strict=True)
-        for at, row, number in lane.reads
-    ]
+    wanted = _wanted(lanes, rows, starts)
     feed = {name: part.to(loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
     with looking(view), torch.inference_mode():
         if wanted:
-            answer(loaded, feed, wanted)
-        else:
-            (loaded.body or loaded.model)(**feed)
+            return answer(loaded, feed, wanted)
+        (loaded.body or loaded.model)(**feed)
+        return Answers([])
+
+
+def _wanted(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[tuple[int, int]]) -> list[Wanted]:
+    """Return every read of the lanes, given at which row and column of the batch each lane begins."""
+    return [
+        Wanted(rows[row], number, index, start + at)
+        for (index, start), lane in zip(starts, lanes, strict=True)
+        for at, row, number in lane.reads
+    ]
 
 
 def _starts(lanes: Sequence[Lane]) -> list[int]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from assay.backends import shared_attention
+from assay.backends import flex_lanes, shared_attention
 from assay.backends.batching import Budget
-from assay.backends.likelihood import Row, Rows, compute
-from assay.backends.loading import Loaded
-from assay.backends.packed import Trunk, Trunks, compute_lanes
+from assay.backends.likelihood import Answers, Row, Rows, compute
+from assay.backends.loaded import Loaded
+from assay.backends.packed import Trunk, Trunks, compute_lanes, n_computed
 from assay.backends.prefix_tree import Lane, plan
 
 Counters = dict[str, float]
@@ -23,6 +24,7 @@ TRUNK_BYTES = 1 << 29
 """How much memory beginnings may hold."""
 _FP32_TOLERANCE = 1e-3
 _HALF_TOLERANCE = 0.1
+_TIMES_NOISE = 8
 
 
 class RowScoring(Protocol):
@@ -79,6 +81,9 @@ class PackedScoring:
     def _packed(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         positions = [[at for at, _ in row.reads] for row in rows]
         lane_tokens = min(self._lane_tokens, self._budget.tokens)
+        # A GPU is sent the next batch before the answers of this one are read, so that it does not wait.
+        ahead = 1 if self._loaded.device.type == "cuda" else 0
+        under_way = _UnderWay(rows)
         for group in plan([row.inputs for row in rows], positions, lane_tokens=lane_tokens):
             began = time.perf_counter()
             known = self._trunks.n_read
@@ -90,22 +95,50 @@ class PackedScoring:
             for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids)):
                 self._budget.run(
                     batch,
-                    lambda lanes, trunk=trunk: self._compute(trunk, lanes, rows),  # type: ignore[misc]
-                    lambda lane: _give_up_lane(lane, rows),
+                    lambda lanes, trunk=trunk: under_way.add(lanes, self._compute(trunk, lanes, rows)),  # type: ignore[misc]
+                    under_way.give_up,
                 )
-                yield _done(rows, {row for lane in batch for _, row, _ in lane.reads})
+                yield under_way.settled(leave=ahead)
+        yield under_way.settled()
 
-    def _compute(self, trunk: Trunk, lanes: list[Lane], rows: Sequence[Row]) -> None:
-        began = time.perf_counter()
-        compute_lanes(self._loaded, trunk, lanes, rows)
-        seconds = time.perf_counter() - began
-        reads = [row for lane in lanes for _, row, _ in lane.reads]
-        for row in reads:
-            rows[row].seconds += seconds / len(reads)
+    def _compute(self, trunk: Trunk, lanes: list[Lane], rows: Sequence[Row]) -> Answers:
+        answers = compute_lanes(self._loaded, trunk, lanes, rows)
         self._counters["batches"] += 1
-        longest = max(len(lane.ids) for lane in lanes)
-        padded = 0 if self._loaded.shares else sum(longest - len(lane.ids) for lane in lanes)
-        self._counters["forward_tokens"] += sum(len(lane.ids) for lane in lanes) + padded
+        self._counters["forward_tokens"] += n_computed(self._loaded, lanes)
+        return answers
+
+
+class _UnderWay:
+    """Batches of lanes whose answers have not been taken yet."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._batches: deque[tuple[Sequence[Lane], Answers]] = deque()
+        self._settled_at = time.perf_counter()
+
+    def add(self, lanes: Sequence[Lane], answers: Answers) -> None:
+        """Take a batch that was sent off."""
+        self._batches.append((lanes, answers))
+
+    def give_up(self, lane: Lane) -> None:
+        """Note that a lane does not fit into memory even alone."""
+        for _, row, _ in lane.reads:
+            _give_up(self._rows[row])
+        self.add([lane], Answers([]))
+
+    def settled(self, *, leave: int = 0) -> list[Row]:
+        """Take the answers of all batches but the newest; return the rows that are now done."""
+        touched: set[int] = set()
+        while len(self._batches) > leave:
+            lanes, answers = self._batches.popleft()
+            answers.settle()
+            now = time.perf_counter()
+            reads = [row for lane in lanes for _, row, _ in lane.reads]
+            for row in reads:
+                self._rows[row].seconds += (now - self._settled_at) / len(reads)
+            self._settled_at = now
+            touched.update(reads)
+        return _done(self._rows, touched)
 
 
 def _done(rows: Sequence[Row], touched: set[int]) -> list[Row]:
@@ -114,11 +147,6 @@ def _done(rows: Sequence[Row], touched: set[int]) -> list[Row]:
 
 def _give_up(row: Row) -> None:
     row.failure = f"memory ran out on one sequence of {len(row.inputs):,} tokens alone"
-
-
-def _give_up_lane(lane: Lane, rows: Sequence[Row]) -> None:
-    for _, row, _ in lane.reads:
-        _give_up(rows[row])
 
 
 def prepare_packing(loaded: Loaded) -> str | None:
@@ -131,6 +159,12 @@ def prepare_packing(loaded: Loaded) -> str | None:
             return None
         loaded.shares = False
         shared_attention.leave(loaded.model)
+    loaded.flex = flex_lanes.use(loaded.model)
+    if loaded.flex is not None:
+        if _packing_trouble(loaded) is None:
+            return None
+        loaded.flex = None
+        flex_lanes.leave(loaded.model)
     return _packing_trouble(loaded)
 
 
@@ -141,10 +175,7 @@ def _packing_trouble(loaded: Loaded) -> str | None:
     rows = _canary(loaded.vocab_size)
     if loaded.window is not None and loaded.window < max(len(row.inputs) for row in rows):
         return f"its attention looks back {loaded.window} tokens only"
-    compute(loaded, rows)
-    plain = [(list(row.logprobs), list(row.is_top)) for row in rows]
-    for row in rows:
-        row.logprobs, row.is_top = [], []
+    plain = _plainly(loaded, rows)
     budget = Budget(256)
     counters = dict.fromkeys(("batches", "forward_tokens"), 0.0)
     try:
@@ -152,15 +183,30 @@ def _packing_trouble(loaded: Loaded) -> str | None:
             pass
     except Exception as trouble:  # noqa: BLE001 (a model's own code may raise anything; the plain way is left)
         return f"it does not take a mask of our own ({type(trouble).__name__}: {trouble})".splitlines()[0]
-    tolerance = _FP32_TOLERANCE if loaded.model.dtype == torch.float32 else _HALF_TOLERANCE
-    worst = max(
-        abs(one - other)
-        for row, (logprobs, _) in zip(rows, plain, strict=True)
-        for one, other in zip(row.logprobs, logprobs, strict=True)
-    )
+    worst = _distance(plain, [row.logprobs for row in rows])
+    tolerance = _FP32_TOLERANCE
+    if loaded.model.dtype != torch.float32:
+        # Half precision: as far apart as one row alone and the same row in a batch are, several times over.
+        alone = [logprobs for row in rows for logprobs in _plainly(loaded, [row])]
+        tolerance = max(_HALF_TOLERANCE, _TIMES_NOISE * _distance(plain, alone))
     if not math.isfinite(worst) or worst > tolerance:
         return f"packed rows differ from plain ones by {worst:.2g}"
     return None
+
+
+def _plainly(loaded: Loaded, rows: Sequence[Row]) -> list[list[float]]:
+    """Return the log-probabilities of rows computed plainly in one batch; leaves the rows as they were."""
+    compute(loaded, rows)
+    found = [list(row.logprobs) for row in rows]
+    for row in rows:
+        row.logprobs, row.is_top = [], []
+    return found
+
+
+def _distance(some: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
+    return max(
+        abs(a - b) for one, other in zip(some, others, strict=True) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _canary(vocab_size: int) -> list[Row]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from assay.backends.batching import Budget
 from assay.backends.feeders import PlainFeeder, TrunkFeeder
 from assay.backends.generation import Draft, Ending, Feeder, write
-from assay.backends.loading import Loaded
+from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunks
 from assay.backends.prefix_tree import n_shared
 from assay.backends.row_scoring import Counters

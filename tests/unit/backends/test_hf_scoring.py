@@ -239,13 +239,13 @@ def test_memory_that_runs_out_halves_the_lanes(
     real = packed.compute_lanes
     sizes: list[int] = []
 
-    def small(loaded: Any, trunk: Any, lanes: Sequence[Any], rows: Sequence[Row]) -> None:
+    def small(loaded: Any, trunk: Any, lanes: Sequence[Any], rows: Sequence[Row]) -> Any:
         sizes.append(len(lanes))
         if len(lanes) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory")
         if len(lanes[0].ids) > 60:
             raise RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes")
-        real(loaded, trunk, lanes, rows)
+        return real(loaded, trunk, lanes, rows)
 
     where = f"hf:{make_model()}"
     expected = outcomes(open_backend(where, {"plain": "true"}), SPANS)
