@@ -254,7 +254,7 @@ def packed(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int) -> dic
 def exact(
     loaded: Loaded, requests: Sequence[Scored], padded_sums: Sequence[float], packed_sums: Sequence[float]
 ) -> dict[str, Any]:
-    """Return how far bf16 is from the same weights in fp32, by both ways, and the ways from each other there."""
+    """Return how far both ways in bf16, and the packed way in fp32, are from the padded way in fp32."""
     loaded.model.set_attn_implementation("sdpa")
     model = loaded.model.float()
     _, truth = padded(model, requests, batch=8)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from assay.backends.likelihood import sent
 from assay.backends.prefix_tree import Lane
 
 NAME = "assay_flex"
@@ -82,8 +83,8 @@ class FlexLanes:
             ends[mine] = torch.tensor(lane.ends) + begin
             begin = mine.stop
         return {
-            "input_ids": self._sent(ids),
-            "position_ids": self._sent(positions),
+            "input_ids": sent(ids, self._device),
+            "position_ids": sent(positions, self._device),
             "attention_mask": self._mask(ends, n_trunk),
             "use_cache": False,
         }
@@ -106,7 +107,7 @@ class FlexLanes:
         from torch.nn.attention.flex_attention import BlockMask
 
         width, blocks = self._trunk_width, which_blocks(ends, n_trunk, self._trunk_width)
-        ends = self._sent(ends.to(torch.int32))
+        ends = sent(ends.to(torch.int32), self._device)
         # Tensors, so that another trunk is another value and not another program.
         own_from = torch.full((), width, dtype=torch.int32, device=self._device)
         trunk_to = torch.full((), n_trunk, dtype=torch.int32, device=self._device)
@@ -130,13 +131,7 @@ class FlexLanes:
 
         counts = blocks.sum(dim=1, dtype=torch.int32)
         order = blocks.to(torch.int8).argsort(dim=1, descending=True, stable=True).to(torch.int32)
-        return self._sent(counts[None, None]), self._sent(order[None, None].contiguous())
-
-    def _sent(self, tensor: Any) -> Any:
-        if self._device.type != "cuda":
-            return tensor
-        # Pinned, so that sending does not wait for what is being computed.
-        return tensor.pin_memory().to(self._device, non_blocking=True)
+        return sent(counts[None, None], self._device), sent(order[None, None].contiguous(), self._device)
 
 
 def use(model: Any) -> FlexLanes | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from assay.backends.loaded import Loaded
+from assay.backends.prefix_tree import Run
 
 PLACES_AT_ONCE = 4096
 TOKENS_AT_ONCE = 4096
@@ -26,8 +27,10 @@ class Row:
     """A sequence to feed, and what to read from it."""
 
     inputs: tuple[int, ...]
-    reads: list[tuple[int, int]] = field(default_factory=list)
-    """(position, token): how likely is the token right after inputs[position]?"""
+    runs: list[Run] = field(default_factory=list)
+    """Positions after which something is read."""
+    tokens: list[int] = field(default_factory=list)
+    """For each read the token whose probability is wanted."""
     logprobs: list[float] = field(default_factory=list)
     """The answers, one for each read."""
     is_top: list[bool] = field(default_factory=list)
@@ -39,14 +42,15 @@ class Row:
     failure: str | None = None
     """Why there are no answers."""
 
-    def put(self, number: int, logprob: float, is_top: bool) -> None:
-        """Take the answer to one read; an answer computed again replaces the first."""
+    def put(self, number: int, logprobs: Sequence[float], is_top: Sequence[bool]) -> None:
+        """Take the answers to reads from `number` on; an answer computed again replaces the first."""
         if not self.logprobs:
-            self.logprobs = [math.nan] * len(self.reads)
-            self.is_top = [False] * len(self.reads)
-            self.n_owed = len(self.reads)
-        self.n_owed -= math.isnan(self.logprobs[number])
-        self.logprobs[number], self.is_top[number] = logprob, is_top
+            self.logprobs = [math.nan] * len(self.tokens)
+            self.is_top = [False] * len(self.tokens)
+            self.n_owed = len(self.tokens)
+        mine = slice(number, number + len(logprobs))
+        self.n_owed -= sum(map(math.isnan, self.logprobs[mine]))
+        self.logprobs[mine], self.is_top[mine] = logprobs, is_top
 
     @property
     def is_done(self) -> bool:
@@ -84,19 +88,23 @@ class Rows:
 
     def continuation(self, ids: tuple[int, ...], first: int) -> Reading:
         """Ask for each token of `ids` from `first` on, given all before it."""
-        inputs = ids[:-1]
-        return self._read(inputs, [(at - 1, ids[at]) for at in range(first, len(ids))])
+        return self._read(ids[:-1], [(first - 1, len(ids) - 1)], ids[first:])
 
-    def next_tokens(self, context: tuple[int, ...], tokens: Iterable[int]) -> Reading:
+    def next_tokens(self, context: tuple[int, ...], tokens: Sequence[int]) -> Reading:
         """Ask for several tokens that could follow the same context."""
-        return self._read(context, [(len(context) - 1, token) for token in tokens])
+        return self._read(context, [(len(context) - 1, len(context))] * len(tokens), tokens)
 
-    def _read(self, inputs: tuple[int, ...], reads: Sequence[tuple[int, int]]) -> Reading:
+    def _read(
+        self, inputs: tuple[int, ...], stretches: Sequence[tuple[int, int]], tokens: Sequence[int]
+    ) -> Reading:
         row = self._rows.setdefault(inputs, Row(inputs))
-        begin = len(row.reads)
-        row.reads.extend(reads)
+        begin = number = len(row.tokens)
+        for start, end in stretches:
+            row.runs.append((start, end, number))
+            number += end - start
+        row.tokens.extend(tokens)
         row.n_users += 1
-        return Reading(row, begin, len(row.reads))
+        return Reading(row, begin, number)
 
 
 def compute(loaded: Loaded, rows: Sequence[Row]) -> None:
@@ -114,86 +122,101 @@ def compute(loaded: Loaded, rows: Sequence[Row]) -> None:
     if "position_ids" in loaded.takes:
         feed["position_ids"] = torch.arange(longest).expand_as(ids)
     wanted = [
-        Wanted(row, number, index, at)
+        Wanted(row, number, end - begin, index * longest + begin)
         for index, row in enumerate(rows)
-        for number, (at, _) in enumerate(row.reads)
+        for begin, end, number in row.runs
     ]
     feed = {name: tensor.to(loaded.device) for name, tensor in feed.items()}
     answer(loaded, {**feed, "use_cache": False}, wanted).settle()
 
 
 class Wanted(NamedTuple):
-    """One read and where its hidden state will be."""
+    """A run of reads, and where in a batch their hidden states will be."""
 
     row: Row
     number: int
-    """Which of the row's reads."""
-    batch_at: int
-    time_at: int
-
-    @property
-    def token(self) -> int:
-        """Return the token whose probability is read."""
-        return self.row.reads[self.number][1]
+    """The first of the row's reads."""
+    n: int
+    place: int
+    """Of the first, counted through the batch row after row; the others follow it."""
 
 
 @dataclass(slots=True, frozen=True)
 class Answers:
     """Answers that may still be on their way from the device."""
 
-    parts: Sequence[tuple[Sequence[Wanted], Any, Any]]
-    """(what was wanted, log-probabilities, first-choice flags)."""
+    wanted: Sequence[Wanted] = ()
+    order: Any = None
+    """The reads of all runs, numbered through, in the order in which they were computed."""
+    logprobs: Sequence[Any] = ()
+    is_top: Sequence[Any] = ()
 
     def settle(self) -> None:
         """Write the answers into the rows; waits for the device."""
-        for wanted, logprobs, is_top in self.parts:
-            for one, logprob, top in zip(wanted, logprobs.tolist(), is_top.tolist(), strict=True):
-                one.row.put(one.number, logprob, top)
+        import torch
+
+        if not self.wanted:
+            return
+        back = self.order.argsort()
+        logprobs = torch.cat(list(self.logprobs)).cpu()[back].tolist()
+        is_top = torch.cat(list(self.is_top)).cpu()[back].tolist()
+        at = 0
+        for row, number, n, _ in self.wanted:
+            row.put(number, logprobs[at : at + n], is_top[at : at + n])
+            at += n
 
 
 def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) -> Answers:
     """Feed the model once and read what is wanted; on a GPU the work may still be under way."""
     import torch
 
-    places = sorted({(one.batch_at, one.time_at) for one in wanted})
-    number = {place: n for n, place in enumerate(places)}
-    parts: list[list[Wanted]] = [[] for _ in range(0, len(places), PLACES_AT_ONCE)]
-    for one in wanted:
-        parts[number[one.batch_at, one.time_at] // PLACES_AT_ONCE].append(one)
-    answers = []
+    places, at = _places(wanted).unique(return_inverse=True)
+    tokens = torch.tensor([t for one in wanted for t in one.row.tokens[one.number : one.number + one.n]])
+    piece = at // PLACES_AT_ONCE
+    # By piece, and by token within it.
+    order = (piece * loaded.vocab_size + tokens).argsort()
+    at, tokens = at[order] % PLACES_AT_ONCE, tokens[order]
+    answers, begin = [], 0
     with torch.inference_mode():
         picked, head = _picked(loaded, feed, places)
-        for index, part in enumerate(parts):
-            begin = index * PLACES_AT_ONCE
-            part.sort(key=lambda one: one.token)
-            at = on_device([number[one.batch_at, one.time_at] - begin for one in part], loaded.device)
-            tokens = [one.token for one in part]
-            stretches = _vocabulary(picked[begin : begin + PLACES_AT_ONCE], head)
-            answers.append((part, *_read_out(stretches, at, tokens)))
-    return Answers(answers)
+        for index, count in enumerate(piece.bincount().tolist()):
+            here, mine = (
+                slice(index * PLACES_AT_ONCE, (index + 1) * PLACES_AT_ONCE),
+                slice(begin, begin + count),
+            )
+            answers.append(_read_out(_vocabulary(picked[here], head), at[mine], tokens[mine]))
+            begin += count
+    return Answers(wanted, order, [logprobs for logprobs, _ in answers], [is_top for _, is_top in answers])
 
 
-def on_device(numbers: Sequence[Any], device: Any) -> Any:
-    """Return numbers as a tensor, sent without waiting for what the device does now."""
+def _places(wanted: Sequence[Wanted]) -> Any:
+    """Return the place of every read."""
     import torch
 
-    tensor = torch.tensor(numbers)
+    counts = torch.tensor([one.n for one in wanted])
+    first = torch.tensor([one.place for one in wanted])
+    before = counts.cumsum(0) - counts
+    return (first - before).repeat_interleave(counts) + torch.arange(int(counts.sum()))
+
+
+def sent(tensor: Any, device: Any) -> Any:
+    """Return a tensor on a device, sent without waiting for what the device does now."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
-def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
+def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Any) -> tuple[Any, Any]:
     """Return what the model has at some places: hidden states and the head that reads them, or logits."""
-    import torch
-
-    batch_at = on_device([index for index, _ in places], loaded.device)
-    time_at = on_device([at for _, at in places], loaded.device)
+    width = feed["input_ids"].shape[1]
+    batch_at, time_at = sent(places // width, loaded.device), places % width
     if loaded.body is not None:
-        return loaded.body(**feed).last_hidden_state[batch_at, time_at], loaded.head
+        hidden = loaded.body(**feed).last_hidden_state
+        return hidden[batch_at, sent(time_at, loaded.device)], loaded.head
     # The family does something after its head, so only its own forward gives true logits.
     more = {}
     if "logits_to_keep" in loaded.takes:
-        kept, time_at = torch.unique(time_at, return_inverse=True)
-        more["logits_to_keep"] = kept
+        kept, time_at = time_at.unique(return_inverse=True)
+        more["logits_to_keep"] = sent(kept, loaded.device)
+    time_at = sent(time_at, loaded.device)
     return loaded.model(**feed, **more).logits[batch_at, time_at], None
 
 
@@ -218,19 +241,21 @@ def _logits(picked: Any, head: Any, part: slice) -> Any:
     return torch.nn.functional.linear(picked, weight, bias).float()
 
 
-def _read_out(stretches: Iterable[tuple[int, Any]], at: Any, tokens: Sequence[int]) -> tuple[Any, Any]:
+def _read_out(stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any) -> tuple[Any, Any]:
     """Return log-probability and first-choice flag of tokens at places; the tokens in rising order.
 
     The sum over the vocabulary is kept running, so its logits never exist all at once.
     """
     import torch
 
-    wanted = on_device(tokens, at.device)
-    found = torch.empty(len(tokens), dtype=torch.float32, device=at.device)
-    highest = total = first = None
+    found, highest, total, first = None, None, None, None
+    sorted_tokens = tokens.tolist()
     for begin, logits in stretches:
-        mine = slice(bisect_left(tokens, begin), bisect_left(tokens, begin + logits.shape[1]))
-        found[mine] = logits[at[mine], wanted[mine] - begin]
+        if found is None:
+            at, tokens = sent(at, logits.device), sent(tokens, logits.device)
+            found = torch.empty(len(tokens), dtype=torch.float32, device=logits.device)
+        mine = slice(bisect_left(sorted_tokens, begin), bisect_left(sorted_tokens, begin + logits.shape[1]))
+        found[mine] = logits[at[mine], tokens[mine] - begin]
         best, where = logits.max(dim=-1)
         if highest is None:
             highest, first = best, where
@@ -241,7 +266,8 @@ def _read_out(stretches: Iterable[tuple[int, Any]], at: Any, tokens: Sequence[in
         higher = torch.maximum(highest, best)
         total = total * (highest - higher).exp() + (logits - higher[:, None]).exp_().sum(dim=-1)
         highest = higher
+    assert found is not None
     assert highest is not None
     assert total is not None
     assert first is not None
-    return found - (highest + total.log())[at], first[at] == wanted
+    return found - (highest + total.log())[at], first[at] == tokens

@@ -14,7 +14,7 @@ from typing import Any
 from assay.backends.flex_lanes import in_blocks
 from assay.backends.likelihood import Answers, Row, Wanted, answer
 from assay.backends.loaded import Loaded
-from assay.backends.prefix_tree import Lane, Read, n_shared
+from assay.backends.prefix_tree import Lane, Read, n_shared, within
 from assay.backends.shared_attention import Block, View, looking
 
 TRUNK_CHUNK = 1024
@@ -45,7 +45,7 @@ class Trunk:
             part = ids[start : start + TRUNK_CHUNK]
             end = start + len(part)
             chain = Lane(list(part), list(range(start, end)), [len(part)] * len(part))
-            chain.reads = [(at - start, row, number) for at, row, number in reads if start <= at < end]
+            chain.reads = [(b - start, e - start, row, n) for b, e, row, n in within(reads, start, end)]
             cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
             _compute(loaded, cache, [chain], rows).settle()
             layers = cache.own
@@ -119,7 +119,7 @@ class Trunks:
     def get(self, loaded: Loaded, ids: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row]) -> Trunk:
         """Return the trunk of these tokens, read as far as it is not known yet."""
         # What is wanted inside the trunk needs hidden states, which are not kept.
-        known = min((at for at, _, _ in reads), default=len(ids))
+        known = min((begin for begin, _, _, _ in reads), default=len(ids))
         best, length = Trunk(), 0
         for trunk in self._kept:
             shared = n_shared(trunk.ids, ids)
@@ -151,8 +151,7 @@ def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Seq
     if loaded.flex is None:
         return _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
     with loaded.flex.behind(trunk.layers):
-        feed = loaded.flex.feed(lanes, len(trunk.ids))
-        return answer(loaded, feed, _wanted(lanes, rows, [(0, start) for start in _starts(lanes)]))
+        return answer(loaded, loaded.flex.feed(lanes, len(trunk.ids)), _wanted(lanes, rows, _starts(lanes)))
 
 
 def n_computed(loaded: Loaded, lanes: Sequence[Lane]) -> int:
@@ -167,11 +166,11 @@ def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Seque
     import torch
 
     if loaded.shares:
-        feed, starts = _end_to_end(lanes), [(0, start) for start in _starts(lanes)]
+        feed, starts = _end_to_end(lanes), _starts(lanes)
         view = View(cache.trunk.layers, _blocks(lanes, loaded))
     else:
-        feed, starts = _side_by_side(lanes, len(cache.trunk.ids), loaded), [(n, 0) for n in range(len(lanes))]
-        view = View()
+        feed = _side_by_side(lanes, len(cache.trunk.ids), loaded)
+        starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
     wanted = _wanted(lanes, rows, starts)
     feed = {name: part.to(loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
@@ -179,15 +178,15 @@ def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Seque
         if wanted:
             return answer(loaded, feed, wanted)
         (loaded.body or loaded.model)(**feed)
-        return Answers([])
+        return Answers()
 
 
-def _wanted(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[tuple[int, int]]) -> list[Wanted]:
-    """Return every read of the lanes, given at which row and column of the batch each lane begins."""
+def _wanted(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[int]) -> list[Wanted]:
+    """Return every read of the lanes, given at which place of the batch each lane begins."""
     return [
-        Wanted(rows[row], number, index, start + at)
-        for (index, start), lane in zip(starts, lanes, strict=True)
-        for at, row, number in lane.reads
+        Wanted(rows[row], number, end - begin, start + begin)
+        for start, lane in zip(starts, lanes, strict=True)
+        for begin, end, row, number in lane.reads
     ]
 
 

@@ -15,8 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 ID_BYTES = array("I").itemsize
-Read = tuple[int, int, int]
-"""(position, row, number): the read `number` of row `row` stands after the token at `position`."""
+Run = tuple[int, int, int]
+"""(begin, end, number): reads after each of the tokens from `begin` to `end`, the first of them `number`."""
+Read = tuple[int, int, int, int]
+"""(begin, end, row, number): a run of reads of row `row`."""
 
 
 @dataclass(slots=True)
@@ -40,8 +42,8 @@ class Lane:
     positions: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     """For each token, where its subtree ends: token i sees token j when j <= i < ends[j]."""
-    reads: list[tuple[int, int, int]] = field(default_factory=list)
-    """(index in the lane, row, number)."""
+    reads: list[Read] = field(default_factory=list)
+    """Runs by index in the lane."""
 
     def add(self, node: Node) -> None:
         """Write a subtree behind what is there."""
@@ -56,7 +58,8 @@ class Lane:
                 self.ids.extend(one.ids)
                 self.positions.extend(range(one.start, one.start + len(one.ids)))
                 self.ends.extend([0] * len(one.ids))
-                self.reads.extend((begin + at - one.start, row, number) for at, row, number in one.reads)
+                shift = begin - one.start
+                self.reads.extend((b + shift, e + shift, row, number) for b, e, row, number in one.reads)
                 waiting.append((one, 1))
                 waiting.extend((child, 0) for child in reversed(one.children))
             else:
@@ -77,22 +80,22 @@ class Group:
 
 def plan(
     sequences: Sequence[tuple[int, ...]],
-    reads: Sequence[Sequence[int]],
+    reads: Sequence[Sequence[Run]],
     *,
     lane_tokens: int,
     least_saving: int = 128,
 ) -> Iterator[Group]:
     """Cut sequences into groups of lanes of at most `lane_tokens` tokens (one sequence alone may exceed it).
 
-    `reads[r]` are the positions in sequence r after which something is to be read. A beginning becomes a
-    trunk when that saves at least `least_saving` tokens over writing it into each lane again.
+    `reads[r]` says after which tokens of sequence r something is to be read. A beginning becomes a trunk when
+    that saves at least `least_saving` tokens over writing it into each lane again.
     """
     root = build(sequences, reads)
     if root is not None:
         yield from _Cutter(lane_tokens, least_saving).groups([root], (), [])
 
 
-def build(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[int]]) -> Node | None:
+def build(sequences: Sequence[tuple[int, ...]], reads: Sequence[Sequence[Run]]) -> Node | None:
     """Return the tree of some sequences; None when there are none."""
     if not sequences:
         return None
@@ -143,23 +146,33 @@ def _descend(path: list[Node], depth: int) -> None:
     kept = depth - node.start
     if kept < len(node.ids):
         tail = Node(
-            depth,
-            node.ids[kept:],
-            [read for read in node.reads if read[0] >= depth],
-            node.children,
+            depth, node.ids[kept:], within(node.reads, depth, node.start + len(node.ids)), node.children
         )
+        node.reads = within(node.reads, node.start, depth)
         node.ids = node.ids[:kept]
-        node.reads = [read for read in node.reads if read[0] < depth]
         node.children = [tail]
 
 
-def _place(path: Sequence[Node], row: int, positions: Sequence[int]) -> None:
+def within(reads: Sequence[Read], begin: int, end: int) -> list[Read]:
+    """Return the parts of some runs that lie between two positions."""
+    return [
+        (max(b, begin), min(e, end), row, number + max(0, begin - b))
+        for b, e, row, number in reads
+        if b < end and begin < e
+    ]
+
+
+def _place(path: Sequence[Node], row: int, runs: Sequence[Run]) -> None:
     """Note a row's reads at the nodes of its path."""
-    level = len(path) - 1
-    for number in sorted(range(len(positions)), key=positions.__getitem__, reverse=True):
-        while path[level].start > positions[number]:
+    for begin, end, number in runs:
+        level = len(path) - 1
+        while begin < end:
+            node = path[level]
+            first = max(begin, node.start)
+            if first < end:
+                node.reads.append((first, end, row, number + first - begin))
+                end = first
             level -= 1
-        path[level].reads.append((positions[number], row, number))
 
 
 def _measure(root: Node) -> None:

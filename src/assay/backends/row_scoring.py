@@ -79,19 +79,18 @@ class PackedScoring:
         yield from self._plain.run([row for row in rows if len(row.inputs) > reach])
 
     def _packed(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
-        positions = [[at for at, _ in row.reads] for row in rows]
         lane_tokens = min(self._lane_tokens, self._budget.tokens)
         # A GPU is sent the next batch before the answers of this one are read, so that it does not wait.
         ahead = 1 if self._loaded.device.type == "cuda" else 0
         under_way = _UnderWay(rows)
-        for group in plan([row.inputs for row in rows], positions, lane_tokens=lane_tokens):
+        for group in plan([row.inputs for row in rows], [row.runs for row in rows], lane_tokens=lane_tokens):
             began = time.perf_counter()
             known = self._trunks.n_read
             trunk = self._trunks.get(self._loaded, group.trunk, group.trunk_reads, rows)
             self._counters["forward_tokens"] += self._trunks.n_read - known
-            for index in {row for _, row, _ in group.trunk_reads}:
+            for index in {row for _, _, row, _ in group.trunk_reads}:
                 rows[index].seconds += (time.perf_counter() - began) / len(group.trunk_reads)
-            yield _done(rows, {row for _, row, _ in group.trunk_reads})
+            yield _done(rows, {row for _, _, row, _ in group.trunk_reads})
             for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids)):
                 self._budget.run(
                     batch,
@@ -122,9 +121,9 @@ class _UnderWay:
 
     def give_up(self, lane: Lane) -> None:
         """Note that a lane does not fit into memory even alone."""
-        for _, row, _ in lane.reads:
+        for _, _, row, _ in lane.reads:
             _give_up(self._rows[row])
-        self.add([lane], Answers([]))
+        self.add([lane], Answers())
 
     def settled(self, *, leave: int = 0) -> list[Row]:
         """Take the answers of all batches but the newest; return the rows that are now done."""
@@ -133,7 +132,7 @@ class _UnderWay:
             lanes, answers = self._batches.popleft()
             answers.settle()
             now = time.perf_counter()
-            reads = [row for lane in lanes for _, row, _ in lane.reads]
+            reads = [row for lane in lanes for _, _, row, _ in lane.reads]
             for row in reads:
                 self._rows[row].seconds += (now - self._settled_at) / len(reads)
             self._settled_at = now

@@ -48,7 +48,7 @@ def sequences(draw: st.DrawFn) -> list[tuple[int, ...]]:
 def test_blocks_are_those_that_hold_a_pair_that_sees(some: list[tuple[int, ...]], lane_tokens: int) -> None:
     import torch
 
-    for group in plan(some, [[len(ids) - 1] for ids in some], lane_tokens=lane_tokens):
+    for group in plan(some, [[(len(ids) - 1, len(ids), 0)] for ids in some], lane_tokens=lane_tokens):
         n_trunk, width = len(group.trunk), in_blocks(len(group.trunk))
         for lane in group.lanes:
             n = in_blocks(len(lane.ids))
