@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from assay.backends.likelihood import sent
+from assay.backends.likelihood import sent, sum_up
 from assay.backends.prefix_tree import Lane
 
 NAME = "assay_flex"
@@ -21,6 +21,9 @@ BLOCK = 128
 """Tokens of a block, the unit in which the mask is sparse."""
 _LEAST_BLOCKS = 2
 """Shorter rows and trunks are filled up: one block would be compiled as a case of its own."""
+
+_KERNEL_OPTIONS: Any = {"IS_DIVISIBLE": True}
+"""What the compiler cannot know of sizes that change: they fill blocks."""
 
 Layers = Sequence[tuple[Any, Any]]
 
@@ -52,6 +55,13 @@ class FlexLanes:
         import torch
 
         return [torch.compile(layer.forward) for layer in self._layers]
+
+    @cached_property
+    def sum_up(self) -> Any:
+        """The read-out's sum over the vocabulary, in one pass."""
+        import torch
+
+        return torch.compile(sum_up, dynamic=True)
 
     @contextmanager
     def behind(self, trunk: Layers) -> Iterator[None]:
@@ -123,6 +133,7 @@ class FlexLanes:
             BLOCK_SIZE=BLOCK,
             mask_mod=sees,
             seq_lengths=(len(ends), width + len(ends)),
+            compute_q_blocks=False,  # For the backward pass alone.
         )
 
     def _listed(self, blocks: Any) -> tuple[Any, Any]:
@@ -179,7 +190,13 @@ def _attention() -> Any:
             value = torch.cat([module.trunk[1], value], dim=2)
         grouped = query.shape[1] != key.shape[1]
         out: Any = flex_attention(
-            query, key, value, block_mask=attention_mask, scale=scaling, enable_gqa=grouped
+            query,
+            key,
+            value,
+            block_mask=attention_mask,
+            scale=scaling,
+            enable_gqa=grouped,
+            kernel_options=_KERNEL_OPTIONS,
         )
         return out.transpose(1, 2), None
 

@@ -28,6 +28,7 @@ from assay.backends.row_scoring import (
     PackedScoring,
     PlainScoring,
     RowScoring,
+    Trial,
     prepare_packing,
 )
 from assay.backends.row_writing import RowWriting
@@ -65,7 +66,7 @@ class HfBackend:
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
         self._own_template = read_template(self._args.chat_template)
         self._loaded: Loaded | None = None
-        self._packing_trouble: str | None = None
+        self._trial: Trial | None = None
         self._stats = dict.fromkeys(
             ("prompt_tokens", "generated_tokens", "forward_tokens", "batches", "load_seconds"), 0.0
         )
@@ -117,10 +118,11 @@ class HfBackend:
         return dict(self._stats)
 
     def notes(self) -> Sequence[str]:
-        """Say when sequences that begin alike could not be computed together, and why."""
-        if self._packing_trouble is None:
+        """Say when sequences that begin alike could not be computed together in the best way, and why."""
+        if self._trial is None or not self._trial.troubles:
             return ()
-        return (f"{self._name}: every sequence was computed by itself, because {self._packing_trouble}",)
+        how = "through a dense mask" if self._trial.packs else "by itself"
+        return (f"{self._name}: every sequence was computed {how}, because {self._trial.troubles[-1]}",)
 
     def close(self) -> None:
         """Let go of the weights."""
@@ -186,8 +188,8 @@ class HfBackend:
         """Beginnings that are computed once; None when the model cannot share them, as a trial tells."""
         if self._args.plain:
             return None
-        self._packing_trouble = prepare_packing(self._load())
-        return Trunks(TRUNK_BYTES) if self._packing_trouble is None else None
+        self._trial = prepare_packing(self._load())
+        return Trunks(TRUNK_BYTES) if self._trial.packs else None
 
     @cached_property
     def _ending(self) -> Ending:

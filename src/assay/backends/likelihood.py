@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -148,18 +148,19 @@ class Answers:
     wanted: Sequence[Wanted] = ()
     order: Any = None
     """The reads of all runs, numbered through, in the order in which they were computed."""
-    logprobs: Sequence[Any] = ()
-    is_top: Sequence[Any] = ()
+    logprobs: Any = None
+    is_top: Any = None
+    arrived: Any = None
+    """An event of the device; None: all is there."""
 
     def settle(self) -> None:
         """Write the answers into the rows; waits for the device."""
-        import torch
-
         if not self.wanted:
             return
+        if self.arrived is not None:
+            self.arrived.synchronize()
         back = self.order.argsort()
-        logprobs = torch.cat(list(self.logprobs)).cpu()[back].tolist()
-        is_top = torch.cat(list(self.is_top)).cpu()[back].tolist()
+        logprobs, is_top = self.logprobs[back].tolist(), self.is_top[back].tolist()
         at = 0
         for row, number, n, _ in self.wanted:
             row.put(number, logprobs[at : at + n], is_top[at : at + n])
@@ -176,6 +177,7 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
     # By piece, and by token within it.
     order = (piece * loaded.vocab_size + tokens).argsort()
     at, tokens = at[order] % PLACES_AT_ONCE, tokens[order]
+    summed = sum_up if loaded.flex is None else loaded.flex.sum_up
     answers, begin = [], 0
     with torch.inference_mode():
         picked, head = _picked(loaded, feed, places)
@@ -184,9 +186,17 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
                 slice(index * PLACES_AT_ONCE, (index + 1) * PLACES_AT_ONCE),
                 slice(begin, begin + count),
             )
-            answers.append(_read_out(_vocabulary(picked[here], head), at[mine], tokens[mine]))
+            answers.append(_read_out(_vocabulary(picked[here], head), at[mine], tokens[mine], summed))
             begin += count
-    return Answers(wanted, order, [logprobs for logprobs, _ in answers], [is_top for _, is_top in answers])
+        # Sent back now: asked for later, they would wait behind whatever the device was given since.
+        logprobs, is_top = (
+            torch.cat(parts).to("cpu", non_blocking=True) for parts in zip(*answers, strict=True)
+        )
+    arrived = None
+    if loaded.device.type == "cuda":
+        arrived = torch.cuda.Event()
+        arrived.record()
+    return Answers(wanted, order, logprobs, is_top, arrived)
 
 
 def _places(wanted: Sequence[Wanted]) -> Any:
@@ -201,7 +211,9 @@ def _places(wanted: Sequence[Wanted]) -> Any:
 
 def sent(tensor: Any, device: Any) -> Any:
     """Return a tensor on a device, sent without waiting for what the device does now."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Any) -> tuple[Any, Any]:
@@ -241,14 +253,25 @@ def _logits(picked: Any, head: Any, part: slice) -> Any:
     return torch.nn.functional.linear(picked, weight, bias).float()
 
 
-def _read_out(stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any) -> tuple[Any, Any]:
+Summed = tuple[Any, Any, Any]
+
+
+def sum_up(logits: Any) -> Summed:
+    """Return for each place the highest logit, its token, and the sum of exponentials relative to it."""
+    highest, token = logits.max(dim=-1)
+    return highest, token, (logits - highest[:, None]).exp_().sum(dim=-1)
+
+
+def _read_out(
+    stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any, summed: Callable[[Any], Summed]
+) -> tuple[Any, Any]:
     """Return log-probability and first-choice flag of tokens at places; the tokens in rising order.
 
     The sum over the vocabulary is kept running, so its logits never exist all at once.
     """
     import torch
 
-    found, highest, total, first = None, None, None, None
+    found, highest, first, total = None, None, None, None
     sorted_tokens = tokens.tolist()
     for begin, logits in stretches:
         if found is None:
@@ -256,18 +279,17 @@ def _read_out(stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any) -> tup
             found = torch.empty(len(tokens), dtype=torch.float32, device=logits.device)
         mine = slice(bisect_left(sorted_tokens, begin), bisect_left(sorted_tokens, begin + logits.shape[1]))
         found[mine] = logits[at[mine], tokens[mine] - begin]
-        best, where = logits.max(dim=-1)
+        best, token, part = summed(logits)
         if highest is None:
-            highest, first = best, where
-            total = (logits - highest[:, None]).exp_().sum(dim=-1)
+            highest, first, total = best, token, part
             continue
         # A later token must be better, not equal, to take the first place: ties go to the lower id.
-        first = torch.where(best > highest, where + begin, first)
+        first = torch.where(best > highest, token + begin, first)
         higher = torch.maximum(highest, best)
-        total = total * (highest - higher).exp() + (logits - higher[:, None]).exp_().sum(dim=-1)
+        total = total * (highest - higher).exp() + part * (best - higher).exp()
         highest = higher
     assert found is not None
     assert highest is not None
-    assert total is not None
     assert first is not None
+    assert total is not None
     return found - (highest + total.log())[at], first[at] == tokens

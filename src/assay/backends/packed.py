@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from assay.backends.flex_lanes import in_blocks
-from assay.backends.likelihood import Answers, Row, Wanted, answer
+from assay.backends.likelihood import Answers, Row, Wanted, answer, sent
 from assay.backends.loaded import Loaded
 from assay.backends.prefix_tree import Lane, Read, n_shared, within
 from assay.backends.shared_attention import Block, View, looking
@@ -172,7 +172,7 @@ def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Seque
         feed = _side_by_side(lanes, len(cache.trunk.ids), loaded)
         starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
     wanted = _wanted(lanes, rows, starts)
-    feed = {name: part.to(loaded.device) for name, part in feed.items()}
+    feed = {name: sent(part, loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
     with looking(view), torch.inference_mode():
         if wanted:

@@ -10,7 +10,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from assay.backends import flex_lanes, shared_attention
 from assay.backends.batching import Budget
@@ -148,23 +148,38 @@ def _give_up(row: Row) -> None:
     row.failure = f"memory ran out on one sequence of {len(row.inputs):,} tokens alone"
 
 
-def prepare_packing(loaded: Loaded) -> str | None:
-    """Make a model ready for packed rows in the best way it takes; return why none works, if so."""
+class Trial(NamedTuple):
+    """What came out when packed rows were tried on a model."""
+
+    packs: bool
+    """Whether some way gives what the plain way gives."""
+    troubles: tuple[str, ...] = ()
+    """Why the better ways do not, in words."""
+
+
+def prepare_packing(loaded: Loaded) -> Trial:
+    """Make a model ready for packed rows in the best way it takes."""
     if "position_ids" not in loaded.takes:
-        return "its forward takes no positions"
+        return Trial(False, ("its forward takes no positions",))
+    troubles = []
     if shared_attention.use(loaded.model):
         loaded.shares = True
-        if _packing_trouble(loaded) is None:
-            return None
+        trouble = _packing_trouble(loaded)
+        if trouble is None:
+            return Trial(True)
+        troubles.append(f"attention in two parts: {trouble}")
         loaded.shares = False
         shared_attention.leave(loaded.model)
     loaded.flex = flex_lanes.use(loaded.model)
     if loaded.flex is not None:
-        if _packing_trouble(loaded) is None:
-            return None
+        trouble = _packing_trouble(loaded)
+        if trouble is None:
+            return Trial(True)
+        troubles.append(f"flex attention: {trouble}")
         loaded.flex = None
         flex_lanes.leave(loaded.model)
-    return _packing_trouble(loaded)
+    trouble = _packing_trouble(loaded)
+    return Trial(trouble is None, (*troubles, *([trouble] if trouble else [])))
 
 
 def _packing_trouble(loaded: Loaded) -> str | None:

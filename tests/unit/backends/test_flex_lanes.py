@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from assay.backends import flex_lanes
 from assay.backends.batching import Budget
 from assay.backends.flex_lanes import BLOCK, FlexLanes, in_blocks, which_blocks
-from assay.backends.likelihood import Row, Rows, compute
+from assay.backends.likelihood import Row, Rows, compute, sum_up
 from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunks
 from assay.backends.prefix_tree import plan
@@ -91,6 +91,7 @@ def flexed() -> Iterator[Loaded]:
     loaded = Loaded(model, model.device, body, model.lm_head, frozenset({"position_ids"}), VOCAB)
     loaded.flex = FlexLanes(model, body.layers)
     loaded.flex._compiled = [layer.forward for layer in body.layers]
+    loaded.flex.sum_up = sum_up
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
         yield loaded

@@ -268,7 +268,7 @@ def test_packed_rows_equal_plain_ones(make_model: MakeModel, family: str) -> Non
         for one, other in zip(outcomes(backend, SPANS), plain, strict=True):
             same(one, other)
         # The tiny Gemma looks back a few tokens only, and no packing is of use to it.
-        assert (backend._packing_trouble is None) == (family != "gemma2")
+        assert backend._trial.packs == (family != "gemma2")
 
 
 def test_rows_beyond_a_sliding_window_are_left_to_the_model(make_model: MakeModel) -> None:
