@@ -120,6 +120,9 @@ def test_examples_fit_a_real_tokenizer_as_well_as_they_can(
             mine = [r for r in fitted if r.track == track]
             assert mine == [r for r in task.requests(sample, shots=expected) if r.track == track]
             seen.add(expected)
+            if form == "bos":
+                first = [[token.text for token in backend.tokens(r.ask)][:2] for r in mine]
+                assert all(texts[0] == "<s>" != texts[1] for texts in first)
         assert not any(isinstance(response.outcome, Failure) for response in backend.run(fitted))
     assert len(seen) > 1
     assert 0 < max(seen) < 8
