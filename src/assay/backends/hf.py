@@ -64,7 +64,6 @@ class HfBackend:
         self._files = files
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
         self._own_template = read_template(self._args.chat_template)
-        self._context_length = settle_context_length(self._args.context_length, files.context_length)
         self._loaded: Loaded | None = None
         self._packing_trouble: str | None = None
         self._stats = dict.fromkeys(
@@ -150,6 +149,10 @@ class HfBackend:
         if self._args.dtype != "auto":
             return self._args.dtype
         return resolve_dtype("auto", self._device, self._files.dtype)
+
+    @cached_property
+    def _context_length(self) -> int | None:
+        return settle_context_length(self._args.context_length, self._files.context_length)
 
     @property
     def _template(self) -> str | None:
