@@ -174,6 +174,26 @@ def test_tokens_say_what_is_scored(backend: Backend) -> None:
     assert not any(token.is_scored for token in backend.tokens(Generate("hello", Sampling())))
 
 
+def test_the_tokens_an_ask_needs_are_those_it_is_answered_with(backend: Backend) -> None:
+    found = by_id(backend.run(requests(ASKS)))
+    for one in requests(ASKS):
+        needed, outcome = backend.n_tokens(one.ask), found[one.id]
+        assert needed is not None
+        assert needed >= len(backend.tokens(one.ask))
+        if isinstance(outcome, Likelihood):
+            assert needed == outcome.n_prompt_tokens + outcome.n_tokens
+        elif isinstance(outcome, LabelProbs):
+            assert needed >= outcome.n_prompt_tokens
+        elif isinstance(one.ask, Generate):
+            assert needed == len(backend.tokens(one.ask)) + one.ask.sampling.max_tokens
+
+
+def test_what_stands_before_a_text_only_adds_to_what_it_needs(backend: Backend) -> None:
+    prompts = [f"{QUESTION} A\n\n" * n + QUESTION for n in range(4)]
+    needed = [backend.n_tokens(Generate(prompt, Sampling(max_tokens=1))) or 0 for prompt in prompts]
+    assert needed == sorted(set(needed))
+
+
 def test_identity_is_the_same_each_time(backend: Backend) -> None:
     again: Any = open_backend(backend.card.name, {})
     assert again.identity() == backend.identity()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.origin import Origin
-from assay.core.request import Ask, Generate, Kind, Request, Sampling, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
@@ -14,10 +14,22 @@ from assay.core.task import Answered, ComponentSpec, Scorer, TaskSpec
 
 
 class FakeTask:
-    def __init__(self, n: int, *, prompts: Callable[[int], str] = str, name: str = "t") -> None:
+    """Samples with one GENERATE ask each; the examples of a sample stand before its prompt."""
+
+    def __init__(
+        self,
+        n: int,
+        *,
+        prompts: Callable[[int], str] = str,
+        name: str = "t",
+        examples: Callable[[int], Sequence[str]] = lambda n: (),
+        max_tokens: int = 256,
+    ) -> None:
         self.n = n
         self.name = name
         self.prompts = prompts
+        self.examples = examples
+        self.max_tokens = max_tokens
 
     @property
     def spec(self) -> TaskSpec:
@@ -31,9 +43,15 @@ class FakeTask:
         for number in range(self.n):
             yield Sample(f"s{number}", {"n": number}, Origin("here", row=number + 1))
 
-    def requests(self, sample: Sample) -> Sequence[Request]:
-        ask = Generate(self.prompts(sample.fields["n"]), Sampling())
-        return [request(self.name, sample.id, "gen", "answer", 0, ask)]
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        number = sample.fields["n"]
+        every = self.examples(number)
+        n_shots = len(every) if shots is None else min(shots, len(every))
+        n_left_out = len(every) - n_shots
+        prompt = " ".join([*every[n_left_out:], self.prompts(number)])
+        ask = Generate(prompt, Sampling(max_tokens=self.max_tokens))
+        address = (self.name, sample.id, "gen", "answer", 0)
+        return [request(*address, ask, n_shots=n_shots, n_shots_left_out=n_left_out)]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         return [FakeScorer()]
@@ -62,12 +80,16 @@ def reply(ask: Ask) -> Outcome:
 class FakeBackend:
     """Answers windows of requests from the back, so that order can play no part."""
 
-    def __init__(self, window: int = 4, stop_after: int | None = None) -> None:
+    def __init__(
+        self, window: int = 4, stop_after: int | None = None, *, context_length: int | None = None
+    ) -> None:
         self.window = window
         self.stop_after = stop_after
         self.asked: list[str] = []
-
-    card = ModelCard("fake", frozenset({Kind.GENERATE}), is_chat=False)
+        self.n_counted = 0
+        self.card = ModelCard(
+            "fake", frozenset({Kind.GENERATE}), is_chat=False, context_length=context_length
+        )
 
     def identity(self) -> ModelIdentity:
         return ModelIdentity("fake", "fake")
@@ -91,6 +113,13 @@ class FakeBackend:
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         return ()
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Count words; a label is one."""
+        assert isinstance(ask.prompt, str)
+        self.n_counted += 1
+        n_words = len(ask.prompt.split())
+        return n_words + (ask.sampling.max_tokens if isinstance(ask, Generate) else isinstance(ask, Labels))
 
     def stats(self) -> Mapping[str, float]:
         return {}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def summary(folder: Path) -> list[dict[str, object]]:
     return rows
 
 
-def lines(path: Path) -> list[dict[str, object]]:
+def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -130,6 +131,50 @@ def test_failures_are_counted_and_asked_again_on_request(workdir: Path) -> None:
     assert len(lines(workdir / "run" / "responses.jsonl")) == asked
     assay(*command, "--retry-failed")
     assert len(lines(workdir / "run" / "responses.jsonl")) == asked + row["n_failed"]
+
+
+def test_examples_that_do_not_fit_are_left_out_counted_and_shown(workdir: Path) -> None:
+    rows = [f"what is {n} {'and more ' * (n % 7)}?,one,two,A" for n in range(30)]
+    (workdir / "data.csv").write_text("\n".join(["question,A,B,answer", *rows]), encoding="utf-8")
+    command = ("data.csv", "-m", "mock", "--model-arg", "context_length=270", "--shots", "12")
+    more = ("--method", "ppl,prob,gen", "--max-tokens", "4")
+    checked = assay("check", *command, *more, "--prompts", "0").out
+    result = assay("run", *command, *more, "--out", "run")
+    assert result.status == 0, result.err
+    samples = lines(workdir / "run" / "samples.jsonl")
+    costs = json.loads((workdir / "run" / "manifest.json").read_text(encoding="utf-8"))["costs"]
+    for cost in costs:
+        # What was counted on the way is what the stored prompts show.
+        shown = [
+            (ask["context"], ask.get("n_shots", 0), ask.get("n_shots_left_out", 0), sample)
+            for sample in samples
+            for ask in sample["asks"]
+            if ask["track"] == cost["method"] and ask["role"] != "unconditional" and ask["index"] == 0
+        ]
+        assert len(shown) == 30
+        for context, n, left_out, sample in shown:
+            assert sample["contexts"][context].count("Answer: ") == n
+            assert n + left_out == 12
+        short = [n for _, n, _, _ in shown if n < 12]
+        assert 0 < len(short) < 30
+        assert cost["n_shortened"] == len(short)
+        left_out = sum(12 - n for n in short)
+        assert cost["n_shots_left_out"] == left_out
+        said = (
+            f"{len(short)} of 30 samples were shown fewer examples than asked for: {left_out} of 360 left out"
+        )
+        for text in (
+            result.out,
+            assay("report", "run").out,
+            (workdir / "run" / "report.md").read_text(encoding="utf-8"),
+        ):
+            assert f"data {cost['method']}: {said}" in text
+        assert f"{len(short)} samples by {cost['method']} would be shown fewer examples" in checked
+    at = next(i for i, sample in enumerate(samples) if any(a.get("n_shots_left_out") for a in sample["asks"]))
+    assert re.search(r"examples shown: \d+ of 12", assay("explain", "run", f"row:{at + 1}").out)
+    journal = (workdir / "run" / "responses.jsonl").read_bytes()
+    assay("run", *command, *more, "--out", "run")
+    assert (workdir / "run" / "responses.jsonl").read_bytes() == journal
 
 
 def test_missing_answers_are_kept_and_nothing_is_scored(workdir: Path) -> None:

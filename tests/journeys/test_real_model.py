@@ -130,6 +130,43 @@ def test_the_gguf_file_itself_gives_the_same_numbers(workdir: Path) -> None:
     assert options(both[0].folder) == options(both[1].folder)
 
 
+def test_twenty_shots_in_a_context_that_holds_fewer_for_some(workdir: Path) -> None:
+    command = (
+        ARITHMETIC,
+        "-m",
+        "smollm2",
+        "--model-arg",
+        "context_length=990",
+        "--shots",
+        "20",
+        "--no-cache",
+    )
+    more = ("--method", "ppl,prob,gen", "--limit", "first:6", "--max-tokens", "4", "--out", "run")
+    result = assay("run", *command, *more)
+    assert result.status == 0, result.err
+    shown: dict[str, list[int]] = {}
+    for line in (workdir / "run" / "samples.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        for ask in record["asks"]:
+            if ask["role"] == "unconditional":
+                continue
+            messages = record["contexts"][ask["context"]]
+            n = ask["n_shots"]
+            # Solved turns, then the question; for all methods but gen the reply is begun.
+            assert sum(message["role"] == "user" for message in messages) == n + 1
+            if ask["index"] == 0:
+                shown.setdefault(ask["track"], []).append(n)
+    for track, numbers in shown.items():
+        short = [n for n in numbers if n < 20]
+        assert 0 < len(short) < 6, numbers
+        left_out = sum(20 - n for n in short)
+        said = (
+            f"{len(short)} of 6 samples were shown fewer examples than asked for: {left_out} of 120 left out"
+        )
+        assert f"arithmetic {track}: {said}" in result.out
+        assert re.search(rf"arithmetic +{track} +6/6", result.out)
+
+
 def test_check_finds_prompts_that_are_too_long_and_the_run_counts_them_as_failed(workdir: Path) -> None:
     (workdir / "long.csv").write_text(f"question,answer\n1+1=,2\n{'word ' * 9_000},2\n", encoding="utf-8")
     result = assay("check", "long.csv", "-m", "smollm2")

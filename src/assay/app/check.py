@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -11,10 +12,11 @@ from assay.app.run import task_settings
 from assay.app.settings import Settings
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
-from assay.core.prompt import Prompt
-from assay.core.request import Generate, Kind, Sampling
+from assay.core.request import Ask, Generate, Sampling
 from assay.core.sample import Sample
+from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
+from assay.engine.fit import Fitting
 from assay.engine.plan import check_plan
 
 _MAJORITY = 0.6
@@ -98,18 +100,15 @@ def _balance(one: CompiledTable) -> Iterator[Finding]:
 
 
 def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
-    context = backend.card.context_length if backend else None
+    lengths = None if backend is None else _Lengths(backend)
     n_leaks = n_padded = n_twin_options = n_empty = 0
-    over_long: list[tuple[str, int]] = []
     for sample in one.task.samples():
         n_leaks += one.pool is not None and one.pool.leaks(sample)
         n_padded += any(choice != choice.strip() for choice in sample.choices)
         n_twin_options += len(set(sample.choices)) < len(sample.choices)
         n_empty += not one.survey.layout.question_of(sample.fields).strip()
-        if backend is not None and context is not None:
-            n_tokens = _n_tokens(one, sample, backend, context)
-            if n_tokens > context:
-                over_long.append((sample.id, n_tokens))
+        if lengths is not None:
+            lengths.add(one.task, sample)
     if n_empty:
         yield Finding(True, f"{n_empty:,} rows have an empty question")
     if n_twin_options:
@@ -122,25 +121,47 @@ def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fi
         yield Finding(
             True, f"{n_leaks:,} questions also stand among the shots; they are kept out of their own prompt"
         )
-    if over_long:
-        worst = max(over_long, key=lambda item: item[1])
-        yield Finding(
-            True,
-            f"{len(over_long):,} prompts are longer than the model's {context:,} tokens and would fail; "
-            f"the longest is {worst[0]} with {worst[1]:,}",
-        )
+    if lengths is not None:
+        yield from lengths.findings()
 
 
-def _n_tokens(one: CompiledTable, sample: Sample, backend: Backend, context: int) -> int:
-    prompt = one.task.opening(sample, one.task.spec.methods[0]).generation
-    # A token has at least one byte, so a short text needs no tokenizer; a template adds some.
-    if _n_bytes(prompt) + 512 < context:
-        return 0
-    room = 1 if Kind.GENERATE in one.task.kinds else 0
-    return len(backend.tokens(Generate(prompt, Sampling()))) + room
+class _Lengths:
+    """Which prompts the model cannot read whole, or not at all."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._context_length = backend.card.context_length
+        self._fitting = Fitting(backend)
+        self._n_shortened: Counter[str] = Counter()
+        self._too_long: dict[str, int] = {}
+
+    def add(self, task: Task, sample: Sample) -> None:
+        """Take one sample."""
+        if self._context_length is None:
+            return
+        requests = self._fitting.requests(task, sample)
+        self._n_shortened.update(dict.fromkeys((r.track for r in requests if r.n_shots_left_out), 1))
+        # What still shows an example was made to fit; of what shows none, one token of an answer must fit.
+        excess = max((self._fitting.excess(_least(r.ask)) for r in requests if not r.n_shots), default=0)
+        if excess:
+            self._too_long[sample.id] = self._context_length + excess
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what was found over all samples."""
+        for track, n in self._n_shortened.items():
+            yield Finding(
+                True,
+                f"{n:,} samples by {track} would be shown fewer examples than asked for, since the model "
+                f"reads at most {self._context_length:,} tokens, the answer included",
+            )
+        if self._too_long:
+            longest = max(self._too_long, key=lambda sample_id: self._too_long[sample_id])
+            yield Finding(
+                True,
+                f"{len(self._too_long):,} prompts are longer than the model's {self._context_length:,} "
+                f"tokens and would fail; the longest is {longest} with {self._too_long[longest]:,}",
+            )
 
 
-def _n_bytes(prompt: Prompt) -> int:
-    if isinstance(prompt, str):
-        return len(prompt.encode())
-    return sum(len(message.content.encode()) for message in prompt)
+def _least(ask: Ask) -> Ask:
+    """Return an ask with the least that makes it answerable."""
+    return msgspec.structs.replace(ask, sampling=Sampling(max_tokens=1)) if isinstance(ask, Generate) else ask

@@ -61,6 +61,8 @@ class FinishedRun(msgspec.Struct, frozen=True):
     manifest: RunManifest
     metrics: tuple[Metric, ...]
     tally: Tally
+    came_up: tuple[str, ...] = ()
+    """The notes that the run itself brought; those of compiling were heard before."""
 
 
 def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None = None) -> FinishedRun:
@@ -144,6 +146,7 @@ def _execute(
                 on_progress=observer.progress,
             )
             tally = execution.run()
+        came_up = (*execution.notes(), *backend.notes())
         finished = msgspec.structs.replace(
             manifest,
             status=RunStatus.COMPLETE,
@@ -151,7 +154,7 @@ def _execute(
             seconds=round(time.monotonic() - started, 3),
             costs=tuple(tally.costs.values()),
             stats={**_counters(tally), **{f"model_{name}": n for name, n in backend.stats().items()}},
-            notes=(*manifest.notes, *backend.notes()),
+            notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
         )
         metrics = tuple(aggregator.metrics())
@@ -160,7 +163,7 @@ def _execute(
         folder.write_report(render_report(finished, metrics, sink.highlights))
     finally:
         folder.release()
-    result = FinishedRun(folder.path, finished, metrics, tally)
+    result = FinishedRun(folder.path, finished, metrics, tally, came_up)
     observer.finished(result)
     return result
 

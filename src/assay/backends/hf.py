@@ -14,8 +14,9 @@ from typing import Any
 
 from assay.backends.arguments import read_arguments
 from assay.backends.batching import Budget, windows
+from assay.backends.context import too_long
 from assay.backends.generation import Ending, new_draft
-from assay.backends.hf_arguments import HfArgs, check_revision, read_template
+from assay.backends.hf_arguments import HfArgs, check_revision, read_template, settle_context_length
 from assay.backends.likelihood import Row, Rows
 from assay.backends.loaded import Loaded
 from assay.backends.loading import load_model, load_tokenizer
@@ -86,18 +87,19 @@ class HfBackend:
             name=self._name,
             kinds=frozenset(Kind),
             is_chat=self._template is not None,
-            context_length=self._files.context_length,
+            context_length=self._context_length,
         )
 
     def identity(self) -> ModelIdentity:
         """Return who the model is: the hash of its files, its number type, its template."""
+        deciding = {"attn": self._args.attn, "context_length": self._args.context_length}
         return ModelIdentity(
             backend=self.kind,
             name=self._name,
             weights=self._files.weights(),
             dtype=self._dtype,
             template=digest(self._template) if self._template else "",
-            args={"attn": self._args.attn} if self._args.attn else {},
+            args={name: value for name, value in deciding.items() if value},
         )
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
@@ -112,6 +114,10 @@ class HfBackend:
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask; reads the tokenizer, not the weights."""
         return self._tokenization.tokens(ask)
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return how much of the context an ask needs; reads the tokenizer, not the weights."""
+        return self._tokenization.n_tokens(ask)
 
     def stats(self) -> Mapping[str, float]:
         """Return tokens asked, written and computed (padding included), batches, and the time of loading."""
@@ -146,6 +152,10 @@ class HfBackend:
         if self._args.dtype != "auto":
             return self._args.dtype
         return resolve_dtype("auto", self._device, self._files.dtype)
+
+    @cached_property
+    def _context_length(self) -> int | None:
+        return settle_context_length(self._args.context_length, self._files.context_length)
 
     @property
     def _template(self) -> str | None:
@@ -221,7 +231,9 @@ class HfBackend:
         rows = Rows()
         waiting: dict[Row, list[ScoringPlan]] = {}
         for request, encoded in self._encoded(requests):
-            trouble = encoded if isinstance(encoded, Failure) else self._too_long(_longest(encoded))
+            trouble = (
+                encoded if isinstance(encoded, Failure) else too_long(encoded.n_tokens, self._context_length)
+            )
             if trouble is not None:
                 yield Response(request.id, request.key, trouble)
                 continue
@@ -265,7 +277,9 @@ class HfBackend:
         prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
         for request, prompt in zip(requests, prompts, strict=True):
             assert isinstance(request.ask, Generate)
-            trouble = prompt if isinstance(prompt, Failure) else self._too_long(len(prompt) + 1)
+            trouble = (
+                prompt if isinstance(prompt, Failure) else too_long(len(prompt) + 1, self._context_length)
+            )
             if request.ask.sampling.max_tokens < 1:
                 trouble = Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
             if trouble is not None:
@@ -278,8 +292,7 @@ class HfBackend:
             same = (prompt, sampling, request.key if is_sampled else "")
             if same not in jobs:
                 # Greedy repeats are equal: written once.
-                length = self.card.context_length
-                room = None if length is None else length - len(prompt)
+                room = None if self._context_length is None else self._context_length - len(prompt)
                 drafts = [
                     new_draft(prompt, sampling, room, request.key, n)
                     for n in range(sampling.n if is_sampled else 1)
@@ -292,21 +305,6 @@ class HfBackend:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):
                     yield from job.responses()
-
-    def _too_long(self, n_tokens: int) -> Failure | None:
-        length = self.card.context_length
-        if length is None or n_tokens <= length:
-            return None
-        return Failure("too_long", f"needs {n_tokens:,} tokens; the model reads at most {length:,}")
-
-
-def _longest(encoded: Encoded | EncodedLabels | Failure) -> int:
-    """Return the length of the longest sequence an ask needs."""
-    if isinstance(encoded, Encoded):
-        return len(encoded.ids)
-    if isinstance(encoded, Failure):
-        return 0
-    return max((len(s.encoded.ids) for label in encoded.labels for s in label), default=len(encoded.context))
 
 
 def _n_chars(ask: Ask) -> int:

@@ -31,6 +31,8 @@ class HfArgs(msgspec.Struct, frozen=True):
     """Path of a jinja file to use instead of the model's own template."""
     attn: str | None = None
     """Attention implementation, by transformers' name."""
+    context_length: Count | None = None
+    """Tokens it is given at most, where that should be fewer than it can read."""
 
 
 def check_revision(where: str, revision: str | None) -> None:
@@ -40,6 +42,16 @@ def check_revision(where: str, revision: str | None) -> None:
         raise wrong_argument(
             f"hf:{where} names revision {written!r}, and revision={revision!r} another", "name it once"
         )
+
+
+def settle_context_length(asked: int | None, known: int | None) -> int | None:
+    """Return how many tokens the model is given at most; raise MODEL-002 when it cannot read so many."""
+    if asked is not None and known is not None and asked > known:
+        raise wrong_argument(
+            f"context_length={asked}: the model reads at most {known:,} tokens",
+            f"give a number up to {known}, or leave the argument away",
+        )
+    return asked or known
 
 
 def read_template(path: str | None) -> str | None:

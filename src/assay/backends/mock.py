@@ -10,10 +10,12 @@ import hashlib
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
 from assay.backends.arguments import read_arguments
+from assay.backends.context import too_long
 from assay.backends.problems import wrong_argument
 from assay.core.errors import listing, nearest
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -38,6 +40,8 @@ class MockArgs(msgspec.Struct, frozen=True):
     """What it always replies; without it the reply follows from the ask."""
     kinds: str = "span,labels,generate"
     """The asks it can answer, with commas between."""
+    context_length: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """How many of its tokens it reads at most; without it, any number."""
 
 
 class MockBackend:
@@ -47,7 +51,11 @@ class MockBackend:
         self._args = read_arguments("mock", MockArgs, args)
         self._name = f"mock:{where}" if where else "mock"
         self._card = ModelCard(
-            name=self._name, kinds=_kinds(self._args.kinds), is_chat=self._args.chat, is_cacheable=False
+            name=self._name,
+            kinds=_kinds(self._args.kinds),
+            is_chat=self._args.chat,
+            context_length=self._args.context_length,
+            is_cacheable=False,
         )
         self._requests = 0
 
@@ -61,6 +69,7 @@ class MockBackend:
         changed: dict[str, str | int] = {
             "fail_every": self._args.fail_every,
             "answer": self._args.answer or "",
+            "context_length": self._args.context_length or 0,
         }
         return ModelIdentity("mock", self._name, args={key: value for key, value in changed.items() if value})
 
@@ -90,6 +99,10 @@ class MockBackend:
             for piece in _PIECE.finditer(text)
         ]
 
+    def n_tokens(self, ask: Ask) -> int:
+        """Return how many pieces an ask needs room for."""
+        return _n_pieces(ask) + (ask.sampling.max_tokens if isinstance(ask, Generate) else 0)
+
     def stats(self) -> Mapping[str, float]:
         """Return how many requests it saw."""
         return {"requests": float(self._requests)}
@@ -102,20 +115,28 @@ class MockBackend:
         """Nothing to let go of."""
 
     def _answer(self, ask: Ask, seed: int) -> Outcome:
+        room: int | None = None
+        if self._args.context_length is not None:
+            n_pieces = _n_pieces(ask)
+            needed = n_pieces + 1 if isinstance(ask, Generate) else n_pieces
+            if (trouble := too_long(needed, self._args.context_length)) is not None:
+                return trouble
+            room = self._args.context_length - n_pieces
         if isinstance(ask, Generate):
-            return self._complete(ask, seed)
+            return self._complete(ask, seed, room)
         if isinstance(ask, Span):
             return _likelihood(ask)
         return _label_probs(ask, seed)
 
-    def _complete(self, ask: Generate, seed: int) -> Completion:
+    def _complete(self, ask: Generate, seed: int, room: int | None) -> Completion:
         prompt, sampling = _text(ask.prompt), ask.sampling
+        max_tokens = sampling.max_tokens if room is None else min(sampling.max_tokens, room)
         outputs = []
         for repeat in range(sampling.n):
             text = self._args.answer
             if text is None:
                 text = _reply(prompt, seed + repeat if sampling.temperature > 0 else seed)
-            outputs.append(_cut(text, sampling.max_tokens, sampling.stop))
+            outputs.append(_cut(text, max_tokens, sampling.stop))
         return Completion(tuple(outputs), n_prompt_tokens=len(prompt) // 4 + 1)
 
 
@@ -137,6 +158,13 @@ def _text(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
     return "\n".join(message.content for message in prompt)
+
+
+def _n_pieces(ask: Ask) -> int:
+    """Return the number of pieces of a prompt; of the one with its longest spelling when labels follow it."""
+    text = _text(ask.prompt)
+    endings = [spelling for label in ask.labels for spelling in label] if isinstance(ask, Labels) else []
+    return max(len(_PIECE.findall(text + ending)) for ending in endings or [""])
 
 
 def _start(ask: Span, text: str) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 from assay.backends.chat import Rendered, Renderer, TemplateTrouble
 from assay.core.model import Token
 from assay.core.prompt import Prompt
-from assay.core.request import Ask, Labels, Span
+from assay.core.request import Ask, Generate, Labels, Span
 from assay.core.response import Failure
 
 
@@ -36,6 +36,11 @@ class Encoded:
     n_chars: int = 0
     n_bytes: int = 0
     """Length of the scored text, white space around it left out."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Return how much of the context it needs."""
+        return len(self.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,11 @@ class EncodedLabels:
 
     context: tuple[int, ...]
     labels: tuple[tuple[Spelling, ...], ...]
+
+    @property
+    def n_tokens(self) -> int:
+        """Return how much of the context its longest spelling needs."""
+        return max(spelling.encoded.n_tokens for label in self.labels for spelling in label)
 
 
 class _Bulk:
@@ -120,6 +130,14 @@ class Tokenization:
             r if isinstance(r, Failure) else self._labels(bulk, ask, r)
             for ask, r in zip(asks, rendered, strict=True)
         ]
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return how much of the context an ask needs; None when it cannot be encoded at all."""
+        if isinstance(ask, Generate):
+            prompt = self.prompts([ask.prompt])[0]
+            return None if isinstance(prompt, Failure) else len(prompt) + ask.sampling.max_tokens
+        encoded = self.spans([ask])[0] if isinstance(ask, Span) else self.labels([ask])[0]
+        return None if isinstance(encoded, Failure) else encoded.n_tokens
 
     # --- for people ---
 

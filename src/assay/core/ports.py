@@ -32,6 +32,13 @@ class Backend(Protocol):
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask. Needs a tokenizer, not weights; empty when it has none."""
 
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return how much of the context an ask needs, without weights; None when that cannot be told.
+
+        SPAN: the whole text. LABELS: the prompt with its longest spelling. GENERATE: the prompt and
+        `max_tokens`.
+        """
+
     def stats(self) -> Mapping[str, float]:
         """Return counters of its own since it was made, such as tokens read."""
 

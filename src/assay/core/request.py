@@ -84,6 +84,10 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     index: int
     """Which option, or which repeat."""
     ask: Ask
+    n_shots: int = 0
+    """Solved examples that the prompt shows."""
+    n_shots_left_out: int = 0
+    """Examples that the prompt would show as well, if the model could read so much."""
     key: str = ""
     """Hash of what is asked, filled in by itself; a sampled repeat is an ask of its own."""
 
@@ -94,6 +98,17 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
             msgspec.structs.force_setattr(self, "key", digest(asked, size=16))
 
 
-def request(task: str, sample_id: str, track: str, role: str, index: int, ask: Ask) -> Request:
+def request(
+    task: str,
+    sample_id: str,
+    track: str,
+    role: str,
+    index: int,
+    ask: Ask,
+    *,
+    n_shots: int = 0,
+    n_shots_left_out: int = 0,
+) -> Request:
     """Make a request whose id says where it belongs."""
-    return Request(f"{task}/{sample_id}/{track}/{role}/{index}", task, sample_id, track, role, index, ask)
+    id_ = f"{task}/{sample_id}/{track}/{role}/{index}"
+    return Request(id_, task, sample_id, track, role, index, ask, n_shots, n_shots_left_out)

@@ -39,6 +39,12 @@ class Cost(msgspec.Struct):
     n_generated_tokens: int = 0
     seconds: float = 0.0
     """Model time; rows answered by the journal count with the time they took then, cached ones with none."""
+    n_shots: int = 0
+    """Solved examples shown, over all samples."""
+    n_shots_left_out: int = 0
+    """Examples left out, since the model cannot read so much."""
+    n_shortened: int = 0
+    """Samples that were shown fewer examples for it."""
 
     @property
     def n_tokens(self) -> int:

@@ -103,8 +103,12 @@ class Task(Protocol):
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the dataset's order, reading as it goes."""
 
-    def requests(self, sample: Sample) -> Sequence[Request]:
-        """Return what to ask the model about a sample. Depends on the sample and the seed alone."""
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return what to ask the model about a sample. Depends on the sample and the seed alone.
+
+        `shots` asks for the same with at most so many solved examples in a prompt, the others left out
+        whole; the requests say how many they show and lack. None: as many as the task has.
+        """
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return how its tracks are scored: by name, or by the author's own code."""

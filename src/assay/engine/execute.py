@@ -18,6 +18,7 @@ from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.score import Score
 from assay.core.task import Answered, Scorer, Task
+from assay.engine.fit import Fitting
 
 _MEMO_LIMIT = 50_000
 
@@ -78,6 +79,7 @@ class Execution:
     ) -> None:
         self._tasks = tasks
         self._backend = backend
+        self._fitting = Fitting(backend)
         self._scorers = scorers
         self._journal = journal
         self._cache = cache
@@ -97,11 +99,17 @@ class Execution:
         self._land()
         return self.tally
 
+    def notes(self) -> list[str]:
+        """Return what a person should know about how the samples were asked, in words."""
+        sizes = {task.spec.name: task.spec.n_samples for task in self._tasks}
+        costs = self.tally.costs.values()
+        return [self._fitting.note(cost, sizes[cost.task]) for cost in costs if cost.n_shortened]
+
     def _owed(self) -> Iterator[Request]:
         """Walk the samples and yield the requests nobody has answered yet."""
         for task in self._tasks:
             for sample in task.samples():
-                requests = task.requests(sample)
+                requests = self._fitting.requests(task, sample)
                 self.tally.n_begun += 1
                 flight = _Flight(task, sample, requests, [None] * len(requests), len(requests))
                 self._flights.append(flight)
@@ -187,12 +195,15 @@ class Execution:
 
     def _count(self, answers: Sequence[Answered]) -> None:
         failed = False
+        shots: dict[str, tuple[Cost, Request]] = {}
         for request, response in answers:
             track = (request.task, request.track)
             cost = self.tally.costs.get(track)
             if cost is None:
                 cost = self.tally.costs[track] = Cost(*track)
             cost.n_requests += 1
+            if request.n_shots or request.n_shots_left_out:
+                shots[request.track] = cost, request
             cost.seconds += response.seconds
             outcome = response.outcome
             if isinstance(outcome, Failure):
@@ -203,4 +214,9 @@ class Execution:
                 cost.n_generated_tokens += sum(output.n_tokens for output in outcome.outputs)
             elif isinstance(outcome, Likelihood):
                 cost.n_scored_tokens += outcome.n_tokens
+        # The requests of a track show the same examples: they count once.
+        for cost, request in shots.values():
+            cost.n_shots += request.n_shots
+            cost.n_shots_left_out += request.n_shots_left_out
+            cost.n_shortened += request.n_shots_left_out > 0
         self.tally.n_failed += failed

@@ -73,9 +73,9 @@ class LimitedTask:
         chosen = self._ids
         return (sample for sample in self._task.samples() if sample.id in chosen)
 
-    def requests(self, sample: Sample) -> Sequence[Request]:
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return what to ask about a sample."""
-        return self._task.requests(sample)
+        return self._task.requests(sample, shots=shots)
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return how its tracks are scored."""

@@ -31,6 +31,10 @@ class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     leads: bool = True
     labels: tuple[tuple[str, ...], ...] = ()
     sampling: Sampling | None = None
+    n_shots: int = 0
+    """Solved examples that the context shows."""
+    n_shots_left_out: int = 0
+    """Examples that did not fit into the model's context."""
 
 
 class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -76,6 +80,8 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 leads=ask.leads if isinstance(ask, Span) else True,
                 labels=ask.labels if isinstance(ask, Labels) else (),
                 sampling=ask.sampling if isinstance(ask, Generate) else None,
+                n_shots=request.n_shots,
+                n_shots_left_out=request.n_shots_left_out,
             )
         )
     return SampleRecord(task, sample, tuple(contexts), tuple(asks))

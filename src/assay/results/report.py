@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
-from assay.results.rows import HEADINGS, interval, markdown_table, percent, result_rows, share
+from assay.results.rows import HEADINGS, interval, markdown_list, markdown_table, percent, result_rows, share
 
 _EXAMPLES = 10
 
@@ -19,6 +19,7 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
         "Unanswered rows count as not right. Failed rows and rows without a known answer are left out of "
         "the score; `scored` says how many rows it rests on.",
         *_disagreements(manifest),
+        *([markdown_list(manifest.notes)] if manifest.notes else []),
         *_groups(metrics),
         *_other_metrics(metrics),
         *_examples(highlights),
@@ -173,7 +174,6 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
                 *([name, version] for name, version in manifest.versions.items()),
             ],
         ),
-        *([f"Notes: {'; '.join(manifest.notes)}."] if manifest.notes else []),
     ]
 
 

@@ -85,5 +85,10 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> st
     return "\n".join("| " + " | ".join(_cell(text) for text in line) + " |" for line in lines)
 
 
+def markdown_list(lines: Sequence[str]) -> str:
+    """Return a list, a line for each."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")

@@ -147,3 +147,35 @@ def test_nothing_is_rendered_before_the_backend_has_room(tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         execute([Counting(1000)], FakeBackend(window=5, stop_after=10), tmp_path / "j")
     assert len(rendered) <= 16
+
+
+def long_examples(n: int) -> Sequence[str]:
+    """Return five examples of ten words; the task's prompts have one, the answers room for five."""
+    return [f"{i} " * 10 for i in range(5)]
+
+
+@pytest.mark.parametrize(("context_length", "shown"), [(56, 5), (55, 4), (30, 2), (15, 0), (None, 5)])
+def test_examples_that_do_not_fit_are_left_out_and_counted(
+    tmp_path: Path, context_length: int | None, shown: int
+) -> None:
+    task = FakeTask(8, examples=long_examples, max_tokens=5)
+    notes, tally = execute([task], FakeBackend(context_length=context_length), tmp_path / "j")
+    cost = tally.costs["t", "gen"]
+    assert (cost.n_shots, cost.n_shots_left_out) == (8 * shown, 8 * (5 - shown))
+    assert cost.n_shortened == (8 if shown < 5 else 0)
+    kept = "".join(f"{i} " * 10 + " " for i in range(5 - shown, 5))
+    assert notes.scores["s3"].answer == f"{kept}3"[::-1]
+
+
+def test_a_resumed_run_leaves_out_the_same_examples_and_repeats_nothing(tmp_path: Path) -> None:
+    task = FakeTask(20, examples=lambda n: long_examples(n)[: n % 6], max_tokens=5)
+    first = FakeBackend(window=4, stop_after=9, context_length=40)
+    with pytest.raises(KeyboardInterrupt):
+        execute([task], first, tmp_path / "j")
+    second = FakeBackend(window=6, context_length=40)
+    _, resumed = execute([task], second, tmp_path / "j")
+    assert set(first.asked).isdisjoint(second.asked)
+    assert len(first.asked) + len(second.asked) == 20
+    _, whole = execute([task], FakeBackend(context_length=40), tmp_path / "whole")
+    assert resumed.costs["t", "gen"] == whole.costs["t", "gen"]
+    assert whole.costs["t", "gen"].n_shortened > 0

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from assay.core.ids import draw
 from assay.core.sample import Sample
 
 ShotPolicy: TypeAlias = Literal["first", "random"]
+
+
+class Shots(NamedTuple):
+    """The examples of one prompt, in the order in which they stand before the question."""
+
+    shown: Sequence[Sample] = ()
+    n_left_out: int = 0
+    """Examples that belong here but are not shown, since the prompt would be too long."""
+
+    def at_most(self, n: int | None, *, drops_last: bool = False) -> Shots:
+        """Return n of them, whole: those nearest to the question, or with `drops_last` the furthest."""
+        excess = 0 if n is None else max(0, len(self.shown) - n)
+        if not excess:
+            return self
+        kept = self.shown[:-excess] if drops_last else self.shown[excess:]
+        return Shots(kept, self.n_left_out + excess)
 
 
 class ShotPool:

@@ -105,7 +105,7 @@ def compile_table(
         len(range(found.n_rows)[rows]),
         found.n_rows,
         recorded,
-        quirks_of(methods, layout.data_type, is_faithful=settings.is_faithful),
+        quirks_of(methods, layout.data_type, is_faithful=settings.is_faithful, has_shots=pool is not None),
     )
     task = TableTask(spec, source, layout, prompting, pool=pool, rows=rows, twins=frozenset(found.twins))
     return CompiledTable(task, found, pool, tuple(notes))

@@ -16,6 +16,8 @@ class _Difference(NamedTuple):
     corrected: str
     is_reproduced: bool
     """Whether `--fidelity faithful` does as the original."""
+    needs_shots: bool = False
+    """Whether it touches only prompts with examples."""
 
 
 _DIFFERENCES = (
@@ -68,10 +70,28 @@ _DIFFERENCES = (
         "they are found from all records",
         False,
     ),
+    _Difference(
+        "nearest_shot_first",
+        frozenset({"gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"}),
+        "of a prompt that is too long, the examples nearest to the question are left out first",
+        "those furthest from the question are left out first",
+        True,
+        needs_shots=True,
+    ),
+    _Difference(
+        "uneven_shots",
+        frozenset({"gen/mcq", "gen/qa", "ppl/mcq"}),
+        "options of one question can be left with different numbers of examples; an answer needs no room",
+        "all options are shown the same examples; room for the answer counts as needed",
+        False,
+        needs_shots=True,
+    ),
 )
 
 
-def quirks_of(methods: tuple[str, ...], data_type: DataType, *, is_faithful: bool) -> tuple[Quirk, ...]:
+def quirks_of(
+    methods: tuple[str, ...], data_type: DataType, *, is_faithful: bool, has_shots: bool
+) -> tuple[Quirk, ...]:
     """Return the differences that can touch a task."""
     touched = {f"{method}/{data_type}" for method in methods}
     return tuple(
@@ -81,5 +101,5 @@ def quirks_of(methods: tuple[str, ...], data_type: DataType, *, is_faithful: boo
             difference.original if is_faithful and difference.is_reproduced else difference.corrected,
         )
         for difference in _DIFFERENCES
-        if difference.touches & touched
+        if difference.touches & touched and (has_shots or not difference.needs_shots)
     )

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from assay.core.request import Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
 from assay.dialects.parts.dialogue import Dialogue, Opening
-from assay.dialects.parts.fewshot import ShotPool
+from assay.dialects.parts.fewshot import ShotPool, Shots
 from assay.dialects.table.layout import Layout, content_id, values_of
 from assay.dialects.table.meta import PplTarget
 from assay.dialects.table.survey import Table
@@ -84,18 +84,25 @@ class TableTask:
         """Yield the samples in the table's order."""
         return read_samples(self._table, self._layout, self._twins, self._rows)
 
-    def requests(self, sample: Sample) -> Sequence[Request]:
-        """Return what to ask about a sample, for every method."""
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return what to ask about a sample, for every method; with at most so many examples."""
+        # The original leaves out the example nearest to the question first.
+        chosen = self._shots(sample).at_most(shots, drops_last=self._prompting.is_faithful)
         made: list[Request] = []
         for method in self._spec.methods:
-            made += _ASKS[method](self, sample)
+            made += _ASKS[method](self, sample, chosen)
         return made
 
     def opening(self, sample: Sample, method: str) -> Opening:
-        """Render a sample's prompt up to the answer, its examples before it."""
+        """Render a sample's prompt up to the answer, all its examples before it."""
+        return self._opening(sample, method, self._shots(sample))
+
+    def _shots(self, sample: Sample) -> Shots:
+        return Shots(self._pool.shots(sample)) if self._pool else Shots()
+
+    def _opening(self, sample: Sample, method: str, shots: Shots) -> Opening:
         style = self._prompting.ppl_style if method == "ppl" else self._prompting.style
-        shots = self._pool.shots(sample) if self._pool else ()
-        solved = [style.solved(shot) for shot in shots]
+        solved = [style.solved(shot) for shot in shots.shown]
         return style.dialogue.opening(values_of(sample), solved, chat=self._prompting.is_chat)
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
@@ -118,28 +125,40 @@ class TableTask:
                 named.append(ComponentSpec(name, {"track": "gen", "faithful": faithful}))
         return named
 
-    def _ppl(self, sample: Sample) -> Iterator[Request]:
-        task = self._spec.name
-        opening = self.opening(sample, "ppl")
+    def _ppl(self, sample: Sample, shots: Shots) -> Iterator[Request]:
+        opening = self._opening(sample, "ppl", shots)
         for i, text in enumerate(self._prompting.ppl_style.answers(sample)):
             prompt, start = opening.followed_by(text)
             if self._prompting.is_faithful:
-                yield request(task, sample.id, "ppl", "option", i, Span(prompt, 0, leads=False))
+                yield self._request(sample, "ppl", "option", i, Span(prompt, 0, leads=False), shots)
                 continue
-            yield request(task, sample.id, "ppl", "option", i, Span(prompt, start))
-            yield request(task, sample.id, "ppl", "unconditional", i, Span(f"{opening.joiner}{text}", 0))
+            yield self._request(sample, "ppl", "option", i, Span(prompt, start), shots)
+            alone = Span(f"{opening.joiner}{text}", 0)
+            yield self._request(sample, "ppl", "unconditional", i, alone, Shots())
 
-    def _prob(self, sample: Sample) -> Iterator[Request]:
-        opening = self.opening(sample, "prob")
+    def _prob(self, sample: Sample, shots: Shots) -> Iterator[Request]:
+        opening = self._opening(sample, "prob", shots)
         spellings = tuple((f" {label}", label) for label in sample.labels)
         ask = Labels(opening.before_label(), spellings)
-        yield request(self._spec.name, sample.id, "prob", "labels", 0, ask)
+        yield self._request(sample, "prob", "labels", 0, ask, shots)
 
-    def _gen(self, sample: Sample) -> Iterator[Request]:
-        opening = self.opening(sample, "gen")
+    def _gen(self, sample: Sample, shots: Shots) -> Iterator[Request]:
+        opening = self._opening(sample, "gen", shots)
         prompt = opening.verbatim if self._prompting.is_faithful else opening.generation
         ask = Generate(prompt, self._prompting.sampling)
-        yield request(self._spec.name, sample.id, "gen", "answer", 0, ask)
+        yield self._request(sample, "gen", "answer", 0, ask, shots)
+
+    def _request(self, sample: Sample, track: str, role: str, index: int, ask: Ask, shots: Shots) -> Request:
+        return request(
+            self._spec.name,
+            sample.id,
+            track,
+            role,
+            index,
+            ask,
+            n_shots=len(shots.shown),
+            n_shots_left_out=shots.n_left_out,
+        )
 
 
 _ASKS = {"ppl": TableTask._ppl, "prob": TableTask._prob, "gen": TableTask._gen}

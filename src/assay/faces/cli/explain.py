@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from assay.app.explain import AskExplained, Explanation
@@ -52,6 +54,8 @@ def _show(explanation: Explanation, all_tokens: bool) -> None:
     for score in explanation.scores:
         asks = [ask for ask in explanation.asks if ask.record.track == score.track]
         out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
+        if (shots := _shots(asks)) is not None:
+            out.print(f"  {shots}")
         if score.options:
             out.print(_option_table(score))
         if score.mass is not None:
@@ -72,6 +76,17 @@ def _verdict(score: Score) -> str:
         f"{score.verdict}{worth}: answer [bold]{escape(score.answer or 'none')}[/], "
         f"target {escape(score.target or 'unknown')}, by {escape(score.rule or 'no rule')}"
     )
+
+
+def _shots(asks: Sequence[AskExplained]) -> str | None:
+    """Say how many examples a method's prompts showed; None when there were none to show."""
+    record = max((ask.record for ask in asks), key=lambda r: r.n_shots + r.n_shots_left_out, default=None)
+    if record is None or not record.n_shots + record.n_shots_left_out:
+        return None
+    if not record.n_shots_left_out:
+        return f"[dim]examples shown[/] {record.n_shots}"
+    asked_for = record.n_shots + record.n_shots_left_out
+    return f"[yellow]examples shown: {record.n_shots} of {asked_for}; the others did not fit[/]"
 
 
 def _option_table(score: Score) -> object:

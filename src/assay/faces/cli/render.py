@@ -175,6 +175,7 @@ def show_result(run: FinishedRun) -> None:
     """Print what came out and where it lies."""
     out.print()
     show_metrics(run.manifest, run.metrics)
+    show_notes(run.came_up)
     if (work := _work(run.manifest)) is not None:
         out.print(f"[dim]{work}[/]")
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.md'))}", soft_wrap=True)
@@ -212,6 +213,12 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         if metric.is_headline and metric.group is None:
             for line in _warnings(metric):
                 out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
+
+
+def show_notes(notes: Sequence[str]) -> None:
+    """Print what a person should know about how a run went."""
+    for note in notes:
+        out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
 
 
 def _warnings(metric: Metric) -> list[str]:

@@ -18,7 +18,7 @@ _RUNS = click.option(
 def report(run: str, runs_dir: str | None, markdown: bool) -> None:
     """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest."""
     from assay.core.run import RunStatus
-    from assay.faces.cli.render import out, show_metrics
+    from assay.faces.cli.render import out, show_metrics, show_notes
     from assay.results.read import find_run
     from assay.results.report import Highlights, render_report
 
@@ -35,6 +35,7 @@ def report(run: str, runs_dir: str | None, markdown: bool) -> None:
         out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` goes on from there[/]")
         return
     show_metrics(manifest, stored.metrics())
+    show_notes(manifest.notes)
 
 
 @click.command()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from assay.core.origin import Origin
 from assay.core.sample import Sample
-from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
+from assay.dialects.parts.fewshot import ShotPolicy, ShotPool, Shots
 
 
 def sample(number: int, question: str | None = None, *, answered: bool = True) -> Sample:
@@ -50,3 +50,12 @@ def test_rows_without_an_answer_are_no_examples() -> None:
 def test_leaks_are_seen_through_white_space_and_case() -> None:
     assert pool(EVERY).leaks(sample(50, " QUESTION\n3"))
     assert not pool(EVERY).leaks(sample(50))
+
+
+def test_fewer_examples_are_those_nearest_to_the_question() -> None:
+    every = Shots(EVERY[:5])
+    assert every.at_most(None) == every.at_most(5) == every.at_most(9) == Shots(EVERY[:5], 0)
+    assert every.at_most(2) == Shots(EVERY[3:5], 3)
+    assert every.at_most(2, drops_last=True) == Shots(EVERY[:2], 3)
+    assert every.at_most(0) == every.at_most(0, drops_last=True) == Shots([], 5)
+    assert every.at_most(4).at_most(1) == every.at_most(1)

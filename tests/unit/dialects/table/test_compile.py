@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.core.errors import AssayError
-from assay.core.prompt import Message
+from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Span
 from assay.core.task import TaskSettings
 from assay.dialects.table.compile import CompiledTable, compile_table
@@ -178,6 +179,68 @@ def test_shots_come_from_another_file_and_are_read_as_the_dataset(tmp_path: Path
     assert compiled(path, shots=2, shots_from=shots).task.spec.data_hash != before
 
 
+SHOT_ROWS = [{"question": f"q{i}", "A": "one", "B": "two", "answer": "AB"[i % 2]} for i in range(6)]
+SYSTEM = TableMeta(
+    template={
+        "begin": [{"role": "SYSTEM", "prompt": "Be brief."}],
+        "round": [
+            {"role": "HUMAN", "prompt": "{question}\n{option_list}"},
+            {"role": "BOT", "prompt": "Answer: {answer}"},
+        ],
+    }
+)
+
+
+def questions(prompt: Prompt) -> list[str]:
+    """Return the questions that a prompt holds, in their order."""
+    text = prompt if isinstance(prompt, str) else "\n".join(message.content for message in prompt)
+    return re.findall(r"q\d", text)
+
+
+@pytest.mark.parametrize("is_chat", [False, True])
+@pytest.mark.parametrize("is_faithful", [False, True])
+def test_fewer_shots_leave_out_whole_examples(tmp_path: Path, is_chat: bool, is_faithful: bool) -> None:
+    task = compiled(
+        table(tmp_path, SHOT_ROWS),
+        SYSTEM,
+        methods=("ppl", "prob", "gen"),
+        shots=4,
+        is_chat=is_chat,
+        is_faithful=is_faithful,
+    ).task
+    sample = list(task.samples())[5]
+    full = task.requests(sample)
+    assert task.requests(sample, shots=4) == task.requests(sample, shots=99) == full
+    for n in range(4):
+        fewer = task.requests(sample, shots=n)
+        assert [r.id for r in fewer] == [r.id for r in full]
+        for before, after in zip(full, fewer, strict=True):
+            if after.role == "unconditional":
+                assert after == before
+                continue
+            assert (after.n_shots, after.n_shots_left_out) == (n, 4 - n)
+            *shots, question = questions(before.ask.prompt)
+            kept = shots[:n] if is_faithful else shots[4 - n :]
+            assert questions(after.ask.prompt) == [*kept, question] == [*kept, "q5"]
+            if isinstance(after.ask.prompt, str):
+                # What is left is a part of the whole, to the letter, with no example begun or broken off.
+                assert after.ask.prompt.startswith("Be brief.\nq")
+                assert is_faithful or before.ask.prompt[-len(after.ask.prompt) :] == after.ask.prompt
+            else:
+                assert after.ask.prompt[0] == Message("system", "Be brief.")
+                assert len(after.ask.prompt) == len(before.ask.prompt) - 2 * (4 - n)
+
+
+def test_no_shots_left_is_the_prompt_of_a_run_without_shots(tmp_path: Path) -> None:
+    path = table(tmp_path, SHOT_ROWS)
+    for is_chat in (False, True):
+        bare, shown = (
+            compiled(path, methods=("ppl", "prob"), is_chat=is_chat, shots=shots).task for shots in (0, 3)
+        )
+        for sample in bare.samples():
+            assert [r.ask for r in shown.requests(sample, shots=0)] == [r.ask for r in bare.requests(sample)]
+
+
 def test_too_many_shots(tmp_path: Path) -> None:
     rows = [{"question": f"q{i}", "answer": "x"} for i in range(3)]
     with pytest.raises(AssayError, match=r"TABLE-013.*only 2 rows"):
@@ -233,6 +296,10 @@ def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
         quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.quirks
     }
     assert names["exact_qa"].here != faithful["exact_qa"].here == faithful["exact_qa"].original
+    assert "nearest_shot_first" not in names
+    assert "nearest_shot_first" in {
+        quirk.name for quirk in compiled(table(tmp_path, rows * 3), shots=1).task.spec.quirks
+    }
 
 
 def test_rows_a_jinja_prompt_fails_on_are_all_named(tmp_path: Path) -> None:
