@@ -14,7 +14,7 @@ from assay.core.response import Completion, Failure, Likelihood
 from fakes.families import MakeModel, MakeOracle, make_tokenizer
 
 QUESTION = "Question: which of these is a fruit?\nA. apple\nB. stone\nC. chair\nD. river\nAnswer:"
-LONG = "one two three four five six seven eight nine ten 0 1 2 3 4 5 6 7 8 9 " * 2
+LONG = "one two three four five six seven eight nine ten 0 1 2 3 4 5 6 7 8 9 " * 4
 SPANS = [
     *(Span(f"{QUESTION} {option}", len(QUESTION)) for option in ("A", "yes", "yes, but", "a river")),
     *(Span(f"{LONG}{QUESTION} {option}", len(LONG + QUESTION)) for option in ("A", "yes", "yes, but")),
@@ -91,12 +91,16 @@ def test_every_family_scores_and_writes_as_brute_force_does(
         (note,) = backend.notes()
         assert "every sequence was computed by itself" in note
         assert why in note
-    written = [request("t", p, "gen", "answer", 0, Generate(p, Sampling(max_tokens=8))) for p in PROMPTS]
+    # Texts of different lengths, so that some leave the batch while others are still written.
+    written = [
+        request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=4 + 2 * n)))
+        for n, prompt in enumerate(PROMPTS)
+    ]
     texts = {response.request_id: response.outcome for response in backend.run(written)}
-    for one, prompt in zip(written, PROMPTS, strict=True):
+    for n, (one, prompt) in enumerate(zip(written, PROMPTS, strict=True)):
         outcome = texts[one.id]
         assert isinstance(outcome, Completion)
-        ids = truth.write(tuple(tokenizer.encode(prompt)), 8, backend._ending.end_ids)
+        ids = truth.write(tuple(tokenizer.encode(prompt)), 4 + 2 * n, backend._ending.end_ids)
         assert outcome.outputs[0].text == tokenizer.decode(list(ids), skip_special_tokens=True), prompt
 
 
