@@ -20,6 +20,8 @@ class Loaded:
     vocab_size: int
     window: int | None = None
     """How far back its attention looks; None: to the beginning."""
+    is_stateful: bool = False
+    """Whether it carries a state from token to token that padding in front of a row would get into."""
     shares: bool = False
     """Whether its attention looks at a shared trunk by itself (see shared_attention)."""
     flex: Any = None

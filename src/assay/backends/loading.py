@@ -1,7 +1,7 @@
 """Reading a model and its tokenizer into memory, quietly, and finding out how to get logits from it.
 
 The only file that calls transformers' loaders. What comes out is checked: weights that were missing, or
-logits that are not numbers, are an error and never a score.
+logits that are not numbers or that look ahead, are an error and never a score.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from assay.backends.problems import does_not_fit, does_not_load
 from assay.core.errors import BackendError, listing
 
 _CANARY_TOKENS = 8
+_FP32_TOLERANCE = 1e-3
+_HALF_TOLERANCE = 0.05
+"""How far logits may move, as a share of their size, when a later token changes: rounding, and no more."""
 
 _DIGITS_APART = frozenset({"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"})
 """GGUF pre-tokenizers that split every digit off. transformers reads such files without that step, and then
@@ -145,18 +148,51 @@ def _inspected(model: Any, device: Any) -> Loaded:
         )
     body, head = getattr(model, "base_model", None), model.get_output_embeddings()
     vocab_size = int(model.get_input_embeddings().weight.shape[0])
-    ids = torch.arange(_CANARY_TOKENS, device=device)[None] % vocab_size
+    # Two rows that differ in their last token alone.
+    ids = torch.arange(_CANARY_TOKENS, device=device).repeat(2, 1) % vocab_size
+    ids[1, -1] = (ids[1, -1] + vocab_size // 2) % vocab_size
     with torch.inference_mode():
         whole = model(input_ids=ids, use_cache=False).logits.float()
         if not torch.isfinite(whole).all():
             raise ValueError("its logits are not finite numbers; try dtype=bfloat16 or dtype=float32")
+        if _looks_ahead(whole, model.dtype):
+            raise ValueError(
+                f"{type(model).__name__} reads what comes later, so it cannot score or write text"
+            )
         is_plain = body is not None and body is not model and head is not None
         if is_plain:
             apart = _apart(body, head, ids)
             # The same operations on the same shapes: any real difference is a step after the head.
             is_plain = apart is not None and apart.shape == whole.shape
             is_plain = is_plain and torch.allclose(apart, whole, rtol=1e-3, atol=1e-3)
-    return Loaded(model, device, body if is_plain else None, head, takes, vocab_size, _window(model.config))
+    return Loaded(
+        model,
+        device,
+        body if is_plain else None,
+        head,
+        takes,
+        vocab_size,
+        _window(model.config),
+        is_stateful=_is_stateful(model),
+    )
+
+
+def _is_stateful(model: Any) -> bool:
+    """Whether some layer remembers something else than keys and values: a recurrence, a convolution."""
+    from transformers import DynamicCache
+
+    layers = DynamicCache(config=model.config).layers
+    # What holds no keys and values cannot be cut down to some of the rows either.
+    return bool(model._is_stateful) or any(not hasattr(layer, "batch_select_indices") for layer in layers)
+
+
+def _looks_ahead(logits: Any, dtype: Any) -> bool:
+    """Whether the logits before the last token know which one it is: the model is no causal one."""
+    import torch
+
+    one, other = logits[0, :-1], logits[1, :-1]
+    moved = float(((one - other).norm(dim=-1) / one.norm(dim=-1).clamp(min=1e-6)).max())
+    return moved > (_FP32_TOLERANCE if dtype == torch.float32 else _HALF_TOLERANCE)
 
 
 def _window(config: Any) -> int | None:
@@ -165,6 +201,8 @@ def _window(config: Any) -> int | None:
     found = [getattr(text, "attention_chunk_size", None)]
     if getattr(text, "use_sliding_window", True):
         found.append(getattr(text, "sliding_window", None))
+    if "local" in getattr(text, "attention_layers", ()):  # GPT-Neo's word for it.
+        found.append(text.window_size)
     return min((length for length in found if length), default=None)
 
 

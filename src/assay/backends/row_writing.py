@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from assay.backends.batching import Budget
 from assay.backends.feeders import PlainFeeder, TrunkFeeder
@@ -53,7 +53,11 @@ class RowWriting:
         def length(draft: Draft) -> int:
             return len(draft.prompt) - n_trunk + draft.max_new
 
-        for batch in self._budget.batches(drafts, length, factor=GENERATE_FACTOR):
+        batches: Iterable[list[Draft]] = self._budget.batches(drafts, length, factor=GENERATE_FACTOR)
+        if self._loaded.is_stateful:
+            # Padding in front of a shorter prompt would become part of its state.
+            batches = ([draft] for draft in drafts)
+        for batch in batches:
             self._budget.run(batch, lambda rows: self._write(rows, trunk), _give_up)
             yield batch
 

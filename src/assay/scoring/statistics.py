@@ -267,15 +267,16 @@ class Running:
     def proportion(self, level: float = LEVEL) -> Estimate:
         """Return the share of ones.
 
-        Without clusters: Wilson's interval. With clusters: mean ± z · clustered stderr, clipped to
-        [0, 1]. Where that error is unknown or 0 (one cluster, all right, all wrong) it says nothing, so
-        each cluster counts as a single observation in Wilson's interval, which is wide and honest.
+        Without clusters: Wilson's interval. With clusters: mean ± t · clustered stderr, clipped to [0, 1], t
+        being Student's with one degree of freedom fewer than clusters, as a normal quantile would be too
+        narrow for few of them. Where that error is unknown or 0 (one cluster, all right, all wrong) it says
+        nothing, so each cluster counts as one observation in Wilson's interval, which is wide and honest.
         """
         if not self.n:
             return NOTHING
         value, stderr = self.total / self.n, self.stderr()
         if self.is_clustered and stderr:
-            half = normal_quantile(level) * stderr
+            half = student_quantile(self.n_clusters - 1, level) * stderr
             return clipped(Estimate(value, value - half, value + half, stderr, self.n))
         units = self.n_clusters
         low, high = wilson(value * units, units, level)

@@ -57,6 +57,10 @@ class ShotPool:
         """Return whether the pool holds this sample's question, so that it has to be kept out."""
         return _normal(self._question(sample)) in self._twins
 
+    def n_left(self, sample: Sample) -> int:
+        """Return how many examples there are for a sample, once those that ask the same are kept out."""
+        return len(self._pool) - self._twins[_normal(self._question(sample))]
+
     def shots(self, sample: Sample) -> list[Sample]:
         """Return the examples for a sample: never itself, never a row that asks the same."""
         if not self._n_shots:

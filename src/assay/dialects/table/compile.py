@@ -229,12 +229,14 @@ def _shot_pool(
         task=name,
         question=lambda sample: layout.question_of(sample.fields),
     )
-    spare = len(pool) if other is not None else len(pool) - 1
+    # The row with the most twins decides: no row may be given fewer examples than the others in silence.
+    rows = samples if other is None else read_samples(source, layout, frozenset(), slice(None))
+    spare = min((pool.n_left(sample) for sample in rows), default=len(pool))
     if spare < settings.shots:
         raise PlanError(
             Problem(
                 "TABLE-013",
-                f"{settings.shots} shots asked for, but only {max(spare, 0)} rows with an answer can serve",
+                f"{settings.shots} shots asked for, but only {spare} rows with an answer can serve",
                 "ask for fewer shots, or name a larger file with --shots-from",
                 Origin((other or source).path),
             )
