@@ -15,6 +15,8 @@ from assay.core.prompt import Prompt
 from assay.core.request import Generate, Kind, Sampling
 from assay.core.sample import Sample
 from assay.dialects.table.compile import CompiledTable
+from assay.dialects.table.task import TableTask
+from assay.dialects.table.texts import TextTask
 from assay.engine.plan import check_plan
 
 _MAJORITY = 0.6
@@ -78,7 +80,10 @@ def _findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
         yield Finding(
             False, f"{len(survey.group_counts):,} groups; the smallest is {small[0]!r} with {small[1]:,} rows"
         )
-    yield from _sample_findings(one, backend)
+    if isinstance(one.task, TextTask):
+        yield from _text_findings(one.task, backend)
+    else:
+        yield from _sample_findings(one, one.task, backend)
     length, row = survey.longest
     yield Finding(False, f"the longest row is row {row} with {length:,} characters")
 
@@ -97,17 +102,30 @@ def _balance(one: CompiledTable) -> Iterator[Finding]:
     yield Finding(is_uneven, f"right answers: {listed}")
 
 
-def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
+def _text_findings(task: TextTask, backend: Backend | None) -> Iterator[Finding]:
+    if backend is None:
+        return
+    n_tokens = n_scored = n_empty = 0
+    for sample in task.samples():
+        tokens = backend.tokens(task.requests(sample)[0].ask)
+        scored = sum(token.is_scored for token in tokens)
+        n_tokens, n_scored, n_empty = n_tokens + len(tokens), n_scored + scored, n_empty + (not scored)
+    if n_empty:
+        yield Finding(True, f"{n_empty:,} texts are too short for such windows and would fail")
+    yield Finding(False, f"{n_tokens:,} tokens, of which {n_scored:,} are scored")
+
+
+def _sample_findings(one: CompiledTable, task: TableTask, backend: Backend | None) -> Iterator[Finding]:
     context = backend.card.context_length if backend else None
     n_leaks = n_padded = n_twin_options = n_empty = 0
     over_long: list[tuple[str, int]] = []
-    for sample in one.task.samples():
+    for sample in task.samples():
         n_leaks += one.pool is not None and one.pool.leaks(sample)
         n_padded += any(choice != choice.strip() for choice in sample.choices)
         n_twin_options += len(set(sample.choices)) < len(sample.choices)
         n_empty += not one.survey.layout.question_of(sample.fields).strip()
         if backend is not None and context is not None:
-            n_tokens = _n_tokens(one, sample, backend, context)
+            n_tokens = _n_tokens(task, sample, backend, context)
             if n_tokens > context:
                 over_long.append((sample.id, n_tokens))
     if n_empty:
@@ -118,7 +136,7 @@ def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fi
         yield Finding(
             True, f"{n_padded:,} rows have options with white space at an end, which changes tokens"
         )
-    if n_leaks and one.task.spec.settings["shots_from"]:
+    if n_leaks and task.spec.settings["shots_from"]:
         yield Finding(
             True, f"{n_leaks:,} questions also stand among the shots; they are kept out of their own prompt"
         )
@@ -131,12 +149,12 @@ def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fi
         )
 
 
-def _n_tokens(one: CompiledTable, sample: Sample, backend: Backend, context: int) -> int:
-    prompt = one.task.opening(sample, one.task.spec.methods[0]).generation
+def _n_tokens(task: TableTask, sample: Sample, backend: Backend, context: int) -> int:
+    prompt = task.opening(sample, task.spec.methods[0]).generation
     # A token has at least one byte, so a short text needs no tokenizer; a template adds some.
     if _n_bytes(prompt) + 512 < context:
         return 0
-    room = 1 if Kind.GENERATE in one.task.kinds else 0
+    room = 1 if Kind.GENERATE in task.kinds else 0
     return len(backend.tokens(Generate(prompt, Sampling()))) + room
 
 

@@ -30,8 +30,8 @@ from assay.backends.row_scoring import (
     prepare_packing,
 )
 from assay.backends.row_writing import RowWriting
-from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, respond
-from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
+from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, plan_windows, respond
+from assay.backends.tokenization import Encoded, EncodedLabels, EncodedWindows, Tokenization
 from assay.backends.writing_jobs import WritingJob
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -160,7 +160,7 @@ class HfBackend:
 
     @cached_property
     def _tokenization(self) -> Tokenization:
-        return Tokenization(self._tokenizer)
+        return Tokenization(self._tokenizer, self.card.context_length)
 
     @cached_property
     def _budget(self) -> Budget:
@@ -226,6 +226,9 @@ class HfBackend:
             if isinstance(encoded, Encoded):
                 plan = plan_span(rows, request, encoded)
                 self._stats["prompt_tokens"] += len(encoded.ids)
+            elif isinstance(encoded, EncodedWindows):
+                plan = plan_windows(rows, request, encoded)
+                self._stats["prompt_tokens"] += encoded.n_prompt_tokens + encoded.n_scored
             else:
                 assert isinstance(encoded, EncodedLabels)
                 plan = plan_labels(rows, request, encoded)
@@ -237,7 +240,7 @@ class HfBackend:
 
     def _encoded(
         self, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Encoded | EncodedLabels | Failure]]:
+    ) -> Iterator[tuple[Request, Encoded | EncodedWindows | EncodedLabels | Failure]]:
         spans = [(r, r.ask) for r in requests if isinstance(r.ask, Span)]
         yield from zip(
             [r for r, _ in spans], self._tokenization.spans([ask for _, ask in spans]), strict=True
@@ -297,10 +300,12 @@ class HfBackend:
         return Failure("too_long", f"needs {n_tokens:,} tokens; the model reads at most {length:,}")
 
 
-def _longest(encoded: Encoded | EncodedLabels | Failure) -> int:
+def _longest(encoded: Encoded | EncodedWindows | EncodedLabels | Failure) -> int:
     """Return the length of the longest sequence an ask needs."""
     if isinstance(encoded, Encoded):
         return len(encoded.ids)
+    if isinstance(encoded, EncodedWindows):
+        return max(window.end - window.begin - 1 for window in encoded.windows)
     if isinstance(encoded, Failure):
         return 0
     return max((len(s.encoded.ids) for label in encoded.labels for s in label), default=len(encoded.context))

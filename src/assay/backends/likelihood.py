@@ -36,6 +36,8 @@ class Row:
     n_users: int = 0
     failure: str | None = None
     """Why there are no answers."""
+    is_window: bool = False
+    """Whether it is a window of a long text, which begins like no other row."""
 
     def put(self, number: int, logprob: float, is_top: bool) -> None:
         """Take the answer to one read; an answer computed again replaces the first."""
@@ -80,10 +82,12 @@ class Rows:
     def __iter__(self) -> Any:
         return iter(self._rows.values())
 
-    def continuation(self, ids: tuple[int, ...], first: int) -> Reading:
+    def continuation(self, ids: tuple[int, ...], first: int, *, is_window: bool = False) -> Reading:
         """Ask for each token of `ids` from `first` on, given all before it."""
         inputs = ids[:-1]
-        return self._read(inputs, [(at - 1, ids[at]) for at in range(first, len(ids))])
+        reading = self._read(inputs, [(at - 1, ids[at]) for at in range(first, len(ids))])
+        reading.row.is_window = is_window
+        return reading
 
     def next_tokens(self, context: tuple[int, ...], tokens: Iterable[int]) -> Reading:
         """Ask for several tokens that could follow the same context."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
-from assay.results.rows import HEADINGS, interval, markdown_table, percent, result_rows, share
+from assay.results.rows import HEADINGS, TEXT_HEADINGS, group_rows, markdown_table, result_rows, text_rows
 
 _EXAMPLES = 10
 
@@ -15,9 +15,7 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
     """Return the report of a complete run."""
     parts = [
         f"# {', '.join(task.name for task in manifest.tasks)} on {manifest.model.name}",
-        markdown_table(HEADINGS, result_rows(metrics, manifest.costs)),
-        "Unanswered rows count as not right. Failed rows and rows without a known answer are left out of "
-        "the score; `scored` says how many rows it rests on.",
+        *_results(manifest, metrics),
         *_disagreements(manifest),
         *_groups(metrics),
         *_other_metrics(metrics),
@@ -26,6 +24,25 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
         *_model_and_settings(manifest),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
+    parts: list[str] = []
+    shares, texts = result_rows(metrics, manifest.costs), text_rows(metrics, manifest)
+    if shares or not texts:
+        parts += [
+            markdown_table(HEADINGS, shares),
+            "Unanswered rows count as not right. Failed rows and rows without a known answer are left out of "
+            "the score; `scored` says how many rows it rests on.",
+        ]
+    if texts:
+        parts += [
+            markdown_table(TEXT_HEADINGS, texts),
+            "A perplexity is e to the power of the negative log-likelihood of all scored text over its "
+            "tokens, words or bytes: lower is better. Perplexities compare only within one way of cutting "
+            "windows; those per token also only within one tokenizer. Failed texts are left out.",
+        ]
+    return parts
 
 
 def _disagreements(manifest: RunManifest) -> list[str]:
@@ -37,23 +54,8 @@ def _disagreements(manifest: RunManifest) -> list[str]:
 
 
 def _groups(metrics: Sequence[Metric]) -> list[str]:
-    grouped = [metric for metric in metrics if metric.is_headline and metric.group is not None]
-    if not grouped:
-        return []
-    rows = [
-        [
-            metric.task,
-            metric.method,
-            metric.group or "",
-            f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}",
-            percent(metric.value),
-            interval(metric),
-            share(metric.n_unanswered, metric.n),
-        ]
-        for metric in grouped
-    ]
-    headings = ["task", "method", "group", "scored", "score", "95 % interval", "unanswered"]
-    return ["## Groups", markdown_table(headings, rows)]
+    tables = [markdown_table(headings, rows) for headings, rows in group_rows(metrics)]
+    return ["## Groups", *tables] if tables else []
 
 
 def _other_metrics(metrics: Sequence[Metric]) -> list[str]:
