@@ -86,7 +86,7 @@ class Rows:
         """Ask for each token of `ids` from `first` on, given all before it."""
         inputs = ids[:-1]
         reading = self._read(inputs, [(at - 1, ids[at]) for at in range(first, len(ids))])
-        reading.row.is_window = is_window
+        reading.row.is_window |= is_window
         return reading
 
     def next_tokens(self, context: tuple[int, ...], tokens: Iterable[int]) -> Reading:

@@ -20,13 +20,13 @@ from assay.scoring.scorers import (
     GeneratedOption,
     LabelProbability,
     OptionLikelihood,
+    TextLikelihood,
     WholeTextLikelihood,
     explain_output,
     make_scorer,
 )
 from assay.scoring.scorers.generated import token_f1
 from assay.scoring.scorers.original import infer_option
-from assay.scoring.scorers.text import TextLikelihood
 
 PROMPT: Prompt = "Question"
 ASKS: dict[str, Ask] = {
