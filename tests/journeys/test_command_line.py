@@ -316,9 +316,12 @@ def test_the_perplexity_of_texts(workdir: Path) -> None:
     assert metrics["perplexity_token", None]["is_headline"]
     assert metrics["perplexity_token", None]["higher_is_better"] is False
     assert {group for name, group in metrics if name == "bits_per_byte"} == {None, "a", "b"}
+    scores = lines(workdir / "run" / "scores.jsonl")
     report = (workdir / "run" / "report.md").read_text(encoding="utf-8")
     assert "| perplexity / token |" in report
     assert "score %" not in report
+    hardest = [row["sample_id"] for row in sorted(scores, key=lambda row: -float(str(row["value"])))]
+    assert re.findall(r"^\| texts \| (\w{12}) \| \d", report, re.MULTILINE) == hardest
     explained = assay("explain", "run", "row:2", "--no-tokens").out
     assert "perplexity" in explained
     assert "tokens the model expected least" in explained

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
-from assay.results.rows import HEADINGS, TEXT_HEADINGS, group_rows, markdown_table, result_rows, text_rows
+from assay.results.rows import (
+    HEADINGS,
+    TEXT_HEADINGS,
+    group_rows,
+    markdown_table,
+    plain,
+    result_rows,
+    text_rows,
+)
 
 _EXAMPLES = 10
 
@@ -85,12 +93,16 @@ class Highlights:
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
         self.found: dict[str, list[Score]] = {"Wrong": [], "Unanswered": [], "Failed": []}
+        self.hardest: list[Score] = []
+        """The texts with the highest perplexity, the highest first."""
         for score in scores:
             self.add(score)
 
     def add(self, score: Score) -> None:
         """Take one score."""
         if score.verdict is Verdict.SCORED:
+            if score.metric in score.ratios:
+                self._add_text(score)
             if score.value != 0:
                 return
             listed = self.found["Wrong"]
@@ -103,9 +115,28 @@ class Highlights:
         if len(listed) < _EXAMPLES:
             listed.append(score)
 
+    def _add_text(self, score: Score) -> None:
+        self.hardest.append(score)
+        self.hardest.sort(key=lambda one: -(one.value or 0.0))
+        del self.hardest[_EXAMPLES:]
+
+
+def _hardest(scores: Sequence[Score]) -> list[str]:
+    """Return the texts that a model finds hardest; one text alone is not compared with anything."""
+    if len(scores) < 2:
+        return []
+    rows = [
+        [score.task, score.sample_id, plain(score.value), f"{score.ratios[score.metric].denominator:,.0f}"]
+        for score in scores
+    ]
+    return [
+        f"## Hardest: {len(scores)} texts with the highest perplexity",
+        markdown_table(["task", "sample", "perplexity / token", "tokens"], rows),
+    ]
+
 
 def _examples(highlights: Highlights) -> list[str]:
-    parts: list[str] = []
+    parts = _hardest(highlights.hardest)
     for kind, listed in highlights.found.items():
         if listed:
             rows = [
