@@ -12,14 +12,18 @@ from assay.backends.registry import open_backend
 from assay.core.ids import draw
 from assay.core.ports import Backend
 from assay.core.prompt import Message
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Response
 
 QUESTION = "Which of these is a fruit?\nA. apple\nB. stone\nAnswer:"
+TALE = "  One day, in a far country, a fox met a very old crow who sat on a wall and ate a piece of cheese.\n"
 ASKS: list[Ask] = [
     *(Span(f"{QUESTION} {text}", len(QUESTION)) for text in ("A", "B", "apple", "a stone wall", "apple")),
     Span("hello world", 7),
     Span("The whole of it.", 0),
+    *(Span(TALE, 0, windows=windows) for windows in (Windows("classic", 16), Windows("classic"))),
+    Span(TALE, 0, windows=Windows("hf-stride", 16, 5)),
+    Span(TALE, 0, windows=Windows("gptq", 16)),
     Labels(QUESTION, ((" A", "A"), (" B", "B"))),
     Labels("Is water wet? Answer: ", ((" yes",), (" no",))),
     *(Generate(text, Sampling(max_tokens=4)) for text in (QUESTION, "hello")),
@@ -110,6 +114,30 @@ def test_answers_have_the_kind_of_the_ask_and_their_counts_agree(backend: Backen
             assert isinstance(one.ask, Generate)
             assert len(outcome.outputs) == one.ask.sampling.n
             assert all(output.n_tokens <= one.ask.sampling.max_tokens for output in outcome.outputs)
+
+
+def test_windows_score_each_token_once_and_count_what_they_score(backend: Backend) -> None:
+    schemes = [Windows("classic", 16), Windows("hf-stride", 16, 5), Windows("gptq", 16), Windows("classic")]
+    asked = requests([*(Span(TALE, 0, windows=windows) for windows in schemes), Span(TALE, 0)])
+    found = by_id(backend.run(asked))
+    answers = [found[one.id] for one in asked]
+    assert all(isinstance(answer, Likelihood) for answer in answers)
+    classic, stride, gptq, fitting, plain = [one for one in answers if isinstance(one, Likelihood)]
+    assert classic.token_ids == fitting.token_ids == plain.token_ids
+    assert fitting.sum_logprob == pytest.approx(plain.sum_logprob, abs=1e-4)
+    assert stride.token_ids == plain.token_ids[1:]
+    assert gptq.n_tokens == plain.n_tokens // 16 * 15
+    # White space around the text counts, as it was scored; a word counts where it begins.
+    assert (classic.n_chars, classic.n_bytes, classic.n_words) == (len(TALE), len(TALE), len(TALE.split()))
+    assert plain.n_words == 0
+    assert gptq.n_bytes < stride.n_bytes < classic.n_bytes
+
+
+def test_a_text_shorter_than_a_block_says_so(backend: Backend) -> None:
+    (response,) = backend.run(requests([Span("too short", 0, windows=Windows("gptq"))]))
+    assert isinstance(response.outcome, Failure)
+    assert "fewer than one block of 2,048" in response.outcome.message
+    assert "--window-tokens" in response.outcome.message
 
 
 def test_order_and_company_do_not_change_answers(backend: Backend) -> None:

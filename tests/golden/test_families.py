@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from assay.backends.registry import open_backend
-from assay.backends.tokenization import Tokenization
+from assay.backends.tokenization import Encoded, Tokenization
 from assay.core.errors import BackendError
 from assay.core.request import Generate, Sampling, Span, request
-from assay.core.response import Completion, Failure, Likelihood
+from assay.core.response import Completion, Likelihood
 from fakes.families import MakeModel, MakeOracle, make_tokenizer
 
 QUESTION = "Question: which of these is a fruit?\nA. apple\nB. stone\nC. chair\nD. river\nAnswer:"
@@ -82,7 +82,7 @@ def test_every_family_scores_and_writes_as_brute_force_does(
     for one, encoded in zip(asked, Tokenization(tokenizer).spans(SPANS), strict=True):
         outcome = found[one.id]
         assert isinstance(outcome, Likelihood)
-        assert not isinstance(encoded, Failure)
+        assert isinstance(encoded, Encoded)
         expected = truth.logprobs(encoded.ids, encoded.first_scored)
         assert outcome.token_logprobs == pytest.approx(expected, abs=2e-4), one.ask
     if why is None:

@@ -19,7 +19,7 @@ from assay.backends.packed import Trunks
 from assay.backends.prefix_tree import plan
 from assay.backends.registry import open_backend
 from assay.backends.row_scoring import PackedScoring
-from assay.backends.tokenization import EncodedLabels, Tokenization
+from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
 from assay.core.ids import draw
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
@@ -56,7 +56,7 @@ def open_way(folder: Path, way: str, patch: pytest.MonkeyPatch, **args: str) -> 
 def check(outcome: Outcome, ask: Span, tokenization: Tokenization, truth: Oracle) -> None:
     assert isinstance(outcome, Likelihood), (ask, outcome)
     (encoded,) = tokenization.spans([ask])
-    assert not isinstance(encoded, Failure)
+    assert isinstance(encoded, Encoded)
     expected = truth.logprobs(encoded.ids, encoded.first_scored)
     assert outcome.token_ids == encoded.ids[encoded.first_scored :]
     assert outcome.token_logprobs == pytest.approx(expected, abs=1e-4), ask

@@ -345,3 +345,57 @@ def test_help_names_every_command_and_wrong_ones_get_a_hint() -> None:
         assert re.search(rf"^  {command} ", shown, re.MULTILINE)
         assert assay(command, "--help").status == 0
     assert "did you mean 'check'" in assay("chek").err
+
+
+def test_the_perplexity_of_texts(workdir: Path) -> None:
+    rows = [
+        {"text": f"The fox number {n} sat on the wall and looked at the moon.", "category": "ab"[n % 2]}
+        for n in range(6)
+    ]
+    (workdir / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = assay("run", "texts.jsonl", "-m", "mock", "--window-tokens", "8", "--out", "run")
+    assert result.status == 0, result.err
+    assert re.search(r"texts +classic +6/6 +\d+\.\d+ +\d", result.out)
+    assert "score" not in result.out.replace("scored", "")
+    metrics = {(row["metric"], row["group"]): row for row in summary(workdir / "run")}
+    assert metrics["perplexity_token", None]["is_headline"]
+    assert metrics["perplexity_token", None]["higher_is_better"] is False
+    assert {group for name, group in metrics if name == "bits_per_byte"} == {None, "a", "b"}
+    scores = lines(workdir / "run" / "scores.jsonl")
+    report = (workdir / "run" / "report.md").read_text(encoding="utf-8")
+    assert "| perplexity / token |" in report
+    assert "score %" not in report
+    hardest = [row["sample_id"] for row in sorted(scores, key=lambda row: -float(str(row["value"])))]
+    assert re.findall(r"^\| texts \| (\w{12}) \| \d", report, re.MULTILINE) == hardest
+    explained = assay("explain", "run", "row:2", "--no-tokens").out
+    assert "perplexity" in explained
+    assert "tokens the model expected least" in explained
+    assert (
+        "windows" in json.loads((workdir / "run" / "manifest.json").read_text(encoding="utf-8"))["settings"]
+    )
+    again = assay("run", "texts.jsonl", "-m", "mock", "--window-tokens", "8", "--out", "run")
+    assert "6 responses are kept" in again.err
+    assert "perplexity" in assay("report", "run").out
+    other = assay("run", "texts.jsonl", "-m", "mock", "--window-tokens", "9", "--out", "run")
+    assert "STORE-001" in other.err
+
+
+def test_a_text_that_fails_is_counted_and_left_out(workdir: Path) -> None:
+    (workdir / "a.txt").write_text("Some text.", encoding="utf-8")
+    checked = assay("check", "a.txt", "-m", "mock", "--windows", "gptq")
+    assert "1 texts are too short" in checked.out
+    result = assay("run", "a.txt", "-m", "mock", "--windows", "gptq", "--out", "run")
+    assert result.status == 3
+    assert "every text failed" in result.out
+    assert "fewer than one block of 2,048" in (workdir / "run" / "report.md").read_text(encoding="utf-8")
+
+
+def test_texts_and_questions_in_one_run(workdir: Path) -> None:
+    (workdir / "a.txt").write_text("Some text.", encoding="utf-8")
+    (workdir / "q.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    result = assay("run", "a.txt", "q.csv", "-m", "mock", "--windows", "classic")
+    assert result.status == 0, result.err
+    assert re.search(r"a +classic +1/1", result.out)
+    assert re.search(r"q +gen +1/1", result.out)
+    assert "'windows' concern plain texts" in result.out
+    assert "ppl (perplexity)" in assay("ls").out

@@ -179,3 +179,40 @@ def test_check_finds_prompts_that_are_too_long_and_the_run_counts_them_as_failed
         if '"failed"' in line
     ]
     assert score["why"].startswith("too_long")
+
+
+def test_the_perplexity_of_a_text_file_in_three_ways(workdir: Path) -> None:
+    sentences = (
+        "The river rose in the night. By morning the fields were under water, and the road was gone.\n"
+    )
+    (workdir / "flood.txt").write_text(
+        sentences * 3 + "Nobody had seen a kangaroo in Vienna.\n", encoding="utf-8"
+    )
+    found = {}
+    for scheme in ("classic", "hf-stride", "gptq"):
+        result = api.run("flood.txt", windows=scheme, window_tokens=24, cache=False, out=scheme)
+        found[scheme] = {metric["metric"]: metric for metric in result.metrics}
+        assert found[scheme]["perplexity_token"]["low"] is None  # One text has no interval.
+    whole = api.run("flood.txt", cache=False, out="whole")
+    perplexity = whole.score()
+    assert perplexity is not None
+    # All of it in one window has the most context, blocks without any have the least.
+    values = {scheme: metrics["perplexity_token"]["value"] for scheme, metrics in found.items()}
+    assert 1 < perplexity < values["hf-stride"] < values["classic"]
+    assert values["gptq"] > values["hf-stride"]
+    bits = found["classic"]["bits_per_byte"]["value"]
+    assert found["classic"]["perplexity_byte"]["value"] == pytest.approx(2**bits)
+    shown = assay("explain", "whole", "row:1").out
+    # What the model expected least in the text is the animal.
+    assert re.search(r"kang", shown)
+    assert shown.count("\n") < 40
+
+
+def test_windows_larger_than_the_model_are_refused_before_anything_is_read(workdir: Path) -> None:
+    (workdir / "a.txt").write_text("Some text.", encoding="utf-8")
+    result = assay("run", "a.txt", "--window-tokens", "9000")
+    assert result.status == 2
+    assert "PLAN-002" in result.err
+    assert "9,000" in result.err
+    assert "8,192" in result.err
+    assert not (workdir / "runs").exists()

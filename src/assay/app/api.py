@@ -17,7 +17,9 @@ from assay.app.run import FinishedRun
 from assay.app.run import run as evaluate
 from assay.app.settings import Settings, resolve_settings
 from assay.core.errors import Problem, UsageError
+from assay.core.score import Metric
 from assay.results.read import StoredRun
+from assay.results.rows import interval, is_perplexity, value
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -31,6 +33,7 @@ class RunResult:
         self.manifest: dict[str, Any] = msgspec.to_builtins(finished.manifest)
         self.metrics: Rows = msgspec.to_builtins(finished.metrics)
         """One dict per task, method, metric and group, as in summary.json."""
+        self._finished = finished
         self._stored = StoredRun(finished.folder)
 
     @cached_property
@@ -67,8 +70,8 @@ class RunResult:
             raise UsageError(
                 Problem("USAGE-007", f"{len(found)} scores fit: {have}", "name the method and the task")
             )
-        value: float | None = found[0]["value"]
-        return value
+        best: float | None = found[0]["value"]
+        return best
 
     def frame(self, what: Literal["metrics", "scores", "rows"] = "metrics") -> Any:
         """Return metrics, scores or rows as a DataFrame: of pandas, or of polars where only that is there."""
@@ -90,18 +93,16 @@ class RunResult:
         )
 
     def __repr__(self) -> str:
-        heads = [metric for metric in self.metrics if metric["is_headline"] and metric["group"] is None]
-        lines = [
-            f"{metric['task']} {metric['method']}: {_percent(metric['value'])} "
-            f"[{_percent(metric['low'])}, {_percent(metric['high'])}], "
-            f"{metric['n_scored'] + metric['n_unanswered']} of {metric['n']} scored"
-            for metric in heads
-        ]
-        return f"RunResult({self.folder})\n" + "\n".join(lines)
+        heads = [metric for metric in self._finished.metrics if metric.is_headline and metric.group is None]
+        return f"RunResult({self.folder})\n" + "\n".join(_line(metric) for metric in heads)
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f} %"
+def _line(metric: Metric) -> str:
+    unit = "perplexity" if is_perplexity(metric) else "%"
+    return (
+        f"{metric.task} {metric.method}: {value(metric)} {unit} [{interval(metric)}], "
+        f"{metric.n_scored + metric.n_unanswered} of {metric.n} scored"
+    )
 
 
 def run(datasets: str | Path | Iterable[str | Path], **settings: Any) -> RunResult:

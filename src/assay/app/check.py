@@ -16,6 +16,8 @@ from assay.core.request import Ask, Generate, Sampling
 from assay.core.sample import Sample
 from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
+from assay.dialects.table.task import TableTask
+from assay.dialects.table.texts import TextTask
 from assay.engine.fit import Fitting
 from assay.engine.plan import check_plan
 
@@ -80,7 +82,10 @@ def _findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
         yield Finding(
             False, f"{len(survey.group_counts):,} groups; the smallest is {small[0]!r} with {small[1]:,} rows"
         )
-    yield from _sample_findings(one, backend)
+    if isinstance(one.task, TextTask):
+        yield from _text_findings(one.task, backend)
+    else:
+        yield from _sample_findings(one, one.task, backend)
     length, row = survey.longest
     yield Finding(False, f"the longest row is row {row} with {length:,} characters")
 
@@ -99,16 +104,29 @@ def _balance(one: CompiledTable) -> Iterator[Finding]:
     yield Finding(is_uneven, f"right answers: {listed}")
 
 
-def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
+def _text_findings(task: TextTask, backend: Backend | None) -> Iterator[Finding]:
+    if backend is None:
+        return
+    n_tokens = n_scored = n_empty = 0
+    for sample in task.samples():
+        tokens = backend.tokens(task.requests(sample)[0].ask)
+        scored = sum(token.is_scored for token in tokens)
+        n_tokens, n_scored, n_empty = n_tokens + len(tokens), n_scored + scored, n_empty + (not scored)
+    if n_empty:
+        yield Finding(True, f"{n_empty:,} texts are too short for such windows and would fail")
+    yield Finding(False, f"{n_tokens:,} tokens, of which {n_scored:,} are scored")
+
+
+def _sample_findings(one: CompiledTable, task: TableTask, backend: Backend | None) -> Iterator[Finding]:
     lengths = None if backend is None else _Lengths(backend)
     n_leaks = n_padded = n_twin_options = n_empty = 0
-    for sample in one.task.samples():
+    for sample in task.samples():
         n_leaks += one.pool is not None and one.pool.leaks(sample)
         n_padded += any(choice != choice.strip() for choice in sample.choices)
         n_twin_options += len(set(sample.choices)) < len(sample.choices)
         n_empty += not one.survey.layout.question_of(sample.fields).strip()
         if lengths is not None:
-            lengths.add(one.task, sample)
+            lengths.add(task, sample)
     if n_empty:
         yield Finding(True, f"{n_empty:,} rows have an empty question")
     if n_twin_options:
@@ -117,7 +135,7 @@ def _sample_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fi
         yield Finding(
             True, f"{n_padded:,} rows have options with white space at an end, which changes tokens"
         )
-    if n_leaks and one.task.spec.settings["shots_from"]:
+    if n_leaks and task.spec.settings["shots_from"]:
         yield Finding(
             True, f"{n_leaks:,} questions also stand among the shots; they are kept out of their own prompt"
         )

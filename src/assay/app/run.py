@@ -102,6 +102,9 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
         temperature=values.temperature,
         top_p=values.top_p,
         stop=values.stop,
+        windows=values.windows,
+        window_tokens=values.window_tokens,
+        stride=values.stride,
     )
 
 

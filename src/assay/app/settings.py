@@ -15,6 +15,7 @@ import msgspec
 
 from assay.core.errors import Problem, UsageError, allowed, listing, nearest
 from assay.core.origin import Origin
+from assay.core.request import WindowScheme
 from assay.core.run import Setting
 
 FILE = "assay.toml"
@@ -39,6 +40,9 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     stop: tuple[str, ...] | None = None
+    windows: WindowScheme | None = None
+    window_tokens: Annotated[int, msgspec.Meta(ge=2)] | None = None
+    stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
     out: str | None = None
     runs_dir: str = "runs"
     data_root: str | None = None

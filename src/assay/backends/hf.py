@@ -33,8 +33,8 @@ from assay.backends.row_scoring import (
     prepare_packing,
 )
 from assay.backends.row_writing import RowWriting
-from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, respond
-from assay.backends.tokenization import Encoded, EncodedLabels, Tokenization
+from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, plan_windows, respond
+from assay.backends.tokenization import Encoded, EncodedLabels, EncodedWindows, Tokenization
 from assay.backends.writing_jobs import WritingJob
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -173,7 +173,7 @@ class HfBackend:
 
     @cached_property
     def _tokenization(self) -> Tokenization:
-        return Tokenization(self._tokenizer)
+        return Tokenization(self._tokenizer, self.card.context_length)
 
     @cached_property
     def _budget(self) -> Budget:
@@ -241,6 +241,9 @@ class HfBackend:
             if isinstance(encoded, Encoded):
                 plan = plan_span(rows, request, encoded)
                 self._stats["prompt_tokens"] += len(encoded.ids)
+            elif isinstance(encoded, EncodedWindows):
+                plan = plan_windows(rows, request, encoded)
+                self._stats["prompt_tokens"] += encoded.n_prompt_tokens + encoded.n_scored
             else:
                 assert isinstance(encoded, EncodedLabels)
                 plan = plan_labels(rows, request, encoded)
@@ -252,7 +255,7 @@ class HfBackend:
 
     def _encoded(
         self, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Encoded | EncodedLabels | Failure]]:
+    ) -> Iterator[tuple[Request, Encoded | EncodedWindows | EncodedLabels | Failure]]:
         spans = [(r, r.ask) for r in requests if isinstance(r.ask, Span)]
         yield from zip(
             [r for r, _ in spans], self._tokenization.spans([ask for _, ask in spans]), strict=True

@@ -41,6 +41,8 @@ class Row:
     n_users: int = 0
     failure: str | None = None
     """Why there are no answers."""
+    is_window: bool = False
+    """Whether it is a window of a long text, which begins like no other row."""
 
     def put(self, number: int, logprobs: Sequence[float], is_top: Sequence[bool]) -> None:
         """Take the answers to reads from `number` on; an answer computed again replaces the first."""
@@ -86,9 +88,11 @@ class Rows:
     def __iter__(self) -> Any:
         return iter(self._rows.values())
 
-    def continuation(self, ids: tuple[int, ...], first: int) -> Reading:
+    def continuation(self, ids: tuple[int, ...], first: int, *, is_window: bool = False) -> Reading:
         """Ask for each token of `ids` from `first` on, given all before it."""
-        return self._read(ids[:-1], [(first - 1, len(ids) - 1)], ids[first:])
+        reading = self._read(ids[:-1], [(first - 1, len(ids) - 1)], ids[first:])
+        reading.row.is_window |= is_window
+        return reading
 
     def next_tokens(self, context: tuple[int, ...], tokens: Sequence[int]) -> Reading:
         """Ask for several tokens that could follow the same context."""

@@ -10,19 +10,22 @@ import hashlib
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 
 from assay.backends.arguments import read_arguments
 from assay.backends.context import too_long
 from assay.backends.problems import wrong_argument
+from assay.backends.rolling import Window, WindowTrouble, cut
+from assay.backends.scored_text import TextLength, scored_length
 from assay.core.errors import listing, nearest
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt, final_text
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output, Response
 
+Piece: TypeAlias = re.Match[str]
 _PIECE = re.compile(r"\s*\S{1,4}|\s+")
 _OPTION = re.compile(r"^([A-Z])[.):]", re.MULTILINE)
 
@@ -93,10 +96,14 @@ class MockBackend:
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return pieces of at most four characters, the scored ones marked."""
         text = _text(ask.prompt)
-        start = _start(ask, text) if isinstance(ask, Span) else len(text)
+        pieces = list(_PIECE.finditer(text))
+        windows = _windows(ask, text, pieces) if isinstance(ask, Span) else []
+        if isinstance(windows, Failure):
+            windows = []
+        scored = {at for window in windows for at in range(window.first_scored, window.end)}
         return [
-            Token(_number(piece[0]) % 50_000, piece[0], is_scored=piece.end() > start)
-            for piece in _PIECE.finditer(text)
+            Token(_number(piece[0]) % 50_000, piece[0], is_scored=at in scored)
+            for at, piece in enumerate(pieces)
         ]
 
     def n_tokens(self, ask: Ask) -> int:
@@ -191,31 +198,56 @@ def _cut(text: str, max_tokens: int, stops: Sequence[str]) -> Output:
     return Output(text, Finish.STOP if ends else Finish.END, len(pieces))
 
 
+def _windows(ask: Span, text: str, pieces: Sequence[Piece]) -> list[Window] | Failure:
+    """Return which pieces are scored, and after what: the whole text is one window unless more are asked."""
+    if ask.windows is None:
+        start = _start(ask, text)
+        first = next((at for at, piece in enumerate(pieces) if piece.end() > start), len(pieces))
+        first = 1 if first == 0 and not ask.leads else first
+        if first >= len(pieces):
+            return Failure("empty", f"there is nothing to score from character {ask.start} on")
+        return [Window(0, len(pieces), first)]
+    # Where a token would lead the text, the first window begins one place before it.
+    leads = ask.windows.scheme == "classic"
+    try:
+        windows = cut(ask.windows, len(pieces) + leads, 1, None)
+    except WindowTrouble as trouble:
+        return Failure("windows", str(trouble))
+    return [Window(*(at - leads for at in window)) for window in windows]
+
+
 def _likelihood(ask: Span) -> Likelihood | Failure:
-    """Return log-probabilities that depend on each piece and on all text before it."""
+    """Return log-probabilities that depend on each piece and on what its window shows before the first."""
     text = _text(ask.prompt)
-    start = _start(ask, text)
     pieces = list(_PIECE.finditer(text))
-    first = next((i for i, piece in enumerate(pieces) if piece.end() > start), len(pieces))
-    straddles = first < len(pieces) and pieces[first].start() < start
-    if first == 0 and not ask.leads:
-        first = 1
-    scored = pieces[first:]
-    if not scored:
-        return Failure("empty", f"there is nothing to score from character {ask.start} on")
-    before = hashlib.blake2b(text[: scored[0].start()].encode(), digest_size=8).hexdigest()
-    logprobs = [-(1 + _number(before + piece[0]) % 5000) / 1000 for piece in scored]
-    counted = text[start:].strip()
+    windows = _windows(ask, text, pieces)
+    if isinstance(windows, Failure):
+        return windows
+    scored: list[Piece] = []
+    logprobs: list[float] = []
+    for window in windows:
+        mine = pieces[window.first_scored : window.end]
+        seen = text[pieces[max(window.begin, 0)].start() : mine[0].start()]
+        before = hashlib.blake2b(seen.encode(), digest_size=8).hexdigest()
+        logprobs += [-(1 + _number(before + piece[0]) % 5000) / 1000 for piece in mine]
+        scored += mine
+    start = _start(ask, text)
+    if ask.windows is None:
+        counted = text[start:].strip()
+        length = TextLength(len(counted), len(counted.encode()), n_words=0)
+    else:
+        length = scored_length(text, windows, [piece.span() for piece in pieces], n_leading=0)
     return Likelihood(
         sum_logprob=sum(logprobs),
         n_tokens=len(scored),
-        n_chars=len(counted),
-        n_bytes=len(counted.encode()),
+        n_chars=length.n_chars,
+        n_bytes=length.n_bytes,
         is_greedy=all(logprob > -1 for logprob in logprobs),
-        n_prompt_tokens=first,
+        n_prompt_tokens=sum(window.first_scored - window.begin for window in windows),
         token_ids=tuple(_number(piece[0]) % 50_000 for piece in scored),
         token_logprobs=tuple(logprobs),
-        straddles=straddles,
+        straddles=scored[0].start() < start,
+        n_words=length.n_words,
     )
 
 

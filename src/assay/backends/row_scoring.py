@@ -75,8 +75,14 @@ class PackedScoring:
         """Compute rows lane by lane."""
         # Within its window a sliding attention sees all; beyond, only the model itself knows what it sees.
         reach = self._loaded.window or max((len(row.inputs) for row in rows), default=0)
-        yield from self._packed([row for row in rows if len(row.inputs) <= reach])
-        yield from self._plain.run([row for row in rows if len(row.inputs) > reach])
+        packed: list[Row] = []
+        plain: list[Row] = []
+        for row in rows:
+            # A window shares nothing, and the mask of a packed row grows with the square of its length.
+            is_packed = len(row.inputs) <= reach and not row.is_window
+            (packed if is_packed else plain).append(row)
+        yield from self._packed(packed)
+        yield from self._plain.run(plain)
 
     def _packed(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         lane_tokens = min(self._lane_tokens, self._budget.tokens)

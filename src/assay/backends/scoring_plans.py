@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.backends.likelihood import Reading, Row, Rows
-from assay.backends.tokenization import Encoded, EncodedLabels
+from assay.backends.tokenization import Encoded, EncodedLabels, EncodedWindows
 from assay.core.request import Request
 from assay.core.response import Failure, LabelProbs, Likelihood, Outcome, Response
 
@@ -42,6 +42,33 @@ class SpanPlan:
 
 
 @dataclass(slots=True, frozen=True)
+class WindowsPlan:
+    """A SPAN request over a whole text; one reading for each window."""
+
+    request: Request
+    encoded: EncodedWindows
+    readings: tuple[Reading, ...]
+
+    def outcome(self) -> Outcome:
+        """Return the likelihood of the tokens that all windows score together."""
+        encoded = self.encoded
+        logprobs = tuple(logprob for reading in self.readings for logprob in reading.logprobs)
+        return Likelihood(
+            sum_logprob=math.fsum(logprobs),
+            n_tokens=len(logprobs),
+            n_chars=encoded.length.n_chars,
+            n_bytes=encoded.length.n_bytes,
+            is_greedy=all(reading.is_greedy for reading in self.readings),
+            n_prompt_tokens=encoded.n_prompt_tokens,
+            token_ids=tuple(
+                id_ for window in encoded.windows for id_ in encoded.ids[window.first_scored : window.end]
+            ),
+            token_logprobs=logprobs,
+            n_words=encoded.length.n_words,
+        )
+
+
+@dataclass(slots=True, frozen=True)
 class LabelsPlan:
     """A LABELS request; each label has a reading for each of its spellings."""
 
@@ -62,12 +89,23 @@ class LabelsPlan:
         return LabelProbs(probs, math.fsum(probs), self.n_prompt_tokens)
 
 
-ScoringPlan = SpanPlan | LabelsPlan
+ScoringPlan = SpanPlan | WindowsPlan | LabelsPlan
 
 
 def plan_span(rows: Rows, request: Request, encoded: Encoded) -> SpanPlan:
     """Book what a SPAN needs."""
     return SpanPlan(request, encoded, rows.continuation(encoded.ids, encoded.first_scored))
+
+
+def plan_windows(rows: Rows, request: Request, encoded: EncodedWindows) -> WindowsPlan:
+    """Book what a SPAN over windows needs."""
+    readings = [
+        rows.continuation(
+            encoded.ids[window.begin : window.end], window.first_scored - window.begin, is_window=True
+        )
+        for window in encoded.windows
+    ]
+    return WindowsPlan(request, encoded, tuple(readings))
 
 
 def plan_labels(rows: Rows, request: Request, encoded: EncodedLabels) -> LabelsPlan:

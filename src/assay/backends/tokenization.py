@@ -5,8 +5,9 @@
 - A chat template writes its own special tokens, so its text gets none added. Other text gets what the
   tokenizer itself puts in front (its BOS) exactly once, and nothing behind.
 - With nothing before the first scored token, that token is conditioned on the model's BOS, else its EOS.
+- A text that is scored in windows is encoded as a whole all the same, and then cut.
 
-Must not know models or batches.
+Must not know models or batches; of the model only how much it reads at once.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.backends.chat import Rendered, Renderer, TemplateTrouble
+from assay.backends.rolling import Window, WindowTrouble, cut
+from assay.backends.scored_text import TextLength, scored_length
 from assay.core.model import Token
 from assay.core.prompt import Prompt
-from assay.core.request import Ask, Generate, Labels, Span
+from assay.core.request import Ask, Generate, Labels, Span, Windows
 from assay.core.response import Failure
 
 
@@ -41,6 +44,31 @@ class Encoded:
     def n_tokens(self) -> int:
         """Return how much of the context it needs."""
         return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedWindows:
+    """A whole text as the model reads it, window by window."""
+
+    ids: tuple[int, ...]
+    windows: tuple[Window, ...]
+    length: TextLength
+    """Of the scored text, its white space counted."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Return how much of the context it needs: its longest window's input."""
+        return max(window.end - window.begin - 1 for window in self.windows)
+
+    @property
+    def n_prompt_tokens(self) -> int:
+        """Return how many tokens serve as context, over all windows."""
+        return sum(window.first_scored - window.begin for window in self.windows)
+
+    @property
+    def n_scored(self) -> int:
+        """Return how many tokens are scored."""
+        return sum(window.end - window.first_scored for window in self.windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +115,9 @@ class _Bulk:
 class Tokenization:
     """Encodes asks with one tokenizer (a fast one of transformers)."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, context_length: int | None = None) -> None:
         self._tokenizer = tokenizer
+        self._context_length = context_length
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
@@ -102,7 +131,7 @@ class Tokenization:
 
     # --- asks to ids ---
 
-    def spans(self, asks: Sequence[Span]) -> list[Encoded | Failure]:
+    def spans(self, asks: Sequence[Span]) -> list[Encoded | EncodedWindows | Failure]:
         """Encode SPAN asks."""
         rendered = [self._rendered(ask.prompt) for ask in asks]
         bulk = _Bulk(self._backend)
@@ -143,6 +172,7 @@ class Tokenization:
 
     def tokens(self, ask: Ask) -> list[Token]:
         """Return the tokens of an ask with their text; a special token shows its name."""
+        encoded: Encoded | EncodedWindows | Failure
         if isinstance(ask, Span):
             encoded = self.spans([ask])[0]
         else:
@@ -157,10 +187,9 @@ class Tokenization:
             return []
         names = self._tokenizer.convert_ids_to_tokens(list(encoded.ids))
         special = set(self._tokenizer.all_special_ids)
+        scored = _scored_places(encoded)
         return [
-            Token(
-                id_, name if id_ in special else self._piece(id_, name), is_scored=i >= encoded.first_scored
-            )
+            Token(id_, name if id_ in special else self._piece(id_, name), is_scored=i in scored)
             for i, (id_, name) in enumerate(zip(encoded.ids, names, strict=True))
         ]
 
@@ -195,10 +224,26 @@ class Tokenization:
             return _no_prefix()
         return (self.prefix,)
 
-    def _span(self, bulk: _Bulk, ask: Span, rendered: Rendered) -> Encoded | Failure:
+    def _span(self, bulk: _Bulk, ask: Span, rendered: Rendered) -> Encoded | EncodedWindows | Failure:
+        if ask.windows is not None:
+            return self._windowed(bulk, rendered, ask.windows)
         if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
             return Failure("template", "a span in a conversation needs a final assistant message to score")
         return self._scored(bulk, rendered, rendered.final_at + ask.start, leads=ask.leads)
+
+    def _windowed(self, bulk: _Bulk, rendered: Rendered, asked: Windows) -> EncodedWindows | Failure:
+        # Only the classic scheme puts a token in front; the others leave the text's first one unscored.
+        whole = self._scored(bulk, rendered, 0, leads=asked.scheme == "classic")
+        if isinstance(whole, Failure):
+            return whole
+        try:
+            windows = cut(asked, len(whole.ids), whole.first_scored, self._context_length)
+        except WindowTrouble as trouble:
+            return Failure("windows", str(trouble))
+        offsets = bulk[rendered.text].offsets
+        n_leading = len(whole.ids) - len(offsets)
+        length = scored_length(rendered.text, windows, offsets, n_leading=n_leading)
+        return EncodedWindows(whole.ids, tuple(windows), length)
 
     def _scored(self, bulk: _Bulk, rendered: Rendered, join: int, *, leads: bool) -> Encoded | Failure:
         """Encode a whole text and find the tokens that end after the join."""
@@ -245,6 +290,13 @@ class Tokenization:
 
 def _end(offset: tuple[int, int]) -> int:
     return offset[1]
+
+
+def _scored_places(encoded: Encoded | EncodedWindows) -> set[int]:
+    """Return which tokens of an encoded ask are scored."""
+    if isinstance(encoded, Encoded):
+        return set(range(encoded.first_scored, len(encoded.ids)))
+    return {at for window in encoded.windows for at in range(window.first_scored, window.end)}
 
 
 def _extends(ids: tuple[int, ...], others: Iterable[tuple[int, ...]]) -> bool:

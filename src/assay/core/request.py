@@ -8,7 +8,7 @@ compare.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,19 @@ class Kind(StrEnum):
     GENERATE = "generate"
 
 
+WindowScheme: TypeAlias = Literal["classic", "hf-stride", "gptq"]
+
+
+class Windows(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a text longer than the model's context is cut; docs/concepts.md compares the schemes."""
+
+    scheme: WindowScheme
+    length: int | None = None
+    """Tokens of a window. None: the model's context length; for `gptq` 2048 where the context allows it."""
+    stride: int | None = None
+    """`hf-stride` alone: tokens from the beginning of one window to the next. None: 512, or the length."""
+
+
 class Span(msgspec.Struct, frozen=True, tag="span", omit_defaults=True):
     """How likely is the final text from `start` on, given everything before it?"""
 
@@ -33,8 +46,14 @@ class Span(msgspec.Struct, frozen=True, tag="span", omit_defaults=True):
     leads: bool = True
     """With nothing before the first token, condition it on the model's first special token. When
     False, that token is left unscored, as systems do that average over a whole bare text."""
+    windows: Windows | None = None
+    """Score a whole plain text window by window, however long it is; the scheme says what leads."""
 
     kind = Kind.SPAN
+
+    def __post_init__(self) -> None:
+        if self.windows is not None and (self.start or not isinstance(self.prompt, str)):
+            raise ValueError("windows score the whole of a plain text: start must be 0, the prompt a text")
 
 
 class Labels(msgspec.Struct, frozen=True, tag="labels"):

@@ -44,15 +44,17 @@ class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=Tr
     """Scored tokens."""
     n_chars: int
     n_bytes: int
-    """Length of the scored text, leading and trailing white space left out."""
+    """Length of the scored text, leading and trailing white space left out (with windows: counted too)."""
     is_greedy: bool
     """Whether every scored token was the model's first choice over the whole vocabulary."""
     n_prompt_tokens: int
-    """Tokens before the first scored one."""
+    """Tokens before the first scored one; with windows, those of every window together."""
     token_ids: tuple[int, ...] = ()
     token_logprobs: tuple[float, ...] = ()
     straddles: bool = False
     """Whether the first scored token begins before `start`; it is scored whole."""
+    n_words: int = 0
+    """With windows: words of the scored text, each counted where it begins; 0 without."""
 
 
 class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs"):

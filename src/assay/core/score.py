@@ -45,6 +45,15 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """The span of the output that the rule matched."""
 
 
+class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One sample's part of a metric that divides a sum over all samples by another, such as a perplexity."""
+
+    numerator: float
+    denominator: float
+    is_exponential: bool = False
+    """The metric is e to the power of the ratio."""
+
+
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One sample's result by one method."""
 
@@ -64,6 +73,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where in the output the answer was found."""
     also: dict[str, float] = {}
     """The same sample by other metrics, such as accuracy under another normalisation."""
+    ratios: dict[str, Ratio] = {}
+    """Metrics of which the corpus's value is a ratio of sums and no mean; `metric` may be among them."""
     options: tuple[OptionNumbers, ...] = ()
     mass: float | None = None
     """Probability that fell on the labels."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from assay.core.request import Kind, Request
+from assay.core.request import Kind, Request, WindowScheme
 from assay.core.response import Response
 from assay.core.sample import Sample
 from assay.core.score import Score
@@ -41,6 +41,10 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature: float = 0.0
     top_p: float = 1.0
     stop: tuple[str, ...] | None = None
+    windows: WindowScheme | None = None
+    """How texts longer than the model's context are scored."""
+    window_tokens: int | None = None
+    stride: int | None = None
 
 
 class Quirk(msgspec.Struct, frozen=True):

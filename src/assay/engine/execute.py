@@ -21,6 +21,8 @@ from assay.core.task import Answered, Scorer, Task
 from assay.engine.fit import Fitting
 
 _MEMO_LIMIT = 50_000
+_MEMO_TOKENS = 1024
+"""Answers longer than this are not remembered."""
 
 
 class Tally(msgspec.Struct):
@@ -159,8 +161,10 @@ class Execution:
         self._land()
 
     def _remember(self, response: Response) -> None:
-        if isinstance(response.outcome, Completion):
-            return  # Prompts for generation hardly ever repeat; texts would only fill memory.
+        outcome = response.outcome
+        is_long = isinstance(outcome, Likelihood) and outcome.n_tokens > _MEMO_TOKENS
+        if isinstance(outcome, Completion) or is_long:
+            return  # Prompts for generation and whole texts hardly ever repeat, and would only fill memory.
         if len(self._memo) >= _MEMO_LIMIT:
             self._memo.clear()
         self._memo[response.key] = response.outcome

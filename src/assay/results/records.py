@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from assay.core.prompt import Prompt, final_text, with_final_text
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows
 from assay.core.sample import Sample
 
 
@@ -29,6 +29,8 @@ class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""
     """SPAN: the scored text, which follows the context."""
     leads: bool = True
+    windows: Windows | None = None
+    """SPAN: how the text is cut."""
     labels: tuple[tuple[str, ...], ...] = ()
     sampling: Sampling | None = None
     n_shots: int = 0
@@ -50,7 +52,8 @@ class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         context = self.contexts[record.context]
         if record.kind is Kind.SPAN:
             before = final_text(context)
-            return Span(with_final_text(context, before + record.text), len(before), record.leads)
+            whole = with_final_text(context, before + record.text)
+            return Span(whole, len(before), record.leads, record.windows)
         if record.kind is Kind.LABELS:
             return Labels(context, record.labels)
         return Generate(context, record.sampling or Sampling())
@@ -78,6 +81,7 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 place,
                 text,
                 leads=ask.leads if isinstance(ask, Span) else True,
+                windows=ask.windows if isinstance(ask, Span) else None,
                 labels=ask.labels if isinstance(ask, Labels) else (),
                 sampling=ask.sampling if isinstance(ask, Generate) else None,
                 n_shots=request.n_shots,

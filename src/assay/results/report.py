@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
-from assay.results.rows import HEADINGS, interval, markdown_list, markdown_table, percent, result_rows, share
+from assay.results.rows import (
+    HEADINGS,
+    TEXT_HEADINGS,
+    group_rows,
+    markdown_list,
+    markdown_table,
+    plain,
+    result_rows,
+    text_rows,
+)
 
 _EXAMPLES = 10
 
@@ -15,9 +24,7 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
     """Return the report of a complete run."""
     parts = [
         f"# {', '.join(task.name for task in manifest.tasks)} on {manifest.model.name}",
-        markdown_table(HEADINGS, result_rows(metrics, manifest.costs)),
-        "Unanswered rows count as not right. Failed rows and rows without a known answer are left out of "
-        "the score; `scored` says how many rows it rests on.",
+        *_results(manifest, metrics),
         *_disagreements(manifest),
         *([markdown_list(manifest.notes)] if manifest.notes else []),
         *_groups(metrics),
@@ -29,6 +36,25 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
     return "\n\n".join(parts) + "\n"
 
 
+def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
+    parts: list[str] = []
+    shares, texts = result_rows(metrics, manifest.costs), text_rows(metrics, manifest)
+    if shares or not texts:
+        parts += [
+            markdown_table(HEADINGS, shares),
+            "Unanswered rows count as not right. Failed rows and rows without a known answer are left out of "
+            "the score; `scored` says how many rows it rests on.",
+        ]
+    if texts:
+        parts += [
+            markdown_table(TEXT_HEADINGS, texts),
+            "A perplexity is e to the power of the negative log-likelihood of all scored text over its "
+            "tokens, words or bytes: lower is better. Perplexities compare only within one way of cutting "
+            "windows; those per token also only within one tokenizer. Failed texts are left out.",
+        ]
+    return parts
+
+
 def _disagreements(manifest: RunManifest) -> list[str]:
     size = {task.name: task.n_samples for task in manifest.tasks}
     return [
@@ -38,23 +64,8 @@ def _disagreements(manifest: RunManifest) -> list[str]:
 
 
 def _groups(metrics: Sequence[Metric]) -> list[str]:
-    grouped = [metric for metric in metrics if metric.is_headline and metric.group is not None]
-    if not grouped:
-        return []
-    rows = [
-        [
-            metric.task,
-            metric.method,
-            metric.group or "",
-            f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}",
-            percent(metric.value),
-            interval(metric),
-            share(metric.n_unanswered, metric.n),
-        ]
-        for metric in grouped
-    ]
-    headings = ["task", "method", "group", "scored", "score", "95 % interval", "unanswered"]
-    return ["## Groups", markdown_table(headings, rows)]
+    tables = [markdown_table(headings, rows) for headings, rows in group_rows(metrics)]
+    return ["## Groups", *tables] if tables else []
 
 
 def _other_metrics(metrics: Sequence[Metric]) -> list[str]:
@@ -84,12 +95,16 @@ class Highlights:
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
         self.found: dict[str, list[Score]] = {"Wrong": [], "Unanswered": [], "Failed": []}
+        self.hardest: list[Score] = []
+        """The texts with the highest perplexity, the highest first."""
         for score in scores:
             self.add(score)
 
     def add(self, score: Score) -> None:
         """Take one score."""
         if score.verdict is Verdict.SCORED:
+            if score.metric in score.ratios:
+                self._add_text(score)
             if score.value != 0:
                 return
             listed = self.found["Wrong"]
@@ -102,9 +117,28 @@ class Highlights:
         if len(listed) < _EXAMPLES:
             listed.append(score)
 
+    def _add_text(self, score: Score) -> None:
+        self.hardest.append(score)
+        self.hardest.sort(key=lambda one: -(one.value or 0.0))
+        del self.hardest[_EXAMPLES:]
+
+
+def _hardest(scores: Sequence[Score]) -> list[str]:
+    """Return the texts that a model finds hardest; one text alone is not compared with anything."""
+    if len(scores) < 2:
+        return []
+    rows = [
+        [score.task, score.sample_id, plain(score.value), f"{score.ratios[score.metric].denominator:,.0f}"]
+        for score in scores
+    ]
+    return [
+        f"## Hardest: {len(scores)} texts with the highest perplexity",
+        markdown_table(["task", "sample", "perplexity / token", "tokens"], rows),
+    ]
+
 
 def _examples(highlights: Highlights) -> list[str]:
-    parts: list[str] = []
+    parts = _hardest(highlights.hardest)
     for kind, listed in highlights.found.items():
         if listed:
             rows = [

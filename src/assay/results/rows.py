@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.core.run import Cost
+from assay.core.run import Cost, RunManifest
 from assay.core.score import Metric
 
 
@@ -38,40 +38,148 @@ HEADINGS = ResultRow(
 )
 
 
+class TextRow(NamedTuple):
+    """One line of the table of perplexities."""
+
+    task: str
+    windows: str
+    scored: str
+    perplexity: str
+    interval: str
+    word: str
+    byte: str
+    bits: str
+    failed: str
+    tokens: str
+    seconds: str
+
+
+TEXT_HEADINGS = TextRow(
+    "task",
+    "windows",
+    "scored / n",
+    "perplexity / token",
+    "95 % interval",
+    "perplexity / word",
+    "perplexity / byte",
+    "bits / byte",
+    "failed %",
+    "tokens",
+    "seconds",
+)
+
+_GROUP_HEADINGS = ("task", "method", "group", "scored", "score", "95 % interval", "unanswered")
+_TEXT_GROUP_HEADINGS = ("task", "method", "group", "scored", "perplexity / token", "95 % interval")
+
+
+def is_perplexity(metric: Metric) -> bool:
+    """Whether a metric counts from 1 upwards, so that it is no share to be shown in percent."""
+    return metric.metric.startswith("perplexity")
+
+
 def result_rows(metrics: Sequence[Metric], costs: Sequence[Cost]) -> list[ResultRow]:
-    """Return a line for each task and method: the score with all its company."""
-    cost_of = {(cost.task, cost.method): cost for cost in costs}
+    """Return a line for each task and method that is judged by a share: the score with all its company."""
     rows = []
-    for metric in metrics:
-        if metric.is_headline and metric.group is None:
-            cost = cost_of.get((metric.task, metric.method))
+    for metric in _headlines(metrics):
+        if not is_perplexity(metric):
             rows.append(
                 ResultRow(
                     metric.task,
                     metric.method,
                     f"{metric.n_scored + metric.n_unanswered:,}/{metric.n:,}",
-                    percent(metric.value),
+                    value(metric),
                     interval(metric),
                     share(metric.n_unanswered, metric.n),
                     share(metric.n_truncated, metric.n),
                     share(metric.n_failed, metric.n),
-                    f"{cost.n_tokens:,}" if cost else "-",
-                    f"{cost.seconds:.1f}" if cost else "-",
+                    *_spent(metric, costs),
                 )
             )
     return rows
 
 
-def percent(value: float | None) -> str:
-    """Return a share of one in percent; a dash where there is no value."""
-    return "-" if value is None else f"{100 * value:.1f}"
+def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]:
+    """Return a line for each task that is judged by a perplexity."""
+    schemes = {task.name: str(task.settings.get("windows", {}).get("scheme", "-")) for task in manifest.tasks}
+    beside = {(m.task, m.method, m.metric): m for m in metrics if m.group is None}
+    rows = []
+    for metric in _headlines(metrics):
+        if is_perplexity(metric):
+            others = [
+                beside.get((metric.task, metric.method, name))
+                for name in ("perplexity_word", "perplexity_byte", "bits_per_byte")
+            ]
+            word, byte, bits = ("-" if other is None else plain(other.value) for other in others)
+            rows.append(
+                TextRow(
+                    metric.task,
+                    schemes[metric.task],
+                    f"{metric.n_scored:,}/{metric.n:,}",
+                    value(metric),
+                    interval(metric),
+                    word,
+                    byte,
+                    bits,
+                    share(metric.n_failed, metric.n),
+                    *_spent(metric, manifest.costs),
+                )
+            )
+    return rows
+
+
+def group_rows(metrics: Sequence[Metric]) -> list[tuple[Sequence[str], list[list[str]]]]:
+    """Return headings and lines for the groups' scores: shares and perplexities apart, none when empty."""
+    shares: list[list[str]] = []
+    texts: list[list[str]] = []
+    for metric in metrics:
+        if not metric.is_headline or metric.group is None:
+            continue
+        counted = f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}"
+        row = [metric.task, metric.method, metric.group, counted, value(metric), interval(metric)]
+        if is_perplexity(metric):
+            texts.append(row)
+        else:
+            shares.append([*row, share(metric.n_unanswered, metric.n)])
+    tables: list[tuple[Sequence[str], list[list[str]]]] = [
+        (_GROUP_HEADINGS, shares),
+        (_TEXT_GROUP_HEADINGS, texts),
+    ]
+    return [(headings, rows) for headings, rows in tables if rows]
+
+
+def _headlines(metrics: Sequence[Metric]) -> list[Metric]:
+    return [metric for metric in metrics if metric.is_headline and metric.group is None]
+
+
+def _spent(metric: Metric, costs: Sequence[Cost]) -> tuple[str, str]:
+    """Return the tokens and seconds that a method took."""
+    for cost in costs:
+        if (cost.task, cost.method) == (metric.task, metric.method):
+            return f"{cost.n_tokens:,}", f"{cost.seconds:.1f}"
+    return "-", "-"
+
+
+def value(metric: Metric) -> str:
+    """Return a metric's value as its kind is read: a share in percent, a perplexity as it is."""
+    if is_perplexity(metric):
+        return plain(metric.value)
+    return "-" if metric.value is None else f"{100 * metric.value:.1f}"
 
 
 def interval(metric: Metric) -> str:
     """Return a metric's interval."""
     if metric.low is None or metric.high is None:
         return "-"
+    if is_perplexity(metric):
+        return f"{plain(metric.low)}–{plain(metric.high)}"
     return f"{100 * metric.low:.1f}–{100 * metric.high:.1f}"
+
+
+def plain(number: float | None) -> str:
+    """Return a number as it is, with as many digits as a person compares; a dash where there is none."""
+    if number is None:
+        return "-"
+    return f"{number:.3e}" if number >= 1e6 else f"{number:,.1f}" if number >= 1000 else f"{number:.4g}"
 
 
 def share(part: int, whole: int) -> str:

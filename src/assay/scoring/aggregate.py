@@ -6,12 +6,16 @@ beside it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import Metric, Ratio, Score, Verdict
+from assay.scoring.ratios import RunningRatio
 from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro, wilson
 
-LOWER_IS_BETTER = frozenset({"brier"})
+LOWER_IS_BETTER = frozenset(
+    {"brier", "perplexity_token", "perplexity_word", "perplexity_byte", "bits_per_byte"}
+)
 MASS = "mass"
 
 _SCORED = Verdict.SCORED
@@ -20,19 +24,33 @@ _FAILED = Verdict.FAILED
 
 
 class _Numbers:
-    """One metric of one cell."""
+    """One metric of one cell: a mean, or a ratio of sums when scores bring that."""
 
-    __slots__ = ("n_scored", "n_unanswered", "running")
+    __slots__ = ("n_scored", "n_unanswered", "ratio", "running")
 
     def __init__(self) -> None:
         self.running = Running()
+        self.ratio: RunningRatio | None = None
         self.n_scored = 0
         self.n_unanswered = 0
 
+    def add_ratio(self, ratio: Ratio, cluster: str | None) -> None:
+        if self.ratio is None:
+            self.ratio = RunningRatio(is_exponential=ratio.is_exponential)
+        self.ratio.add(ratio.numerator, ratio.denominator, cluster)
+        self.n_scored += 1
+
     def merge(self, other: _Numbers) -> None:
         self.running.merge(other.running)
+        if other.ratio is not None:
+            if self.ratio is None:
+                self.ratio = RunningRatio(is_exponential=other.ratio.is_exponential)
+            self.ratio.merge(other.ratio)
         self.n_scored += other.n_scored
         self.n_unanswered += other.n_unanswered
+
+    def estimate(self) -> Estimate:
+        return self.running.estimate() if self.ratio is None else self.ratio.estimate()
 
 
 class _Cell:
@@ -69,7 +87,10 @@ class _Cell:
             if value is None or value != value:
                 self.n_failed += 1
                 return
-            self._add_value(score.metric, value, True, cluster)
+            for metric, ratio in score.ratios.items():
+                self.numbers(metric).add_ratio(ratio, cluster)
+            if score.metric not in score.ratios:
+                self._add_value(score.metric, value, True, cluster)
         elif verdict is _UNANSWERED:
             self._add_value(score.metric, 0.0, False, cluster)
         else:
@@ -102,8 +123,9 @@ class _Cell:
 class MeanAggregator:
     """Means with intervals, over each task and method, each of their groups, and the groups together.
 
-    Deciding metrics are headlines. The values of `Score.also` are metrics of their own, over the
-    samples that carry them. `mass` is the mean probability that fell on the labels at all.
+    Deciding metrics are headlines. A metric of `Score.ratios` is a ratio of sums in the place of a mean. The
+    values of `Score.also` are metrics of their own, over the samples that carry them. `mass` is the mean
+    probability that fell on the labels at all.
     """
 
     def __init__(self) -> None:
@@ -132,14 +154,16 @@ class MeanAggregator:
                 found.append(_metric(task, track, metric, None, whole))
                 parts = {group: cell for group, cell in named.items() if metric in cell.metrics}
                 found += [_metric(task, track, metric, group, cell) for group, cell in parts.items()]
-                if len(parts) > 1 and metric in whole.deciding:
+                # A mean of the groups' perplexities is no perplexity of anything: ratios have no macro mean.
+                is_mean = whole.metrics[metric].ratio is None
+                if len(parts) > 1 and metric in whole.deciding and is_mean:
                     found.append(_macro_metric(task, track, metric, whole, list(parts.values())))
         return found
 
 
 def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell) -> Metric:
     numbers = cell.metrics[metric]
-    estimate = _bounded(metric, numbers.running.estimate())
+    estimate = _bounded(metric, numbers.estimate())
     is_headline = metric in cell.deciding
     return _made(task, track, metric, group, estimate, cell, numbers, is_headline)
 
@@ -157,9 +181,11 @@ def _macro_metric(task: str, track: str, metric: str, whole: _Cell, parts: list[
 
 
 def _bounded(metric: str, estimate: Estimate) -> Estimate:
-    """Clip to [0, 1] what is a mean of numbers that lie in it."""
+    """Clip to what is possible: shares to [0, 1], perplexities to 1 and above, bits to 0 and above."""
     if estimate is NOTHING or estimate.value is None:
         return estimate
+    if metric.startswith("perplexity") or metric == "bits_per_byte":
+        return clipped(estimate, 0.0 if metric == "bits_per_byte" else 1.0, math.inf)
     is_share = metric.startswith(("accuracy", "prob_")) or metric in (MASS, "f1", "contains")
     return clipped(estimate) if is_share else estimate
 

@@ -12,6 +12,7 @@ from assay.sources.delimited import DelimitedSource
 from assay.sources.faults import no_rows
 from assay.sources.json_file import JsonSource
 from assay.sources.jsonl import JsonLinesSource
+from assay.sources.plain_text import PlainTextSource
 from assay.sources.source import Source
 
 _TEXT: dict[str, Callable[[str], Source]] = {
@@ -20,6 +21,7 @@ _TEXT: dict[str, Callable[[str], Source]] = {
     ".json": JsonSource,
     ".jsonl": JsonLinesSource,
     ".ndjson": JsonLinesSource,
+    ".txt": PlainTextSource,
 }
 _FORMATS: dict[str, Callable[[str], Source]] = {
     **_TEXT,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.ports import Aggregator
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.statistics import mean_interval, wilson
 
@@ -195,6 +195,48 @@ def test_order_of_scores_does_not_change_the_numbers(rows: list[tuple[str | None
     )
     assert found["accuracy", None].value == pytest.approx(4 / 6)
     assert found["accuracy_macro", None].value == pytest.approx((2 / 3 + 1 / 2) / 2)
+
+
+def text(surprise: float, n_tokens: int, **changes: Any) -> Score:
+    ratio = Ratio(surprise, n_tokens, is_exponential=True)
+    bits = Ratio(surprise, 2 * n_tokens)
+    given = {"metric": "perplexity_token", "ratios": {"perplexity_token": ratio, "bits_per_byte": bits}}
+    return score(value=math.exp(surprise / n_tokens), **{**given, **changes})
+
+
+def test_a_perplexity_is_a_ratio_of_sums_and_no_mean_of_the_texts_own() -> None:
+    found = totals(text(6.0, 2), text(10.0, 10))
+    metric = found["perplexity_token", None]
+    assert metric.value == pytest.approx(math.exp(16 / 12))
+    assert metric.value != pytest.approx((math.exp(3) + math.exp(1)) / 2)
+    assert (metric.n, metric.n_scored, metric.is_headline) == (2, 2, True)
+    assert metric.higher_is_better is False
+    assert found["bits_per_byte", None].value == pytest.approx(16 / 24)
+    assert not found["bits_per_byte", None].is_headline
+
+
+def test_perplexities_of_groups_have_no_macro_mean() -> None:
+    found = totals(text(6.0, 2, group="a"), text(10.0, 10, group="b"), text(5.0, 5, group="b"))
+    assert found["perplexity_token", "b"].value == pytest.approx(math.e)
+    assert found["perplexity_token", None].value == pytest.approx(math.exp(21 / 17))
+    assert not any(name.endswith("_macro") for name, _ in found)
+
+
+def test_failed_texts_are_counted_and_left_out_wherever_they_stand() -> None:
+    lost = score(Verdict.FAILED, metric="perplexity_token")
+    for scores in ((lost, text(6.0, 2)), (text(6.0, 2), lost)):
+        metric = totals(*scores)["perplexity_token", None]
+        assert metric.value == pytest.approx(math.exp(3))
+        assert (metric.n, metric.n_scored, metric.n_failed) == (2, 1, 1)
+        assert (metric.low, metric.stderr) == (None, None)
+    assert totals(lost)["perplexity_token", None].value is None
+
+
+def test_the_interval_of_a_perplexity_does_not_fall_below_one() -> None:
+    metric = totals(text(0.1, 10), text(30.0, 11))["perplexity_token", None]
+    assert metric.low == 1.0
+    assert metric.high is not None
+    assert metric.high > (metric.value or math.inf)
 
 
 def by(track: str, answer: str | None, verdict: Verdict = Verdict.SCORED) -> Score:

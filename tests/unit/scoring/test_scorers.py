@@ -20,6 +20,7 @@ from assay.scoring.scorers import (
     GeneratedOption,
     LabelProbability,
     OptionLikelihood,
+    TextLikelihood,
     WholeTextLikelihood,
     explain_output,
     make_scorer,
@@ -30,6 +31,7 @@ from assay.scoring.scorers.original import infer_option
 PROMPT: Prompt = "Question"
 ASKS: dict[str, Ask] = {
     "option": Span(PROMPT, 0),
+    "text": Span(PROMPT, 0),
     "unconditional": Span(PROMPT, 0),
     "labels": Labels(PROMPT, (("A",), ("B",))),
     "answer": Generate(PROMPT, Sampling()),
@@ -326,6 +328,38 @@ def test_without_gold_the_answer_is_kept_and_not_graded() -> None:
     )
 
 
+def text(sum_logprob: float, n_tokens: int = 4, n_bytes: int = 20, n_words: int = 3) -> Outcome:
+    return Likelihood(sum_logprob, n_tokens, n_bytes, n_bytes, False, 1, n_words=n_words)
+
+
+def test_a_text_brings_its_part_of_each_ratio() -> None:
+    score = TextLikelihood().score(free(), [answered("text", 0, text(-8.0))])
+    assert (score.metric, score.verdict) == ("perplexity_token", Verdict.SCORED)
+    assert score.value == pytest.approx(math.exp(2))
+    parts = {name: (ratio.numerator, ratio.denominator) for name, ratio in score.ratios.items()}
+    assert parts == {
+        "perplexity_token": (8.0, 4),
+        "perplexity_word": (8.0, 3),
+        "perplexity_byte": (8.0, 20),
+        "bits_per_byte": (8.0 / math.log(2), 20),
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [
+        (Failure("windows", "the text has 3 tokens"), "windows: the text has 3 tokens"),
+        (text(math.nan), "nan"),
+        (text(-4000.0, n_tokens=1), "-4000"),
+        (text(0.0, n_tokens=0), "no token"),
+    ],
+)
+def test_a_text_without_a_number_is_failed(outcome: Outcome, why: str) -> None:
+    score = TextLikelihood().score(free(), [answered("text", 0, outcome)])
+    assert (score.metric, score.verdict, score.value) == ("perplexity_token", Verdict.FAILED, None)
+    assert why in (score.why or "")
+
+
 def test_make_scorer() -> None:
     made = make_scorer(ComponentSpec("option_likelihood", {"track": "ppl2", "score_by": "per_char"}))
     assert isinstance(made, OptionLikelihood)
@@ -333,6 +367,7 @@ def test_make_scorer() -> None:
     assert {name: make_scorer(ComponentSpec(name)).track for name in SCORERS} == {
         "option_likelihood": "ppl",
         "whole_text_likelihood": "ppl",
+        "text_likelihood": "ppl",
         "label_probability": "prob",
         "generated_option": "gen",
         "generated_answer": "gen",

@@ -54,7 +54,7 @@ def test_a_file_that_goes_away(tmp_path: Path, problem_of: ProblemOf) -> None:
             source.content_hash()
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a", "a.gz", "a.txt.gz", "a.parquet.gz", "csv"])
+@pytest.mark.parametrize("name", ["a.text", "a", "a.gz", "a.md.gz", "a.parquet.gz", "csv"])
 def test_unknown_formats(tmp_path: Path, problem_of: ProblemOf, name: str) -> None:
     (tmp_path / name).write_text("x")
     problem = problem_of(lambda: open_source(tmp_path / name))
@@ -149,3 +149,18 @@ def test_broken_gzip(tmp_path: Path, problem_of: ProblemOf, name: str, damage: s
     path.write_bytes({"cut": whole[:-12], "text": b"a,b\n1,2\n", "flipped": whole[:-6] + b"\0" * 6}[damage])
     problem = problem_of(open_source(path).check)
     assert (problem.code, problem.where) == ("SOURCE-011", Origin(str(path)))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_a_plain_text_is_one_record_as_it_is(tmp_path: Path, name: str) -> None:
+    written = "\n Erste Zeile\r\nzweite: é\n\n"
+    packed = written.encode()
+    (tmp_path / name).write_bytes(gzip.compress(packed) if name.endswith(".gz") else packed)
+    (record,) = open_source(tmp_path / name).records()
+    assert record.fields == {"text": written}
+    assert record.origin.row == 1
+
+
+def test_a_plain_text_of_white_space_alone_has_no_rows(tmp_path: Path, problem_of: ProblemOf) -> None:
+    (tmp_path / "a.txt").write_text(" \n\n")
+    assert problem_of(lambda: open_source(tmp_path / "a.txt").check()).code == "SOURCE-003"

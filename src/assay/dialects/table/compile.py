@@ -22,6 +22,7 @@ from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.survey import Survey, survey
 from assay.dialects.table.task import KINDS, Prompting, Style, TableTask, read_samples
+from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
 from assay.sources.files import open_source
 from assay.sources.source import Source
 
@@ -31,7 +32,7 @@ DEFAULT_MAX_TOKENS = 256
 class CompiledTable(msgspec.Struct, frozen=True):
     """A table's task together with what was learnt on the way, for a person to see."""
 
-    task: TableTask
+    task: TableTask | TextTask
     survey: Survey
     pool: ShotPool | None
     notes: tuple[str, ...]
@@ -54,9 +55,17 @@ def compile_table(
     source = open_source(path)
     source.check()
     said, meta_where = _all_said(path, said or TableMeta(), meta_file, notes)
+    said = TableMeta(
+        windows=settings.windows, window_tokens=settings.window_tokens, stride=settings.stride
+    ).over(said)
     found = survey(source, said, faithful=settings.is_faithful)
     layout = found.layout
     notes += found.notes
+    name = said.abbr or Path(path).name.split(".")[0]
+    if layout.data_type == "text":
+        task = _text_task(path, name, source, said, settings, found)
+        return CompiledTable(task, found, None, tuple(notes))
+    notes += _without_effect(said, layout)
     methods = _methods(settings, said, layout, source)
     where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
     dialogue = make_dialogue(said, layout, where, faithful=settings.is_faithful)
@@ -75,7 +84,6 @@ def compile_table(
             "show them in the prompt ({option_list}), or use method ppl or gen",
             source,
         )
-    name = said.abbr or Path(path).name.split(".")[0]
     pool, shot_source = _shot_pool(source, said, layout, found, settings, name, find_split)
     sampling = Sampling(
         max_tokens=settings.max_tokens or said.max_tokens or DEFAULT_MAX_TOKENS,
@@ -107,8 +115,42 @@ def compile_table(
         recorded,
         quirks_of(methods, layout.data_type, is_faithful=settings.is_faithful, has_shots=pool is not None),
     )
-    task = TableTask(spec, source, layout, prompting, pool=pool, rows=rows, twins=frozenset(found.twins))
-    return CompiledTable(task, found, pool, tuple(notes))
+    table = TableTask(spec, source, layout, prompting, pool=pool, rows=rows, twins=frozenset(found.twins))
+    return CompiledTable(table, found, pool, tuple(notes))
+
+
+def _text_task(
+    path: str, name: str, source: Source, said: TableMeta, settings: TaskSettings, found: Survey
+) -> TextTask:
+    check_texts(path, said, settings)
+    windows = windows_of(said)
+    rows = _rows(said.test_range, found.n_rows, source)
+    recorded = {
+        "said": said,
+        "layout": found.layout,
+        "form": "text",
+        "windows": windows,
+        "seed": settings.seed,
+    }
+    spec = TaskSpec(
+        name,
+        "table",
+        path,
+        source.content_hash(),
+        ("ppl",),
+        1 if is_joined(windows) else len(range(found.n_rows)[rows]),
+        found.n_rows,
+        msgspec.json.decode(msgspec.json.encode(recorded)),
+    )
+    return TextTask(spec, source, found.layout, windows, rows=rows, twins=frozenset(found.twins))
+
+
+def _without_effect(said: TableMeta, layout: Layout) -> list[str]:
+    """Say that windows were asked for where there are none."""
+    given = [name for name in ("windows", "window_tokens", "stride") if getattr(said, name) is not None]
+    if not given:
+        return []
+    return [f"{listing(given)} concern plain texts and have no effect on a {layout.data_type} table"]
 
 
 def _all_said(

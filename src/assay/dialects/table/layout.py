@@ -24,7 +24,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
     data_type: DataType
     columns: tuple[str, ...]
     question_columns: tuple[str, ...]
-    """The columns that make two rows ask the same."""
+    """The columns that make two rows ask the same; of plain texts the one that holds them."""
     answer_column: str | None
     options: tuple[str, ...] | str = ()
     """Option columns, or the one field that lists them."""
@@ -36,6 +36,8 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
     id_column: str | None = None
     keeps_empty_options: bool = False
     """Whether an empty cell is an option all the same, as the original has it."""
+    keeps_empty_texts: bool = False
+    """Whether texts are joined, so that an empty one among them does no harm."""
 
     def options_of(self, fields: Mapping[str, Any]) -> Options:
         """Return a record's options; empty cells at the end are options the row does not have."""
@@ -69,7 +71,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         answer = self.answer_of(fields)
         group = None if self.category_column is None else _text(field(fields, self.category_column, ""))
         cluster = None if self.cluster_column is None else _text(field(fields, self.cluster_column, ""))
-        if self.data_type == "qa":
+        if self.data_type != "mcq":
             targets = answer if isinstance(answer, (list, tuple)) else () if answer is None else (answer,)
             return Sample(
                 sample_id,

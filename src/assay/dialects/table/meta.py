@@ -13,8 +13,9 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem, Problems, allowed, listing, nearest
 from assay.core.origin import Origin
+from assay.core.request import WindowScheme
 
-DataType: TypeAlias = Literal["mcq", "qa"]
+DataType: TypeAlias = Literal["mcq", "qa", "text"]
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
 PplTarget: TypeAlias = Literal["label", "text"]
 
@@ -25,7 +26,7 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     abbr: str | None = None
     """The task's name. Default: the file's name up to its first dot."""
     data_type: DataType | None = None
-    """`mcq` has options, `qa` a free answer."""
+    """`mcq` has options, `qa` a free answer, `text` nothing but a text."""
     infer_method: str | tuple[str, ...] | None = None
     """`ppl`, `prob`, `gen`, or several of them."""
     human_prompt: str | None = None
@@ -53,6 +54,12 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     stop: tuple[str, ...] | None = None
     test_range: str | None = None
     """Rows to evaluate, as a Python slice: `[0:100]`."""
+    windows: WindowScheme | None = None
+    """How the perplexity of texts is measured; `classic` unless said."""
+    window_tokens: Annotated[int, msgspec.Meta(ge=2)] | None = None
+    """Tokens of a window. Default: as many as the model reads."""
+    stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Tokens between the beginnings of `hf-stride` windows."""
 
     def over(self, lower: TableMeta) -> TableMeta:
         """Return this, with what it leaves unsaid taken from a lower authority."""

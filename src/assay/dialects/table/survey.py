@@ -22,6 +22,7 @@ from assay.dialects.table.meta import TableMeta
 from assay.sources.record import Record
 
 QUESTION_NAMES = ("question", "query", "prompt", "problem", "input", "question_stem", "sentence")
+TEXT_NAME = "text"
 ANSWER_NAMES = ("answer", "response", "target", "label", "answerKey", "gold")
 OPTION_LIST_NAMES = ("choices", "options", "endings")
 
@@ -80,7 +81,7 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
             ids[own] += 1
         _note_twin(found, seen, content_id(fields), row)
         answer = layout.answer_of(fields)
-        found.n_without_answer += answer is None
+        found.n_without_answer += answer is None and layout.data_type != "text"
         if layout.category_column is not None:
             groups[str(field(fields, layout.category_column, ""))] += 1
         if layout.data_type == "mcq":
@@ -107,6 +108,8 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
         for name in (named,) if isinstance(named, str) else named or ():
             if name not in columns and name.split(".")[0] not in columns:
                 problems.add(_missing(table, name, columns, f"{key!r} names it"))
+    if said.data_type == "text" or _holds_texts(table, said):
+        return _settle_texts(table, said, notes, problems)
     answer = said.output_column or _known(ANSWER_NAMES, columns)
     if answer is not None and answer != "answer" and said.output_column is None:
         notes.append(f"the answer is read from column {answer!r}")
@@ -144,6 +147,42 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
         cluster_column=said.cluster_column,
         id_column=said.id_column or ("id" if "id" in columns else None),
         keeps_empty_options=faithful,
+    )
+
+
+def _holds_texts(table: Table, said: TableMeta) -> bool:
+    """Whether nothing but a column `text` can be what the table is about."""
+    columns = table.columns
+    asked = (said.data_type, said.input_columns, said.output_column, said.options, said.template)
+    if TEXT_NAME not in columns or any((*asked, said.human_prompt, said.bot_prompt)):
+        return False
+    lists = any(name in columns and _lists(table, name) for name in OPTION_LIST_NAMES)
+    known = _known((*QUESTION_NAMES, *ANSWER_NAMES), columns)
+    return known is None and not option_columns(columns) and not lists
+
+
+def _settle_texts(table: Table, said: TableMeta, notes: list[str], problems: Problems) -> Layout:
+    columns = table.columns
+    if said.data_type is None:
+        notes.append(f"the rows are plain texts (column {TEXT_NAME!r}): their perplexity is measured")
+    named = said.input_columns or (TEXT_NAME,)
+    if len(named) > 1:
+        what = f"'input_columns' names {listing(named)}, but a table of plain texts has one column of them"
+        problems.add(Problem("TABLE-016", what, "name the one column", Origin(table.path)))
+    elif said.input_columns is None and TEXT_NAME not in columns:
+        problems.add(_missing(table, TEXT_NAME, columns, "a table of plain texts needs it"))
+    problems.raise_if_any()
+    is_joined = said.windows not in (None, "classic")
+    has_groups = "category" in columns and not is_joined
+    return Layout(
+        "text",
+        columns,
+        named,
+        None,
+        category_column=said.category_column or ("category" if has_groups else None),
+        cluster_column=said.cluster_column,
+        id_column=said.id_column or ("id" if "id" in columns and not is_joined else None),
+        keeps_empty_texts=is_joined,
     )
 
 
@@ -209,6 +248,9 @@ def _missing(table: Table, name: str, columns: tuple[str, ...], why: str) -> Pro
 
 
 def _check_row(layout: Layout, record: Record, problems: Problems) -> None:
+    if layout.data_type == "text":
+        _check_text(layout, record, problems)
+        return
     if not any(value not in (None, "", []) for value in record.fields.values()):
         problems.add(
             Problem("TABLE-008", "every field of the row is empty", "fill it in or delete it", record.origin)
@@ -245,6 +287,18 @@ def _check_row(layout: Layout, record: Record, problems: Problems) -> None:
                 record.origin,
             )
         )
+
+
+def _check_text(layout: Layout, record: Record, problems: Problems) -> None:
+    (column,) = layout.question_columns
+    value = field(record.fields, column, None)
+    if not isinstance(value, str):
+        what, fix = f"found {value!r:.60}, expected a text", "write a text, or delete the row"
+    elif not value.strip() and not layout.keeps_empty_texts:
+        what, fix = "the text is empty", "delete the row; --windows hf-stride and gptq join texts and take it"
+    else:
+        return
+    problems.add(Problem("TABLE-008", what, fix, record.origin.at(column)))
 
 
 def _note_twin(found: Survey, seen: dict[int, int], content: str, row: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
@@ -104,6 +105,11 @@ class TableTask:
         style = self._prompting.ppl_style if method == "ppl" else self._prompting.style
         solved = [style.solved(shot) for shot in shots.shown]
         return style.dialogue.opening(values_of(sample), solved, chat=self._prompting.is_chat)
+
+    def shown(self, sample: Sample, method: str) -> Prompt:
+        """Return a sample's prompt for a person to see."""
+        opening = self.opening(sample, method)
+        return opening.generation if method == "gen" else opening.before_label()
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Name the scorer of each method."""

@@ -13,6 +13,11 @@ from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.score import OptionNumbers, Score
 from assay.faces.cli.options import runs_folder, runs_option
 
+_HARDEST_TOKENS = 20
+_TOKENS_BEFORE = 8
+_SHOWN_CHARS = 300
+"""How much of a long text is shown."""
+
 
 @click.command()
 @click.argument("run")
@@ -71,6 +76,8 @@ def _verdict(score: Score) -> str:
 
     if score.why:
         return f"[red]{score.verdict}[/]: {escape(score.why)}"
+    if score.metric in score.ratios:
+        return f"{score.verdict}, perplexity [bold]{score.value:.4g}[/] per token of this text"
     worth = "" if score.value is None else f", {score.metric} {score.value:g}"
     return (
         f"{score.verdict}{worth}: answer [bold]{escape(score.answer or 'none')}[/], "
@@ -140,6 +147,9 @@ def _show_ask(ask: AskExplained, all_tokens: bool) -> None:
     outcome = ask.response.outcome if ask.response else None
     if isinstance(outcome, Failure):
         out.print(f"  [red]{name}: {outcome.kind}: {escape(outcome.message)}[/]", soft_wrap=True)
+    elif isinstance(outcome, Likelihood) and record.windows is not None:
+        _show_text(ask, outcome, all_tokens)
+        return
     elif isinstance(outcome, Likelihood):
         out.print(f"  [bold]{name}[/] {escape(repr(record.text))}: {outcome.sum_logprob:.4f}", soft_wrap=True)
         if outcome.straddles:
@@ -153,6 +163,40 @@ def _show_ask(ask: AskExplained, all_tokens: bool) -> None:
         out.print(
             "  " + _token_line(ask.tokens, all_tokens, is_span=record.kind is Kind.SPAN), soft_wrap=True
         )
+
+
+def _show_text(ask: AskExplained, outcome: Likelihood, all_tokens: bool) -> None:
+    """Print how likely a long text is and which of its tokens surprised the model most."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from assay.faces.cli.render import out
+
+    text = ask.record.text
+    beginning = text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + " ..."
+    out.print(f"  [dim]text[/] {escape(repr(beginning))}", soft_wrap=True)
+    out.print(
+        f"  log-likelihood [bold]{outcome.sum_logprob:.4f}[/] over {outcome.n_tokens:,} tokens, "
+        f"{outcome.n_words:,} words, {outcome.n_bytes:,} bytes",
+        soft_wrap=True,
+    )
+    texts = [token.text for token in ask.tokens]
+    places = [at for at, token in enumerate(ask.tokens) if token.is_scored]
+    order: Sequence[int] = range(outcome.n_tokens)
+    if not all_tokens:
+        order = sorted(order, key=outcome.token_logprobs.__getitem__)[:_HARDEST_TOKENS]
+        out.print(f"  the {len(order)} tokens the model expected least; --all-tokens shows every one")
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 2))
+    for heading in ("place", "log-probability", "token", "after"):
+        table.add_column(heading, justify="right" if heading in ("place", "log-probability") else "left")
+    for nth in order:
+        at = places[nth] if nth < len(places) else None
+        shown = "" if at is None else repr(texts[at])
+        before = "" if at is None else repr("".join(texts[max(0, at - _TOKENS_BEFORE) : at]))
+        id_ = outcome.token_ids[nth]
+        logprob = f"{outcome.token_logprobs[nth]:.4f}"
+        table.add_row(f"{nth + 1:,}", logprob, escape(f"{id_}:{shown}"), escape(before))
+    out.print(table, soft_wrap=not out.is_terminal)
 
 
 def _show_completion(ask: AskExplained, outcome: Completion) -> None:

@@ -57,11 +57,24 @@ _OPTIONS = (
     click.option("--temperature", type=float, help="0 is greedy. [0]"),
     click.option("--top-p", type=float, help="Nucleus sampling. [1]"),
     click.option("--stop", multiple=True, help="Text that ends an answer."),
+    click.option(
+        "--windows",
+        type=click.Choice(["classic", "hf-stride", "gptq"]),
+        help="How the perplexity of long texts is measured. [classic]",
+    ),
+    click.option("--window-tokens", type=int, metavar="N", help="Tokens of a window. [the model's context]"),
+    click.option(
+        "--stride", type=int, metavar="N", help="Tokens from one hf-stride window to the next. [512]"
+    ),
     click.option("--data-root", metavar="DIR", help="Folder of datasets by name, with its hub.json."),
     click.option("--split", help="Split of a dataset named under the data root."),
     click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
     click.option("--name", help="Name of the task. [the file's name]"),
-    click.option("--data-type", type=click.Choice(["mcq", "qa"]), help="Options or free answer. [inferred]"),
+    click.option(
+        "--data-type",
+        type=click.Choice(["mcq", "qa", "text"]),
+        help="Options, free answer, or plain texts. [inferred]",
+    ),
     click.option("--options", multiple=True, help="Option columns, or the one field that lists them."),
     click.option("--answer-column", help="Column of the right answer. [inferred]"),
     click.option(

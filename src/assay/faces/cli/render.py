@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
+import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -15,12 +16,21 @@ from rich.text import Text
 from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.prompt import Prompt
+from assay.core.request import Windows
 from assay.core.run import RunManifest
 from assay.core.sample import Sample
 from assay.core.score import Metric
 from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
-from assay.results.rows import ResultRow, interval, percent, result_rows, share
+from assay.dialects.table.layout import Layout
+from assay.results.rows import (
+    ResultRow,
+    TextRow,
+    group_rows,
+    is_perplexity,
+    result_rows,
+    text_rows,
+)
 
 _PIPE_WIDTH = 120
 
@@ -64,11 +74,10 @@ def show_compiled(one: CompiledTable, task: Task, *, n_prompts: int = 1, every_m
 def _show_prompts(one: CompiledTable, sample: Sample, *, every_method: bool) -> None:
     shown: dict[Prompt, list[str]] = {}
     for method in one.task.spec.methods:
-        opening = one.task.opening(sample, method)
-        prompt = opening.generation if method == "gen" else opening.before_label()
-        shown.setdefault(prompt, []).append(method)
+        shown.setdefault(one.task.shown(sample, method), []).append(method)
+    what = "text" if one.survey.layout.data_type == "text" else "prompt"
     for prompt, methods in islice(shown.items(), None if every_method else 1):
-        out.print(prompt_panel(prompt, f"{', '.join(methods)} prompt of {sample.id} ({sample.origin})"))
+        out.print(prompt_panel(prompt, f"{', '.join(methods)} {what} of {sample.id} ({sample.origin})"))
     others = [method for methods in list(shown.values())[1:] for method in methods]
     if others and not every_method:
         out.print(f"  [dim]the prompts of {', '.join(others)} differ; `assay check` shows them[/]")
@@ -77,6 +86,8 @@ def _show_prompts(one: CompiledTable, sample: Sample, *, every_method: bool) -> 
 def mapping(one: CompiledTable) -> list[tuple[str, str]]:
     """Return in words which column is what."""
     layout = one.survey.layout
+    if layout.data_type == "text":
+        return [("text", layout.question_columns[0]), ("windows", _windows(one)), *_company(layout)]
     rows = [("question", ", ".join(layout.question_columns) or "(named by the prompt)")]
     if layout.data_type == "mcq":
         rows.append(
@@ -92,13 +103,7 @@ def mapping(one: CompiledTable) -> list[tuple[str, str]]:
     rows.append(("answer", f"{answer}, {form[layout.answer_form]}" if layout.data_type == "mcq" else answer))
     if one.survey.n_without_answer and layout.answer_column:
         rows.append(("unknown", f"{one.survey.n_without_answer:,} rows have no answer: kept, not scored"))
-    for name, column in (
-        ("group", layout.category_column),
-        ("cluster", layout.cluster_column),
-        ("id", layout.id_column),
-    ):
-        if column:
-            rows.append((name, column))
+    rows += _company(layout)
     settings = one.task.spec.settings
     if "ppl" in one.task.spec.methods:
         decided = (
@@ -109,6 +114,26 @@ def mapping(one: CompiledTable) -> list[tuple[str, str]]:
         source = settings["shots_from"] or "this file, the row itself left out"
         rows.append(("shots", f"{settings['shots']} from {source} ({settings['shot_policy']})"))
     return rows
+
+
+def _company(layout: Layout) -> list[tuple[str, str]]:
+    """Return the columns that say where a row belongs."""
+    columns = {"group": layout.category_column, "cluster": layout.cluster_column, "id": layout.id_column}
+    return [(name, column) for name, column in columns.items() if column]
+
+
+def _windows(one: CompiledTable) -> str:
+    """Say in words how the texts are cut."""
+    windows = msgspec.convert(one.task.spec.settings["windows"], Windows)
+    context = "of the model's context length"
+    default = "of 2,048 tokens, or the model's context length" if windows.scheme == "gptq" else context
+    length = default if windows.length is None else f"of {windows.length:,} tokens"
+    how = {
+        "classic": "each text for itself, every token scored once",
+        "hf-stride": f"all texts as one, a window every {windows.stride or 512:,} tokens",
+        "gptq": "all texts as one, in blocks that know nothing of each other",
+    }
+    return f"{windows.scheme}, {length}: {how[windows.scheme]}"
 
 
 def prompt_panel(prompt: Prompt, title: str) -> Panel:
@@ -139,36 +164,61 @@ _NARROW_HEADINGS = ResultRow(
 )
 
 
-def result_table(manifest: RunManifest, metrics: Sequence[Metric]) -> Table:
-    """Return the table of scores with their company."""
+_NARROW_TEXT_HEADINGS = TextRow(
+    "task",
+    "windows",
+    "scored\n/ n",
+    "perplexity\n/ token",
+    "95 %\ninterval",
+    "\n/ word",
+    "\n/ byte",
+    "bits\n/ byte",
+    "failed\n%",
+    "tokens",
+    "seconds",
+)
+
+
+def result_tables(manifest: RunManifest, metrics: Sequence[Metric]) -> list[Table]:
+    """Return the tables of scores with their company: shares of right answers, and perplexities."""
+    tables = []
+    shares = result_rows(metrics, manifest.costs)
+    if shares:
+        tables.append(_table(_NARROW_HEADINGS, shares))
+    texts = text_rows(metrics, manifest)
+    if texts:
+        tables.append(_table(_NARROW_TEXT_HEADINGS, texts))
+    return tables
+
+
+def _table(headings: ResultRow | TextRow, rows: Sequence[ResultRow] | Sequence[TextRow]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for index, heading in enumerate(_NARROW_HEADINGS):
+    for index, heading in enumerate(headings):
         justify: Literal["left", "right"] = "left" if index < 2 else "right"
-        style = "bold cyan" if heading == _NARROW_HEADINGS.score else ""
+        style = "bold cyan" if heading == headings[3] else ""
         table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", style=style)
-    for row in result_rows(metrics, manifest.costs):
+    for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     return table
 
 
-def group_table(metrics: Sequence[Metric]) -> Table | None:
-    """Return the scores per group; None when there are no groups."""
-    grouped = [metric for metric in metrics if metric.is_headline and metric.group is not None]
-    if not grouped:
-        return None
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for index, heading in enumerate(("group", "method", "scored", "score", "95 % interval", "unanswered")):
-        table.add_column(heading, justify="left" if index < 2 else "right")
-    for metric in grouped:
-        table.add_row(
-            escape(metric.group or "(empty)"),
-            metric.method,
-            f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}",
-            percent(metric.value),
-            interval(metric),
-            share(metric.n_unanswered, metric.n),
-        )
-    return table
+def group_tables(metrics: Sequence[Metric]) -> list[Table]:
+    """Return the scores per group, shares and perplexities apart; none when there are no groups."""
+    tables = []
+    for headings, rows in group_rows(metrics):
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for index, heading in enumerate(_group_first(headings)):
+            table.add_column(heading, justify="left" if index < 2 else "right")
+        for row in rows:
+            table.add_row(*(escape(cell or "(empty)") for cell in _group_first(row)))
+        tables.append(table)
+    return tables
+
+
+def _group_first(cells: Sequence[str]) -> list[str]:
+    """Return a line of groups as a terminal shows it: the group in front, the task left away."""
+    _, method, group, *rest = cells
+    return [group, method, *rest]
 
 
 def show_result(run: FinishedRun) -> None:
@@ -196,8 +246,9 @@ def _work(manifest: RunManifest) -> str | None:
 
 def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
     """Print the tables of a run, and what a person must not overlook."""
-    out.print(result_table(manifest, metrics), soft_wrap=not out.is_terminal)
-    if (groups := group_table(metrics)) is not None:
+    for table in result_tables(manifest, metrics):
+        out.print(table, soft_wrap=not out.is_terminal)
+    for groups in group_tables(metrics):
         out.print()
         out.print(groups)
     for metric in metrics:
@@ -235,6 +286,8 @@ def _warnings(metric: Metric) -> list[str]:
         lines.append(f"{metric.n_truncated:,} outputs were cut off; more --max-tokens may change the score")
     if metric.value is None:
         lines.append(
-            "nothing could be scored: no row has both an answer of the model and a known right answer"
+            "nothing could be scored: every text failed; `assay explain` shows why"
+            if is_perplexity(metric)
+            else "nothing could be scored: no row has both an answer of the model and a known right answer"
         )
     return lines

@@ -46,7 +46,7 @@ def ls(runs_dir: str | None) -> None:
 
     from assay.faces.cli.render import out
     from assay.results.read import StoredRun, run_folders
-    from assay.results.rows import interval, percent
+    from assay.results.rows import interval, is_perplexity, value
 
     root = runs_folder(runs_dir)
     folders = run_folders(root)
@@ -67,7 +67,8 @@ def ls(runs_dir: str | None) -> None:
         )
         shown = [metric for metric in stored.metrics() if metric.is_headline and metric.group is None]
         for metric in shown:
-            table.add_row(*head, metric.task, metric.method, percent(metric.value), interval(metric))
+            method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
+            table.add_row(*head, metric.task, method, value(metric), interval(metric))
             head = ("", "", "", "")
         if not shown:
             table.add_row(*head, ", ".join(task.name for task in manifest.tasks), "", "", "")

@@ -4,6 +4,7 @@ from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.probability import LabelProbability
 from assay.scoring.scorers.registry import SCORERS, explain_output, make_scorer
+from assay.scoring.scorers.text import TextLikelihood
 
 __all__ = [
     "SCORERS",
@@ -11,6 +12,7 @@ __all__ = [
     "GeneratedOption",
     "LabelProbability",
     "OptionLikelihood",
+    "TextLikelihood",
     "WholeTextLikelihood",
     "explain_output",
     "make_scorer",

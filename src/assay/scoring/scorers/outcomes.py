@@ -46,14 +46,20 @@ def option_target(sample: Sample) -> str | None:
 
 
 def score_of(
-    track: str, sample: Sample, answers: Sequence[Answered], verdict: Verdict, **known: Any
+    track: str,
+    sample: Sample,
+    answers: Sequence[Answered],
+    verdict: Verdict,
+    *,
+    metric: str = ACCURACY,
+    **known: Any,
 ) -> Score:
     """Return a sample's score, with all that follows from the sample and its requests filled in."""
     return Score(
         task=task_of(answers),
         sample_id=sample.id,
         track=track,
-        metric=ACCURACY,
+        metric=metric,
         verdict=verdict,
         group=sample.group,
         cluster=sample.cluster,
@@ -61,9 +67,17 @@ def score_of(
     )
 
 
-def failed(track: str, sample: Sample, answers: Sequence[Answered], why: str, target: str | None) -> Score:
+def failed(
+    track: str,
+    sample: Sample,
+    answers: Sequence[Answered],
+    why: str,
+    target: str | None,
+    *,
+    metric: str = ACCURACY,
+) -> Score:
     """Return the score of a sample for which no answer came."""
-    return score_of(track, sample, answers, Verdict.FAILED, target=target, why=why)
+    return score_of(track, sample, answers, Verdict.FAILED, metric=metric, target=target, why=why)
 
 
 def lead(values: Sequence[float], best: int) -> float | None:

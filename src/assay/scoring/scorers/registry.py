@@ -14,10 +14,12 @@ from assay.scoring.extract import extract_number, extract_option, extract_text
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, are_numbers
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.probability import LabelProbability
+from assay.scoring.scorers.text import TextLikelihood
 
 SCORERS: dict[str, Callable[..., Scorer]] = {
     "option_likelihood": OptionLikelihood,
     "whole_text_likelihood": WholeTextLikelihood,
+    "text_likelihood": TextLikelihood,
     "label_probability": LabelProbability,
     "generated_option": GeneratedOption,
     "generated_answer": GeneratedAnswer,

@@ -1,0 +1,139 @@
+"""Ratios of two sums over a corpus, with their uncertainty. Knows numbers and clusters, not scores or tasks.
+
+A perplexity is e to the power of such a ratio: all texts' negative log-likelihood over all their tokens. It
+is no mean over texts, so its error comes from the delta method: with R = sum y / sum x, the residuals
+y - R x carry what is uncertain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+
+from assay.scoring.statistics import LEVEL, NOTHING, Estimate, student_quantile
+
+
+class RunningRatio:
+    """A ratio that grows by one pair at a time. Memory grows with the number of clusters, not of pairs."""
+
+    __slots__ = ("_alone", "_clusters", "is_exponential", "n", "x", "y")
+
+    def __init__(self, *, is_exponential: bool = False) -> None:
+        self.is_exponential = is_exponential
+        """Whether what is estimated is e to the power of the ratio."""
+        self.n = 0
+        self.y = 0.0
+        self.x = 0.0
+        self._alone = _Products()
+        """Of the pairs without a cluster."""
+        self._clusters: dict[Hashable, list[float]] = {}
+        """For each cluster: pairs, sum of y, sum of x."""
+
+    def add(self, y: float, x: float, cluster: Hashable | None = None) -> None:
+        """Take one pair: its part of the numerator and of the denominator."""
+        self.n += 1
+        self.y += y
+        self.x += x
+        if cluster is None:
+            self._alone.add(y, x)
+            return
+        sums = self._clusters.setdefault(cluster, [0, 0.0, 0.0])
+        sums[0] += 1
+        sums[1] += y
+        sums[2] += x
+
+    def merge(self, other: RunningRatio) -> None:
+        """Take everything another accumulator has seen; equal cluster names are one cluster."""
+        self.n += other.n
+        self.y += other.y
+        self.x += other.x
+        self._alone.merge(other._alone)
+        for cluster, (n, y, x) in other._clusters.items():
+            sums = self._clusters.setdefault(cluster, [0, 0.0, 0.0])
+            sums[0] += n
+            sums[1] += y
+            sums[2] += x
+
+    @property
+    def n_units(self) -> int:
+        """Return how many independent units there are: clusters, and pairs that stand alone."""
+        return len(self._clusters) + self._alone.n
+
+    def stderr(self) -> float | None:
+        """Return the standard error of the ratio: sqrt(sum of squared residuals of the units) / sum x.
+
+        Times sqrt(n / (n - 1)) where every pair is a unit, as for a mean. None with fewer than two units.
+        """
+        if self.n_units < 2 or self.x <= 0:
+            return None
+        ratio = self.y / self.x
+        squares = self._alone.squared_residuals(ratio)
+        squares += math.fsum((y - ratio * x) ** 2 for _, y, x in self._clusters.values())
+        if self.n_units == self.n:
+            squares *= self.n / (self.n - 1)
+        return math.sqrt(squares) / self.x
+
+    def estimate(self, level: float = LEVEL) -> Estimate:
+        """Return the value with its interval: ratio ± t · error, both raised to e where that is meant.
+
+        An interval of the ratio is an interval of the perplexity in log space, so it never falls below 0.
+        """
+        if self.x <= 0:
+            return NOTHING
+        ratio, stderr = self.y / self.x, self.stderr()
+        value = self._scaled(ratio)
+        if value is None or stderr is None:
+            return Estimate(value, None, None, None, self.n)
+        half = student_quantile(self.n_units - 1, level) * stderr
+        low, high = self._scaled(ratio - half), self._scaled(ratio + half)
+        if low is None or high is None:
+            return Estimate(value, None, None, None, self.n)
+        return Estimate(value, low, high, value * stderr if self.is_exponential else stderr, self.n)
+
+    def _scaled(self, ratio: float) -> float | None:
+        """Return the value of a ratio; None when it is too large for a number, as of a text without words."""
+        try:
+            return math.exp(ratio) if self.is_exponential else ratio
+        except OverflowError:
+            return None
+
+
+class _Products:
+    """Sums of squares and products of pairs, taken around their running means so that digits are not lost."""
+
+    __slots__ = ("mean_x", "mean_y", "n", "xx", "xy", "yy")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.mean_y = self.mean_x = 0.0
+        self.yy = self.xy = self.xx = 0.0
+
+    def add(self, y: float, x: float) -> None:
+        self.n += 1
+        from_y, from_x = y - self.mean_y, x - self.mean_x
+        self.mean_y += from_y / self.n
+        self.mean_x += from_x / self.n
+        self.yy += from_y * (y - self.mean_y)
+        self.xy += from_x * (y - self.mean_y)
+        self.xx += from_x * (x - self.mean_x)
+
+    def merge(self, other: _Products) -> None:
+        if not other.n:
+            return
+        n = self.n + other.n
+        from_y, from_x = other.mean_y - self.mean_y, other.mean_x - self.mean_x
+        weight = self.n * other.n / n
+        self.yy += other.yy + from_y * from_y * weight
+        self.xy += other.xy + from_x * from_y * weight
+        self.xx += other.xx + from_x * from_x * weight
+        self.mean_y += from_y * other.n / n
+        self.mean_x += from_x * other.n / n
+        self.n = n
+
+    def squared_residuals(self, ratio: float) -> float:
+        """Return the sum of (y - ratio x)^2."""
+        if not self.n:
+            return 0.0
+        spread = self.yy - 2 * ratio * self.xy + ratio * ratio * self.xx
+        away = self.mean_y - ratio * self.mean_x
+        return max(0.0, spread) + self.n * away * away

@@ -1,0 +1,22 @@
+"""A plain text file: one record, its whole text in the field `text`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.core.origin import Origin
+from assay.sources.faults import no_rows
+from assay.sources.record import Record
+from assay.sources.source import Report, Source
+from assay.sources.stream import reading
+
+
+class PlainTextSource(Source):
+    """A text in UTF-8, taken as it is: its line ends and the white space around it are part of it."""
+
+    def _read(self, report: Report) -> Iterator[Record]:
+        with reading(self.path) as stream:
+            text = stream.read().decode()
+        if not text.strip():
+            raise no_rows(self.path, "only white space")
+        yield Record({"text": text}, Origin(self.path, 1, 1))
