@@ -137,7 +137,7 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
     places = sorted({(one.batch_at, one.time_at) for one in wanted})
     number = {place: n for n, place in enumerate(places)}
     with torch.inference_mode():
-        picked, head = _picked(loaded, feed, places)
+        picked, head = pick(loaded, feed, places)
         for begin in range(0, len(places), PLACES_AT_ONCE):
             end = begin + PLACES_AT_ONCE
             mine = [one for one in wanted if begin <= number[one.batch_at, one.time_at] < end]
@@ -149,7 +149,7 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
                 one.row.put(one.number, logprob, top)
 
 
-def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
+def pick(loaded: Loaded, feed: Mapping[str, Any], places: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
     """Return what the model has at some places: hidden states and the head that reads them, or logits."""
     import torch
 

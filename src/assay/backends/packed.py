@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
-from assay.backends.likelihood import Row, Wanted, answer
+from assay.backends.likelihood import Row, Wanted, answer, pick
 from assay.backends.loading import Loaded
-from assay.backends.prefix_tree import Lane, Read, n_shared
+from assay.backends.prefix_tree import Lane, Read, chain, n_shared
 from assay.backends.shared_attention import Block, View, looking
 
 TRUNK_CHUNK = 1024
@@ -43,10 +43,10 @@ class Trunk:
             start = len(trunk.ids)
             part = ids[start : start + TRUNK_CHUNK]
             end = start + len(part)
-            chain = Lane(list(part), list(range(start, end)), [len(part)] * len(part))
-            chain.reads = [(at - start, row, number) for at, row, number in reads if start <= at < end]
+            lane = chain(part, start)
+            lane.reads = [(at - start, row, number) for at, row, number in reads if start <= at < end]
             cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
-            _compute(loaded, cache, [chain], rows)
+            _compute(loaded, cache, [lane], rows)
             layers = cache.own
             if loaded.shares and trunk.layers:
                 layers = [
@@ -63,7 +63,7 @@ class Trunk:
 
 
 class RowCache:
-    """What a model is handed as its cache: rows of their own behind one trunk.
+    """What a model is handed as its cache while it reads rows of their own behind one trunk.
 
     With `joins`, a layer is given the trunk's keys and values together with its own, as any attention
     expects; without, only its own, and the attention itself looks at the trunk (see shared_attention).
@@ -74,7 +74,7 @@ class RowCache:
     def __init__(self, trunk: Trunk, *, keeps: bool, joins: bool) -> None:
         self.trunk = trunk
         self.own: list[tuple[Any, Any]] = []
-        """Keys and values of the rows so far (with the trunk's, where it joins), when they are kept."""
+        """Keys and values that were read (with the trunk's, where it joins), when they are kept."""
         self._keeps = keeps
         self._joins = joins
 
@@ -82,28 +82,18 @@ class RowCache:
         """Take a layer's new keys and values; return all that its attention looks at."""
         import torch
 
-        before: tuple[Any, Any] | None = None
-        if layer_idx < len(self.own):
-            before = self.own[layer_idx]
-        elif self._joins and self.trunk.layers:
-            trunk_keys, trunk_values = self.trunk.layers[layer_idx]
+        if self._joins and self.trunk.layers:
             n = keys.shape[0]
-            before = trunk_keys.expand(n, -1, -1, -1), trunk_values.expand(n, -1, -1, -1)
-        if before is not None:
-            keys = torch.cat([before[0], keys], dim=-2)
-            values = torch.cat([before[1], values], dim=-2)
+            trunk_keys, trunk_values = self.trunk.layers[layer_idx]
+            keys = torch.cat([trunk_keys.expand(n, -1, -1, -1), keys], dim=-2)
+            values = torch.cat([trunk_values.expand(n, -1, -1, -1), values], dim=-2)
         if self._keeps:
-            self.own[layer_idx : layer_idx + 1] = [(keys, values)]
+            self.own.append((keys, values))
         return keys, values
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
         """Return how many tokens stand before the ones that come next."""
-        width = self.own[0][0].shape[-2] if self.own else 0
-        return width if self._joins and self.own else len(self.trunk.ids) + width
-
-    def select(self, rows: Any) -> None:
-        """Go on with some of the rows."""
-        self.own = [(keys[rows], values[rows]) for keys, values in self.own]
+        return len(self.trunk.ids)
 
 
 class Trunks:
@@ -150,27 +140,81 @@ def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Seq
     _compute(loaded, RowCache(trunk, keeps=False, joins=not loaded.shares), lanes, rows)
 
 
+class ReadRow(NamedTuple):
+    """A row that was read behind a trunk."""
+
+    layers: Sequence[tuple[Any, Any]]
+    """Its own keys and values for every layer, without the trunk's: a pair of [heads, tokens, size]."""
+    logits: Any
+    """What follows it: [vocabulary], in fp32."""
+
+    def kept(self) -> ReadRow:
+        """Return the same in memory of its own; as it was read it holds on to the whole batch."""
+        return ReadRow([(keys.clone(), values.clone()) for keys, values in self.layers], self.logits.clone())
+
+
+def read_rows(loaded: Loaded, trunk: Trunk, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
+    """Read rows of tokens behind a trunk, to be gone on with."""
+    import torch
+
+    n = len(trunk.ids)
+    lanes = [chain(row, n) for row in rows]
+    cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+    batch = _laid_out(loaded, cache, lanes)
+    ends = [(index, at + len(row) - 1) for (index, at), row in zip(batch.starts, rows, strict=True)]
+    with looking(batch.view), torch.inference_mode():
+        picked, head = pick(loaded, batch.feed, ends)
+        logits = (picked if head is None else head(picked)).float()
+    # Where the trunk joins, its keys and values stand before those of every row.
+    skipped = 0 if loaded.shares else n
+    return [
+        ReadRow([(k[index, :, a:b], v[index, :, a:b]) for k, v in cache.own], logits[number])
+        for number, ((index, at), row) in enumerate(zip(batch.starts, rows, strict=True))
+        for a, b in [(skipped + at, skipped + at + len(row))]
+    ]
+
+
+def padding(loaded: Loaded, lengths: Sequence[int]) -> int:
+    """Return how many tokens are computed for nothing when rows of these lengths are fed together."""
+    return 0 if loaded.shares else len(lengths) * max(lengths, default=0) - sum(lengths)
+
+
 def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]) -> None:
     import torch
 
+    batch = _laid_out(loaded, cache, lanes)
+    wanted = [
+        Wanted(rows[row], number, index, start + at)
+        for (index, start), lane in zip(batch.starts, lanes, strict=True)
+        for at, row, number in lane.reads
+    ]
+    with looking(batch.view), torch.inference_mode():
+        if wanted:
+            answer(loaded, batch.feed, wanted)
+        else:
+            (loaded.body or loaded.model)(**batch.feed)
+
+
+class _Batch(NamedTuple):
+    """Lanes as they are fed to a model."""
+
+    feed: dict[str, Any]
+    starts: list[tuple[int, int]]
+    """Where each lane begins: (index in the batch, place in that row)."""
+    view: View
+
+
+def _laid_out(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
+    """Lay lanes out without padding, where the attention can keep them apart; else side by side."""
     if loaded.shares:
         feed, starts = _end_to_end(lanes), [(0, start) for start in _starts(lanes)]
         view = View(cache.trunk.layers, _blocks(lanes, loaded))
     else:
         feed, starts = _side_by_side(lanes, len(cache.trunk.ids), loaded), [(n, 0) for n in range(len(lanes))]
         view = View()
-    wanted = [
-        Wanted(rows[row], number, index, start + at)
-        for (index, start), lane in zip(starts, lanes, strict=True)
-        for at, row, number in lane.reads
-    ]
     feed = {name: part.to(loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
-    with looking(view), torch.inference_mode():
-        if wanted:
-            answer(loaded, feed, wanted)
-        else:
-            (loaded.body or loaded.model)(**feed)
+    return _Batch(feed, starts, view)
 
 
 def _starts(lanes: Sequence[Lane]) -> list[int]:

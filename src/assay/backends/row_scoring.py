@@ -15,10 +15,11 @@ from assay.backends import shared_attention
 from assay.backends.batching import Budget
 from assay.backends.likelihood import Row, Rows, compute
 from assay.backends.loading import Loaded
-from assay.backends.packed import Trunk, Trunks, compute_lanes
+from assay.backends.packed import Trunk, Trunks, compute_lanes, padding
 from assay.backends.prefix_tree import Lane, plan
 
 Counters = dict[str, float]
+"""`batches`, `forward_tokens` (computed, padding included), `padding_tokens` (computed for no request)."""
 TRUNK_BYTES = 1 << 29
 """How much memory beginnings may hold."""
 _FP32_TOLERANCE = 1e-3
@@ -52,8 +53,10 @@ class PlainScoring:
         seconds = time.perf_counter() - began
         for row in rows:
             row.seconds += seconds / len(rows)
+        n_computed = len(rows) * max(len(row.inputs) for row in rows)
         self._counters["batches"] += 1
-        self._counters["forward_tokens"] += len(rows) * max(len(row.inputs) for row in rows)
+        self._counters["forward_tokens"] += n_computed
+        self._counters["padding_tokens"] += n_computed - sum(len(row.inputs) for row in rows)
 
 
 class PackedScoring:
@@ -102,10 +105,11 @@ class PackedScoring:
         reads = [row for lane in lanes for _, row, _ in lane.reads]
         for row in reads:
             rows[row].seconds += seconds / len(reads)
+        lengths = [len(lane.ids) for lane in lanes]
+        n_padding = padding(self._loaded, lengths)
         self._counters["batches"] += 1
-        longest = max(len(lane.ids) for lane in lanes)
-        padded = 0 if self._loaded.shares else sum(longest - len(lane.ids) for lane in lanes)
-        self._counters["forward_tokens"] += sum(len(lane.ids) for lane in lanes) + padded
+        self._counters["forward_tokens"] += sum(lengths) + n_padding
+        self._counters["padding_tokens"] += n_padding
 
 
 def _done(rows: Sequence[Row], touched: set[int]) -> list[Row]:
@@ -146,7 +150,7 @@ def _packing_trouble(loaded: Loaded) -> str | None:
     for row in rows:
         row.logprobs, row.is_top = [], []
     budget = Budget(256)
-    counters = dict.fromkeys(("batches", "forward_tokens"), 0.0)
+    counters = dict.fromkeys(("batches", "forward_tokens", "padding_tokens"), 0.0)
     try:
         for _ in PackedScoring(loaded, budget, counters, Trunks(TRUNK_BYTES), lane_tokens=24).run(rows):
             pass

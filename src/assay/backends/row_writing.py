@@ -1,11 +1,11 @@
-"""Writing texts batch by batch; prompts that begin alike are read once."""
+"""Writing texts in a batch that is kept full; prompts that begin alike are read once."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
 
-from assay.backends.batching import Budget
+from assay.backends.batching import Budget, RunningBatch, is_out_of_memory
 from assay.backends.feeders import PlainFeeder, TrunkFeeder
 from assay.backends.generation import Draft, Ending, Feeder, write
 from assay.backends.loading import Loaded
@@ -33,7 +33,7 @@ class RowWriting:
         self._trunks = trunks
 
     def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
-        """Write drafts batch by batch; yield each batch when it is done."""
+        """Write drafts; yield them as they are done."""
         for trunk, alike in self._groups(drafts):
             yield from self._written(alike, trunk)
 
@@ -47,32 +47,47 @@ class RowWriting:
         left = set(far)
         yield from share_prompts([draft for draft in drafts if draft not in left])
 
-    def _written(self, drafts: list[Draft], trunk: tuple[int, ...] | None) -> Iterator[list[Draft]]:
+    def _written(self, drafts: Sequence[Draft], trunk: tuple[int, ...] | None) -> Iterator[list[Draft]]:
         n_trunk = len(trunk or ())
 
         def length(draft: Draft) -> int:
             return len(draft.prompt) - n_trunk + draft.max_new
 
-        for batch in self._budget.batches(drafts, length, factor=GENERATE_FACTOR):
-            self._budget.run(batch, lambda rows: self._write(rows, trunk), _give_up)
-            yield batch
+        # Equal prompts stand together, so that they are read together.
+        ordered = sorted(drafts, key=lambda draft: draft.prompt)
+        batch = RunningBatch(self._budget, ordered, length, factor=GENERATE_FACTOR)
+        while batch.waiting:
+            for done in self._until_memory_runs_out(batch, trunk):
+                self._counters["generated_tokens"] += sum(len(draft.ids) for draft in done)
+                yield done
 
-    def _write(self, drafts: list[Draft], trunk: tuple[int, ...] | None) -> None:
-        began = time.perf_counter()
-        feeder: Feeder
-        if trunk is None or self._trunks is None:
-            feeder = PlainFeeder(self._loaded)
+    def _until_memory_runs_out(
+        self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None
+    ) -> Iterator[list[Draft]]:
+        """Write until all is done; if memory runs out, leave the rest waiting for a smaller batch."""
+        try:
+            yield from write(self._feeder(batch, trunk), self._ending, batch)
+        except (RuntimeError, MemoryError) as trouble:
+            if not is_out_of_memory(trouble):
+                raise
         else:
-            known = self._trunks.n_read
-            feeder = TrunkFeeder(self._loaded, self._trunks.get(self._loaded, trunk, (), ()))
-            self._counters["forward_tokens"] += self._trunks.n_read - known
-        write(feeder, self._ending, drafts)
+            return
+        # Out of the handler: the error holds the frames, and they the tensors, until it is let go.
+        if hopeless := batch.shrink():
+            for draft in hopeless:
+                _give_up(draft)
+            yield hopeless
+
+    def _feeder(self, batch: RunningBatch[Draft], trunk: tuple[int, ...] | None) -> Feeder:
+        if trunk is None or self._trunks is None:
+            return PlainFeeder(self._loaded, self._counters)
+        began, known = time.perf_counter(), self._trunks.n_read
+        feeder = TrunkFeeder(self._loaded, self._trunks.get(self._loaded, trunk, (), ()), self._counters)
+        self._counters["forward_tokens"] += self._trunks.n_read - known
         seconds = time.perf_counter() - began
-        for draft in drafts:
-            draft.seconds = seconds / len(drafts)
-        self._counters["batches"] += 1
-        self._counters["forward_tokens"] += feeder.n_computed
-        self._counters["generated_tokens"] += sum(len(draft.ids) for draft in drafts)
+        for draft in batch.waiting:
+            draft.seconds += seconds / len(batch.waiting)
+        return feeder
 
 
 def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], list[Draft]]]:
@@ -105,5 +120,6 @@ def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], li
 
 def _give_up(draft: Draft) -> None:
     """Note that a text does not fit into memory even alone."""
+    draft.ids.clear()
     total = len(draft.prompt) + draft.max_new
     draft.failure = ("memory", f"memory ran out on one text of up to {total:,} tokens alone")

@@ -245,24 +245,3 @@ def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:
     ]
     assert len(list(backend.run(asked))) == 2
     assert backend.stats()["generated_tokens"] == 2 * written
-
-
-def test_memory_that_runs_out_writes_the_same_in_halves(
-    make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from assay.backends import generation, row_writing
-
-    where, sampling = f"hf:{make_model()}", Sampling(max_tokens=12, temperature=1.0)
-    expected = write(open_backend(where, {}), PROMPTS, sampling)
-    real, calls = generation.write, 0
-
-    def small(feeder: Any, ending: Any, drafts: Sequence[Any]) -> None:
-        nonlocal calls
-        calls += 1
-        real(feeder, ending, drafts[:2])  # When memory runs out, some are already written.
-        if len(drafts) > 2:
-            raise MemoryError
-
-    monkeypatch.setattr(row_writing, "write", small)
-    assert write(open_backend(where, {}), PROMPTS, sampling) == expected
-    assert calls > 1
