@@ -197,14 +197,22 @@ def _choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
 
 
 def _drawn(logits: Any, draft: Draft) -> int:
-    """Draw one token: temperature first, then the smallest set of tokens that reaches top_p."""
+    """Draw one token: temperature first, then the smallest set of tokens that reaches top_p.
+
+    Every token is given a chance of its own, and the best of logit and chance together is taken, which draws
+    each as often as its probability says. A walk along the sorted probabilities would do so too, but there
+    the last digits of fp32, which depend on the company, decide who of two near equals comes first.
+    """
     import torch
 
-    probs, order = torch.softmax(logits / draft.sampling.temperature, dim=-1).sort(
-        descending=True, stable=True
+    # On the CPU wherever the model is, so that a GPU draws what a CPU draws.
+    chances = torch.empty(len(logits)).exponential_(
+        generator=torch.Generator().manual_seed(draft.random.getrandbits(63))
     )
-    reached = probs.cumsum(dim=-1)
-    n_kept = int((reached - probs < draft.sampling.top_p).sum().clamp(min=1))
-    point = draft.random.random() * float(reached[n_kept - 1])
-    at = int(torch.searchsorted(reached[:n_kept], torch.tensor(point, device=reached.device)))
-    return int(order[min(at, n_kept - 1)])
+    warm = logits / draft.sampling.temperature
+    merits = warm - chances.to(logits.device).log()
+    if draft.sampling.top_p >= 1:
+        return int(merits.argmax())
+    probs, order = torch.softmax(warm, dim=-1).sort(descending=True, stable=True)
+    n_kept = int((probs.cumsum(dim=-1) - probs < draft.sampling.top_p).sum().clamp(min=1))
+    return int(order[merits[order[:n_kept]].argmax()])
