@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
-from assay.results.rows import HEADINGS, interval, markdown_table, percent, result_rows, share
+from assay.results.rows import HEADINGS, interval, markdown_table, percent, result_rows, share, work_line
 
 _EXAMPLES = 10
 
@@ -157,12 +157,14 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
     ]
     settings = [[name, _shown(setting.value), setting.source] for name, setting in manifest.settings.items()]
     stats = [[name, f"{value:,.6g}"] for name, value in manifest.stats.items()]
+    line = work_line(manifest)
     return [
         "## Model",
         markdown_table(["fact", "value"], facts),
         "## Settings",
         markdown_table(["setting", "value", "from"], settings),
         "## Run",
+        *([f"The model: {line}."] if line is not None else []),
         markdown_table(
             ["fact", "value"],
             [

@@ -1,11 +1,11 @@
-"""The result table as words: what every face prints, in one place."""
+"""The result table and the work behind it as words: what every face prints, in one place."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.core.run import Cost
+from assay.core.run import Cost, RunManifest
 from assay.core.score import Metric
 
 
@@ -60,6 +60,20 @@ def result_rows(metrics: Sequence[Metric], costs: Sequence[Cost]) -> list[Result
                 )
             )
     return rows
+
+
+def work_line(manifest: RunManifest) -> str | None:
+    """Say how much a model computed, what sharing saved and what padding cost; None if it does not count."""
+    stats = manifest.stats
+    computed = stats.get("model_forward_tokens", 0)
+    asked = stats.get("model_prompt_tokens", 0) + stats.get("model_generated_tokens", 0)
+    seconds = sum(cost.seconds for cost in manifest.costs)
+    if not computed or not seconds:
+        return None
+    parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1)"]
+    if "model_padding_tokens" in stats:
+        parts.append(f"padding {percent(stats['model_padding_tokens'] / computed)} %")
+    return ", ".join([*parts, f"{computed / seconds:,.0f} tokens/s"])
 
 
 def percent(value: float | None) -> str:

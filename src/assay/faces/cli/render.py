@@ -20,7 +20,7 @@ from assay.core.sample import Sample
 from assay.core.score import Metric
 from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
-from assay.results.rows import ResultRow, interval, percent, result_rows, share
+from assay.results.rows import ResultRow, interval, percent, result_rows, share, work_line
 
 _PIPE_WIDTH = 120
 
@@ -175,22 +175,7 @@ def show_result(run: FinishedRun) -> None:
     """Print what came out and where it lies."""
     out.print()
     show_metrics(run.manifest, run.metrics)
-    if (work := _work(run.manifest)) is not None:
-        out.print(f"[dim]{work}[/]")
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.md'))}", soft_wrap=True)
-
-
-def _work(manifest: RunManifest) -> str | None:
-    """Say how much the model computed, and how much sharing saved; None for a model that does not count."""
-    asked = manifest.stats.get("model_prompt_tokens", 0) + manifest.stats.get("model_generated_tokens", 0)
-    computed = manifest.stats.get("model_forward_tokens", 0)
-    seconds = sum(cost.seconds for cost in manifest.costs)
-    if not computed or not seconds:
-        return None
-    return (
-        f"model: {computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1), "
-        f"{computed / seconds:,.0f} tokens/s"
-    )
 
 
 def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
@@ -212,6 +197,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         if metric.is_headline and metric.group is None:
             for line in _warnings(metric):
                 out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
+    if (work := work_line(manifest)) is not None:
+        out.print(f"[dim]model: {work}[/]", soft_wrap=True)
 
 
 def _warnings(metric: Metric) -> list[str]:
