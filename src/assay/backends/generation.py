@@ -88,9 +88,8 @@ class Ending:
                 text = self._text(draft.ids)
                 cuts = [at for stop in stops if (at := text.find(stop)) >= 0]
                 if is_stop:
-                    cuts.append(
-                        len(text)
-                    )  # A special token leaves no text behind to find the stop string in.
+                    # A special token leaves no text behind to find the stop string in.
+                    cuts.append(len(text))
                 if cuts:
                     draft.output = Output(text[: min(cuts)], Finish.STOP, len(draft.ids))
                     return
@@ -128,7 +127,7 @@ class Feeder(Protocol):
     def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
         """Read prompts into new rows behind those there are; return the logits of what follows each, in fp32.
 
-        Equal prompts that follow each other are read once.
+        Equal prompts are read once.
         """
 
     def step(self, tokens: Sequence[int]) -> Any:
@@ -185,15 +184,16 @@ def _begin(draft: Draft) -> None:
 
 def _choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
     """Return each row's next token: its first choice, or a draw; None where there is no choice at all."""
-    highest, first = logits.max(dim=-1)
-    return [
-        None
-        if not math.isfinite(high)
-        else best
-        if draft.sampling.temperature <= 0
-        else _drawn(logits[index], draft)
-        for index, (draft, best, high) in enumerate(zip(rows, first.tolist(), highest.tolist(), strict=True))
-    ]
+    highest, first = (part.tolist() for part in logits.max(dim=-1))
+    chosen: list[int | None] = []
+    for index, draft in enumerate(rows):
+        if not math.isfinite(highest[index]):
+            chosen.append(None)
+        elif draft.sampling.temperature <= 0:
+            chosen.append(first[index])
+        else:
+            chosen.append(_drawn(logits[index], draft))
+    return chosen
 
 
 def _drawn(logits: Any, draft: Draft) -> int:
@@ -205,7 +205,7 @@ def _drawn(logits: Any, draft: Draft) -> int:
     """
     import torch
 
-    # On the CPU wherever the model is, so that a GPU draws what a CPU draws.
+    # On the CPU wherever the model is, so that a GPU gives the same chances.
     chances = torch.empty(len(logits)).exponential_(
         generator=torch.Generator().manual_seed(draft.random.getrandbits(63))
     )

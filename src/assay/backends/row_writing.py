@@ -17,6 +17,9 @@ GENERATE_FACTOR = 4
 """Generation holds key-value caches, not activations, so its batches may be larger."""
 LEAST_SHARED = 16
 """Beginnings shorter than this are not worth a trunk."""
+MANY_SAMPLES = 16
+"""So many samples of one prompt fill a batch and share the prompt as their trunk; fewer are written together
+with other prompts, each on a copy of it."""
 
 
 class RowWriting:
@@ -95,27 +98,37 @@ def share_prompts(drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...], li
 
     At least one token of every prompt is its own, since something must be read to go on from.
     """
-    ordered = sorted(drafts, key=lambda draft: draft.prompt)
+    samples: dict[tuple[int, ...], list[Draft]] = {}
+    for draft in sorted(drafts, key=lambda draft: draft.prompt):
+        samples.setdefault(draft.prompt, []).append(draft)
+    for prompt in [prompt for prompt, same in samples.items() if len(same) >= MANY_SAMPLES]:
+        yield prompt[:-1], samples.pop(prompt)
+    ordered = list(samples)
     loose: list[Draft] = []
     at = 0
     while at < len(ordered):
-        length = len(ordered[at].prompt) - 1
-        end = at + 1
-        while end < len(ordered):
-            prompt = ordered[end].prompt
-            shared = min(length, len(prompt) - 1, n_shared(ordered[at].prompt, prompt))
-            # A neighbour that would give up most of what is shared begins a group of its own; the first
-            # neighbour only shows how much of the first prompt is shared at all.
-            if shared < LEAST_SHARED or (end - at > 1 and 2 * shared < length):
-                break
-            length, end = shared, end + 1
+        length, end = _alike(ordered, at)
+        group = [draft for prompt in ordered[at:end] for draft in samples[prompt]]
         if end - at > 1:
-            yield ordered[at].prompt[:length], ordered[at:end]
+            yield ordered[at][:length], group
         else:
-            loose.append(ordered[at])
+            loose += group
         at = end
     if loose:
         yield (), loose
+
+
+def _alike(ordered: Sequence[tuple[int, ...]], at: int) -> tuple[int, int]:
+    """Return how much the prompts from `at` on share, and where those end that share it."""
+    length, end = len(ordered[at]) - 1, at + 1
+    while end < len(ordered):
+        shared = min(length, len(ordered[end]) - 1, n_shared(ordered[at], ordered[end]))
+        # A neighbour that would give up most of what is shared begins a group of its own; the first
+        # neighbour only shows how much of the first prompt is shared at all.
+        if shared < LEAST_SHARED or (end - at > 1 and 2 * shared < length):
+            break
+        length, end = shared, end + 1
+    return length, end
 
 
 def _give_up(draft: Draft) -> None:

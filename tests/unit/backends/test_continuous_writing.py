@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.backends import feeders
+from assay.backends import feeders, row_writing
 from assay.backends.batching import Budget
 from assay.backends.generation import Draft, _drawn, new_draft
 from assay.backends.registry import open_backend
@@ -129,13 +129,16 @@ def copies(given_drafts: Sequence[Draft]) -> list[Draft]:
     asked=drafts(),
     budget=st.sampled_from([1, 10, 30, 1000]),
     max_rows=st.none() | st.integers(1, 4),
+    many=st.sampled_from([2, 16]),
     data=st.data(),
 )
 def test_texts_do_not_depend_on_company_order_or_room(
-    writer: Writer, asked: list[Draft], budget: int, max_rows: int | None, data: st.DataObject
+    writer: Writer, asked: list[Draft], budget: int, max_rows: int | None, many: int, data: st.DataObject
 ) -> None:
     expected = {(one.key, one.number): writer.alone(one) for one in asked}
-    found = writer.write(data.draw(st.permutations(copies(asked))), budget, max_rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_writing, "MANY_SAMPLES", many)
+        found = writer.write(data.draw(st.permutations(copies(asked))), budget, max_rows)
     assert {(one.key, one.number): one.output for one in found} == expected
 
 
@@ -241,6 +244,23 @@ def test_samples_of_one_prompt_read_it_once(make_model: MakeModel, kind: str, ma
         assert stats["padding_tokens"] == 0
     else:
         assert stats["padding_tokens"] == abs(len(one) - len(other))
+
+
+@given(asked=drafts(), many=st.sampled_from([2, 3, 100]))
+def test_groups_share_what_they_begin_with(asked: list[Draft], many: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_writing, "MANY_SAMPLES", many)
+        groups = list(row_writing.share_prompts(asked))
+    assert sorted(id(draft) for _, group in groups for draft in group) == sorted(map(id, asked))
+    for trunk, group in groups:
+        assert all(draft.prompt[: len(trunk)] == trunk for draft in group)
+        assert all(len(draft.prompt) > len(trunk) for draft in group)
+        prompts = {draft.prompt for draft in group}
+        assert len(trunk) >= row_writing.LEAST_SHARED or not trunk or len(prompts) == 1
+        # A prompt whose samples fill a batch is all they share; any other is written together with its like.
+        if len(prompts) == 1 and len(group) >= many:
+            assert trunk == group[0].prompt[:-1]
+    assert sum(not trunk and len(group[0].prompt) > 1 for trunk, group in groups) <= 1
 
 
 @pytest.mark.parametrize("kind", ["llama", "llama plain"])
