@@ -42,6 +42,11 @@ def test_three_methods_and_an_explanation(workdir: Path) -> None:
     for method in ("ppl", "prob", "gen"):
         assert re.search(rf"arithmetic +{method} +3/3", result.out)
     assert "of the next-token probability fell on the labels" in result.out
+    work = re.search(
+        r"model: .* tokens computed for .* asked \(.* to 1\), padding 0\.0 %, .* tokens/s", result.out
+    )
+    assert work is not None
+    assert work.group() in assay("report", "last").out
     shown = assay("explain", "last", "row:1").out
     # The join: the context's last token, the bar, and the option with its space as one scored token.
     assert re.search(r"\d+:':' ┃ \d+:' A'", shown)

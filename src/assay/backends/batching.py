@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -54,6 +55,65 @@ class Budget:
                 raise
             return False
         return True
+
+
+class RunningBatch(Generic[T]):
+    """A batch whose items come and go: those that wait take the places of those that have left."""
+
+    def __init__(
+        self, budget: Budget, items: Iterable[T], length: Callable[[T], int], *, factor: int = 1
+    ) -> None:
+        """Let items wait, the longest first; among equals the order is kept."""
+        self._budget = budget
+        self._length = length
+        self._factor = factor
+        self._max_rows: int | None = None
+        # Longest first: if memory is too small, that shows at once, and what comes later takes less room.
+        self.waiting = deque(sorted(items, key=length, reverse=True))
+        self.running: list[T] = []
+
+    def admit(self) -> list[T]:
+        """Return the items that run from now on too, if any.
+
+        The room they may fill is counted at the greatest length that any item in the batch can reach. They
+        come in groups, of a quarter of the batch at least, since one by one they would cost more.
+        """
+        if not self.waiting:
+            return []
+        n_rows = self._n_rows(max(map(self._length, self.running or [self.waiting[0]])))
+        free = n_rows - len(self.running)
+        if self.running and free < min(len(self.waiting), -(-n_rows // 4)):
+            return []
+        fresh = [self.waiting.popleft() for _ in range(min(free, len(self.waiting)))]
+        self.running += fresh
+        return fresh
+
+    def dismiss(self, items: Iterable[T]) -> None:
+        """Let items go that are done."""
+        gone = {id(item) for item in items}
+        self.running = [item for item in self.running if id(item) not in gone]
+
+    def shrink(self) -> list[T]:
+        """After memory ran out: let all that ran wait again, with half the room.
+
+        Returns the items that there is no hope for: the one that ran alone, or all if none could begin.
+        """
+        if len(self.running) > 1:
+            self._budget.tokens = max(1, self._budget.tokens // 2)
+            self._max_rows = len(self.running) // 2
+            self.waiting.extendleft(reversed(self.running))
+            self.running = []
+            return []
+        hopeless = self.running or list(self.waiting)
+        if not self.running:
+            self.waiting.clear()
+        self.running, self._max_rows = [], None
+        return hopeless
+
+    def _n_rows(self, longest: int) -> int:
+        rows = self._budget.tokens * self._factor // max(1, longest)
+        limits = [limit for limit in (self._budget.max_rows, self._max_rows) if limit is not None]
+        return max(1, min([rows, *limits]))
 
 
 def is_out_of_memory(trouble: BaseException) -> bool:

@@ -5,43 +5,66 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from assay.backends.growing_rows import GrowingRows
 from assay.backends.loaded import Loaded
-from assay.backends.packed import RowCache, Trunk
+from assay.backends.packed import ReadRow, Trunk, padding, read_rows
+from assay.backends.row_scoring import Counters
 from assay.backends.shared_attention import View, looking
 
 
 class PlainFeeder:
-    """Every row whole, with the model's own cache and the masks it makes itself: works for any family."""
+    """Every row whole, with the model's own cache and the masks it makes itself: works for any family.
 
-    def __init__(self, loaded: Loaded) -> None:
+    Rows leave, but join only when nobody is left: a family's cache may hold windows or states of its own
+    kind, which only the family can put together.
+    """
+
+    joins = False
+
+    def __init__(self, loaded: Loaded, counters: Counters) -> None:
+        self._loaded = loaded
+        self._counters = counters
+        self._cache: Any = None
+        self._mask: Any = None
+
+    def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
+        """Read prompts into new rows; return the logits of what follows each."""
         from transformers import DynamicCache
 
-        self._loaded = loaded
-        self._cache = DynamicCache(config=loaded.model.config)
-        self._mask: Any = None
-        self.n_computed = 0
-
-    def prefill(self, prompts: Sequence[tuple[int, ...]]) -> Any:
-        """Read the prompts; return the logits of what follows each."""
-        ids, self._mask = _left_padded(prompts, self._loaded.device)
-        return self._logits(ids)
+        distinct = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
+        self._cache = DynamicCache(config=self._loaded.model.config)
+        ids, self._mask = _left_padded(list(distinct), self._loaded.device)
+        self._counters["batches"] += 1
+        self._counters["padding_tokens"] += ids.numel() - sum(map(len, distinct))
+        logits = self._logits(ids)
+        if len(distinct) == len(prompts):
+            return logits
+        rows = [distinct[prompt] for prompt in prompts]
+        self.select(rows)
+        return logits[rows]
 
     def step(self, tokens: Sequence[int]) -> Any:
         """Read one more token in each row."""
+        import torch
+
         ids = _column(tokens, self._loaded.device)
-        self._mask = _longer(self._mask)
+        self._mask = torch.cat([self._mask, self._mask.new_ones((len(tokens), 1))], dim=1)
         return self._logits(ids)
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows."""
+        """Go on with some of the rows, in this order; a row may be taken more than once."""
         import torch
 
-        keep = torch.tensor(rows, device=self._mask.device)
-        self._cache.batch_select_indices(keep)
-        self._mask = self._mask[keep]
+        if not rows:
+            self._cache = self._mask = None
+            return
+        taken = torch.tensor(rows, device=self._mask.device)
+        # The one selection that caches of every kind know, states of linear attention among them.
+        self._cache.reorder_cache(taken)
+        self._mask = self._mask[taken]
 
     def _logits(self, ids: Any) -> Any:
-        self.n_computed += ids.numel()
+        self._counters["forward_tokens"] += ids.numel()
         feed = {
             "input_ids": ids,
             "attention_mask": self._mask,
@@ -55,60 +78,58 @@ class PlainFeeder:
 
 
 class TrunkFeeder:
-    """Rows that begin alike: the beginning stands once, each row adds its own tokens behind it."""
+    """Rows that begin alike: the beginning stands once, each row adds its own tokens behind it.
 
-    def __init__(self, loaded: Loaded, trunk: Trunk) -> None:
+    Rows leave and join at any step. A prompt is read once for all rows that go on from it in different ways.
+    """
+
+    joins = True
+
+    def __init__(self, loaded: Loaded, trunk: Trunk, counters: Counters) -> None:
         self._loaded = loaded
         self._trunk = trunk
-        self._cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
-        self._mask: Any = None
-        self.n_computed = 0
+        self._counters = counters
+        self._rows = GrowingRows(trunk, joins=not loaded.shares, dtype=loaded.model.dtype)
+        self._latest: dict[tuple[int, ...], ReadRow] = {}
+        """The prompt that was asked for last: the next rows to join may go on from it too."""
 
-    def prefill(self, prompts: Sequence[tuple[int, ...]]) -> Any:
-        """Read what the prompts add to the trunk; return the logits of what follows each."""
+    def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
+        """Read what prompts add to the trunk into new rows; return the logits of what follows each."""
         import torch
 
-        n = len(self._trunk.ids)
-        ids, self._mask = _left_padded([prompt[n:] for prompt in prompts], self._loaded.device)
-        at = torch.arange(ids.shape[1], device=ids.device)
-        is_self = at[:, None] == at[None, :]
-        # Padding sees itself, since a token that sees nothing would turn into no number at all.
-        seen = ((at[None, :] <= at[:, None]) & self._mask[:, None, :].bool()) | is_self
-        return self._logits(ids, seen[:, None])
+        known = self._latest | self._read([one for one in dict.fromkeys(prompts) if one not in self._latest])
+        rows = [known[prompt] for prompt in prompts]
+        self._rows.join(rows)
+        self._latest = {prompts[-1]: rows[-1].kept()}
+        return torch.stack([row.logits for row in rows])
 
     def step(self, tokens: Sequence[int]) -> Any:
         """Read one more token in each row."""
-        ids = _column(tokens, self._loaded.device)
-        self._mask = _longer(self._mask)
-        return self._logits(ids, self._mask[:, None, None, :].bool())
-
-    def select(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows."""
-        import torch
-
-        keep = torch.tensor(rows, device=self._mask.device)
-        self._cache.select(keep)
-        self._mask = self._mask[keep]
-
-    def _logits(self, ids: Any, seen: Any) -> Any:
-        import torch
-
-        self.n_computed += ids.numel()
-        n_trunk, dtype = len(self._trunk.ids), self._loaded.model.dtype
-        mask = torch.zeros(seen.shape, dtype=dtype, device=ids.device)
-        mask.masked_fill_(~seen, torch.finfo(dtype).min)
-        if not self._loaded.shares:
-            mask = torch.nn.functional.pad(mask, (n_trunk, 0))
-        places = (self._mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        self._counters["forward_tokens"] += len(tokens)
+        positions, mask = self._rows.next_column()
         feed = {
-            "input_ids": ids,
+            "input_ids": _column(tokens, self._loaded.device),
             "attention_mask": mask,
-            "position_ids": places + n_trunk,
-            "past_key_values": self._cache,
+            "position_ids": positions,
+            "past_key_values": self._rows,
             "use_cache": False,
         }
         with looking(View(self._trunk.layers) if self._loaded.shares else View()):
             return _last_logits(self._loaded, feed)
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with some of the rows."""
+        self._rows.select(rows)
+
+    def _read(self, prompts: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], ReadRow]:
+        if not prompts:
+            return {}
+        own = [prompt[len(self._trunk.ids) :] for prompt in prompts]
+        n_own, n_padding = sum(map(len, own)), padding(self._loaded, [len(ids) for ids in own])
+        self._counters["batches"] += 1
+        self._counters["forward_tokens"] += n_own + n_padding
+        self._counters["padding_tokens"] += n_padding
+        return dict(zip(prompts, read_rows(self._loaded, self._trunk, own), strict=True))
 
 
 def _last_logits(loaded: Loaded, feed: dict[str, Any]) -> Any:
@@ -133,9 +154,3 @@ def _column(tokens: Sequence[int], device: Any) -> Any:
     import torch
 
     return torch.tensor(tokens, device=device)[:, None]
-
-
-def _longer(mask: Any) -> Any:
-    import torch
-
-    return torch.cat([mask, mask.new_ones((len(mask), 1))], dim=1)

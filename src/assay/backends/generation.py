@@ -1,4 +1,4 @@
-"""Writing text: one decode loop over a batch, with the model's key-value cache.
+"""Writing text: one decode loop over rows that come and go, with the model's key-value cache.
 
 Nothing of the checkpoint's generation_config but its end tokens is heard: temperature, top_p, penalties and
 the rest come from the ask alone. Each row draws from its own seeded generator, so that what it writes does
@@ -7,11 +7,14 @@ not depend on the company it is computed in.
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from assay.backends.batching import RunningBatch
 from assay.core.ids import draw
 from assay.core.request import Sampling
 from assay.core.response import Finish, Output
@@ -22,6 +25,11 @@ END_OF_TURN = (
 )  # fmt: skip
 """How families spell the end of a turn. It counts when the tokenizer knows it as a special token: a
 checkpoint's configuration often forgets it, and then generation never ends."""
+
+EDGE_CHARS = 8
+"""How many characters at the cut of a text may read otherwise than in the whole, such as a leading space."""
+UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+"""What tokenizers write for bytes that are no character, or not yet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +49,7 @@ class Draft:
     failure: tuple[str, str] | None = None
     """(kind, message) when there is no text."""
     seconds: float = 0.0
+    """Its share of the time of all steps it took part in."""
 
     @property
     def is_done(self) -> bool:
@@ -69,92 +78,141 @@ class Ending:
 
     def check(self, draft: Draft) -> None:
         """Give a draft its output if its newest token ended it."""
-        newest, sampling = draft.ids[-1], draft.sampling
+        newest, stops = draft.ids[-1], draft.sampling.stop
         if newest in self.end_ids:
-            draft.output = Output(self._text(draft), Finish.END, len(draft.ids))
+            draft.output = Output(self._text(draft.ids), Finish.END, len(draft.ids))
             return
-        if sampling.stop:
-            # The whole text is looked at, as a stop string may be spread over any number of tokens.
-            text = self._text(draft)
-            cuts = [at for stop in sampling.stop if (at := text.find(stop)) >= 0]
-            if newest in {self._special.get(stop) for stop in sampling.stop}:
-                cuts.append(len(text))  # A special token leaves no text behind to find the stop string in.
-            if cuts:
-                draft.output = Output(text[: min(cuts)], Finish.STOP, len(draft.ids))
-                return
+        if stops:
+            is_stop = newest in {self._special.get(stop) for stop in stops}
+            if is_stop or self._may_stop(draft.ids, stops):
+                text = self._text(draft.ids)
+                cuts = [at for stop in stops if (at := text.find(stop)) >= 0]
+                if is_stop:
+                    # A special token leaves no text behind to find the stop string in.
+                    cuts.append(len(text))
+                if cuts:
+                    draft.output = Output(text[: min(cuts)], Finish.STOP, len(draft.ids))
+                    return
         if len(draft.ids) >= draft.max_new:
-            draft.output = Output(self._text(draft), Finish.LENGTH, len(draft.ids))
+            draft.output = Output(self._text(draft.ids), Finish.LENGTH, len(draft.ids))
 
-    def _text(self, draft: Draft) -> str:
-        text: str = self._decode(draft.ids, skip_special_tokens=True)
+    def _may_stop(self, ids: Sequence[int], stops: Sequence[str]) -> bool:
+        """Whether the newest token may have completed a stop string; only the end of the text is looked at.
+
+        A token may hold many characters, a part of one, or none, so the end is long enough only if its text
+        without the newest token is. False is certain; True asks for the whole text.
+        """
+        needed = max(len(stop) for stop in stops) + EDGE_CHARS
+        n = needed
+        while n < len(ids):
+            end = self._text(ids[-n:])
+            if UNREADABLE in end:  # Characters in parts: only the whole text tells what they are.
+                return True
+            if len(self._text(ids[-n:-1])) >= needed:
+                return any(stop in end for stop in stops)
+            n *= 2
+        return True
+
+    def _text(self, ids: Sequence[int]) -> str:
+        text: str = self._decode(ids, skip_special_tokens=True)
         return text
 
 
 class Feeder(Protocol):
     """A model that reads rows of tokens step by step and remembers them."""
 
-    n_computed: int
-    """Tokens computed so far, padding included."""
+    joins: bool
+    """Whether rows can join others; if not, they begin together when nobody is left."""
 
-    def prefill(self, prompts: Sequence[tuple[int, ...]]) -> Any:
-        """Read the prompts; return the logits of what follows each, in fp32."""
+    def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
+        """Read prompts into new rows behind those there are; return the logits of what follows each, in fp32.
+
+        Equal prompts are read once.
+        """
 
     def step(self, tokens: Sequence[int]) -> Any:
         """Read one more token in each row; return the logits of what follows."""
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows."""
+        """Go on with some of the rows, or none."""
 
 
-def write(feeder: Feeder, ending: Ending, drafts: Sequence[Draft]) -> None:
-    """Write a batch of drafts to their ends; rows that are done leave the batch."""
+def write(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> Iterator[list[Draft]]:
+    """Write drafts to their ends; yield them as they are done. Those that wait take their places."""
+    while batch.running or batch.waiting:
+        if done := _round(feeder, ending, batch):
+            yield done
+
+
+def _round(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> list[Draft]:
+    """Let drafts join, or write one token more in each row; return the drafts that are now done."""
     import torch
 
-    rows = list(drafts)
-    for draft in rows:
-        # From the beginning: a batch that ran out of memory half way is written again, and draws alike.
-        draft.ids.clear()
-        draft.output = draft.failure = None
-        draft.random = draw(draft.sampling.seed or 0, draft.key, str(draft.number))
+    began = time.perf_counter()
+    # Not around the whole loop: what asks for the drafts would then run in this mode too.
     with torch.inference_mode():
-        logits = feeder.prefill([draft.prompt for draft in rows])
-        while True:
-            for draft, token in zip(rows, _choose(logits, rows), strict=True):
-                if token is None:
-                    draft.failure = ("not_finite", "the model's logits are not finite numbers")
-                else:
-                    draft.ids.append(token)
-                    ending.check(draft)
-            alive = [index for index, draft in enumerate(rows) if not draft.is_done]
-            if not alive:
-                return
-            if len(alive) < len(rows):
-                rows = [rows[index] for index in alive]
-                feeder.select(alive)
+        fresh = batch.admit() if feeder.joins or not batch.running else []
+        rows = fresh or list(batch.running)
+        if fresh:
+            for draft in fresh:
+                _begin(draft)
+            logits = feeder.join([draft.prompt for draft in fresh])
+        else:
             logits = feeder.step([draft.ids[-1] for draft in rows])
+        for draft, token in zip(rows, _choose(logits, rows), strict=True):
+            if token is None:
+                draft.failure = ("not_finite", "the model's logits are not finite numbers")
+            else:
+                draft.ids.append(token)
+                ending.check(draft)
+        done = [draft for draft in rows if draft.is_done]
+        if done:
+            feeder.select([index for index, draft in enumerate(batch.running) if not draft.is_done])
+            batch.dismiss(done)
+    seconds = time.perf_counter() - began
+    for draft in rows:
+        draft.seconds += seconds / len(rows)
+    return done
+
+
+def _begin(draft: Draft) -> None:
+    # From the beginning: what memory ran out on half way is written again, and draws alike.
+    draft.ids.clear()
+    draft.output = draft.failure = None
+    draft.random = draw(draft.sampling.seed or 0, draft.key, str(draft.number))
 
 
 def _choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
     """Return each row's next token: its first choice, or a draw; None where there is no choice at all."""
-    import torch
-
-    is_finite = torch.isfinite(logits.max(dim=-1).values).tolist()
-    greedy = logits.argmax(dim=-1).tolist()
-    return [
-        None if not ok else best if draft.sampling.temperature <= 0 else _drawn(logits[index], draft)
-        for index, (draft, best, ok) in enumerate(zip(rows, greedy, is_finite, strict=True))
-    ]
+    highest, first = (part.tolist() for part in logits.max(dim=-1))
+    chosen: list[int | None] = []
+    for index, draft in enumerate(rows):
+        if not math.isfinite(highest[index]):
+            chosen.append(None)
+        elif draft.sampling.temperature <= 0:
+            chosen.append(first[index])
+        else:
+            chosen.append(_drawn(logits[index], draft))
+    return chosen
 
 
 def _drawn(logits: Any, draft: Draft) -> int:
-    """Draw one token: temperature first, then the smallest set of tokens that reaches top_p."""
+    """Draw one token: temperature first, then the smallest set of tokens that reaches top_p.
+
+    Every token is given a chance of its own, and the best of logit and chance together is taken, which draws
+    each as often as its probability says. A walk along the sorted probabilities would do so too, but there
+    the last digits of fp32, which depend on the company, decide who of two near equals comes first.
+    """
     import torch
 
-    probs, order = torch.softmax(logits / draft.sampling.temperature, dim=-1).sort(
-        descending=True, stable=True
+    # On the CPU wherever the model is, so that a GPU gives the same chances.
+    chances = torch.empty(len(logits)).exponential_(
+        generator=torch.Generator().manual_seed(draft.random.getrandbits(63))
     )
-    reached = probs.cumsum(dim=-1)
-    n_kept = int((reached - probs < draft.sampling.top_p).sum().clamp(min=1))
-    point = draft.random.random() * float(reached[n_kept - 1])
-    at = int(torch.searchsorted(reached[:n_kept], torch.tensor(point, device=reached.device)))
-    return int(order[min(at, n_kept - 1)])
+    warm = logits / draft.sampling.temperature
+    merits = warm - chances.to(logits.device).log()
+    if draft.sampling.top_p >= 1:
+        return int(merits.argmax())
+    probs, order = torch.softmax(warm, dim=-1).sort(descending=True, stable=True)
+    n_kept = int((probs.cumsum(dim=-1) - probs < draft.sampling.top_p).sum().clamp(min=1))
+    return int(order[merits[order[:n_kept]].argmax()])

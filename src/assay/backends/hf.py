@@ -68,9 +68,8 @@ class HfBackend:
         self._own_template = read_template(self._args.chat_template)
         self._loaded: Loaded | None = None
         self._trial: Trial | None = None
-        self._stats = dict.fromkeys(
-            ("prompt_tokens", "generated_tokens", "forward_tokens", "batches", "load_seconds"), 0.0
-        )
+        counted = ("prompt_tokens", "generated_tokens", "forward_tokens", "padding_tokens", "batches")
+        self._stats = dict.fromkeys((*counted, "load_seconds"), 0.0)
 
     kind = "hf"
 
@@ -120,7 +119,10 @@ class HfBackend:
         return self._tokenization.n_tokens(ask)
 
     def stats(self) -> Mapping[str, float]:
-        """Return tokens asked, written and computed (padding included), batches, and the time of loading."""
+        """Return tokens asked, written, computed and computed for nothing, batches, and the time of loading.
+
+        `forward_tokens` are all tokens computed; `padding_tokens`, a part of them, belong to no request.
+        """
         return dict(self._stats)
 
     def notes(self) -> Sequence[str]:

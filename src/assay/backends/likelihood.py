@@ -184,7 +184,7 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
     summed = sum_up if loaded.flex is None else loaded.flex.sum_up
     answers, begin = [], 0
     with torch.inference_mode():
-        picked, head = _picked(loaded, feed, places)
+        picked, head = pick(loaded, feed, places)
         for index, count in enumerate(piece.bincount().tolist()):
             here, mine = (
                 slice(index * PLACES_AT_ONCE, (index + 1) * PLACES_AT_ONCE),
@@ -220,8 +220,11 @@ def sent(tensor: Any, device: Any) -> Any:
     return tensor.to(device, non_blocking=True)
 
 
-def _picked(loaded: Loaded, feed: Mapping[str, Any], places: Any) -> tuple[Any, Any]:
-    """Return what the model has at some places: hidden states and the head that reads them, or logits."""
+def pick(loaded: Loaded, feed: Mapping[str, Any], places: Any) -> tuple[Any, Any]:
+    """Return what the model has at some places: hidden states and the head that reads them, or logits.
+
+    Places are counted through the batch, row after row.
+    """
     width = feed["input_ids"].shape[1]
     batch_at, time_at = sent(places // width, loaded.device), places % width
     if loaded.body is not None:

@@ -97,7 +97,8 @@ class MockBackend:
         """Return pieces of at most four characters, the scored ones marked."""
         text = _text(ask.prompt)
         pieces = list(_PIECE.finditer(text))
-        windows = _windows(ask, text, pieces) if isinstance(ask, Span) else []
+        context = self._args.context_length
+        windows = _windows(ask, text, pieces, context) if isinstance(ask, Span) else []
         if isinstance(windows, Failure):
             windows = []
         scored = {at for window in windows for at in range(window.first_scored, window.end)}
@@ -108,7 +109,8 @@ class MockBackend:
 
     def n_tokens(self, ask: Ask) -> int:
         """Return how many pieces an ask needs room for."""
-        return _n_pieces(ask) + (ask.sampling.max_tokens if isinstance(ask, Generate) else 0)
+        more = ask.sampling.max_tokens if isinstance(ask, Generate) else 0
+        return _n_pieces(ask, self._args.context_length) + more
 
     def stats(self) -> Mapping[str, float]:
         """Return how many requests it saw."""
@@ -124,7 +126,7 @@ class MockBackend:
     def _answer(self, ask: Ask, seed: int) -> Outcome:
         room: int | None = None
         if self._args.context_length is not None:
-            n_pieces = _n_pieces(ask)
+            n_pieces = _n_pieces(ask, self._args.context_length)
             needed = n_pieces + 1 if isinstance(ask, Generate) else n_pieces
             if (trouble := too_long(needed, self._args.context_length)) is not None:
                 return trouble
@@ -132,7 +134,7 @@ class MockBackend:
         if isinstance(ask, Generate):
             return self._complete(ask, seed, room)
         if isinstance(ask, Span):
-            return _likelihood(ask)
+            return _likelihood(ask, self._args.context_length)
         return _label_probs(ask, seed)
 
     def _complete(self, ask: Generate, seed: int, room: int | None) -> Completion:
@@ -167,9 +169,13 @@ def _text(prompt: Prompt) -> str:
     return "\n".join(message.content for message in prompt)
 
 
-def _n_pieces(ask: Ask) -> int:
-    """Return the number of pieces of a prompt; of the one with its longest spelling when labels follow it."""
+def _n_pieces(ask: Ask, context: int | None) -> int:
+    """Return the number of pieces that are read at once: the prompt's, with its longest spelling if labels follow."""
     text = _text(ask.prompt)
+    if isinstance(ask, Span) and ask.windows is not None:
+        windows = _windows(ask, text, list(_PIECE.finditer(text)), context)
+        # A window's last piece is predicted, not read.
+        return 0 if isinstance(windows, Failure) else max(one.end - one.begin - 1 for one in windows)
     endings = [spelling for label in ask.labels for spelling in label] if isinstance(ask, Labels) else []
     return max(len(_PIECE.findall(text + ending)) for ending in endings or [""])
 
@@ -198,7 +204,7 @@ def _cut(text: str, max_tokens: int, stops: Sequence[str]) -> Output:
     return Output(text, Finish.STOP if ends else Finish.END, len(pieces))
 
 
-def _windows(ask: Span, text: str, pieces: Sequence[Piece]) -> list[Window] | Failure:
+def _windows(ask: Span, text: str, pieces: Sequence[Piece], context: int | None) -> list[Window] | Failure:
     """Return which pieces are scored, and after what: the whole text is one window unless more are asked."""
     if ask.windows is None:
         start = _start(ask, text)
@@ -210,17 +216,17 @@ def _windows(ask: Span, text: str, pieces: Sequence[Piece]) -> list[Window] | Fa
     # Where a token would lead the text, the first window begins one place before it.
     leads = ask.windows.scheme == "classic"
     try:
-        windows = cut(ask.windows, len(pieces) + leads, 1, None)
+        windows = cut(ask.windows, len(pieces) + leads, 1, context)
     except WindowTrouble as trouble:
         return Failure("windows", str(trouble))
     return [Window(*(at - leads for at in window)) for window in windows]
 
 
-def _likelihood(ask: Span) -> Likelihood | Failure:
+def _likelihood(ask: Span, context: int | None) -> Likelihood | Failure:
     """Return log-probabilities that depend on each piece and on what its window shows before the first."""
     text = _text(ask.prompt)
     pieces = list(_PIECE.finditer(text))
-    windows = _windows(ask, text, pieces)
+    windows = _windows(ask, text, pieces, context)
     if isinstance(windows, Failure):
         return windows
     scored: list[Piece] = []

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.backends.flex_lanes import in_blocks
-from assay.backends.likelihood import Answers, Row, Wanted, answer, sent
+from assay.backends.likelihood import Answers, Row, Wanted, answer, pick, sent
 from assay.backends.loaded import Loaded
-from assay.backends.prefix_tree import Lane, Read, n_shared, within
+from assay.backends.prefix_tree import Lane, Read, chain, n_shared, within
 from assay.backends.shared_attention import Block, View, looking
 
 TRUNK_CHUNK = 1024
@@ -44,10 +44,10 @@ class Trunk:
             start = len(trunk.ids)
             part = ids[start : start + TRUNK_CHUNK]
             end = start + len(part)
-            chain = Lane(list(part), list(range(start, end)), [len(part)] * len(part))
-            chain.reads = [(b - start, e - start, row, n) for b, e, row, n in within(reads, start, end)]
+            lane = chain(part, start)
+            lane.reads = [(b - start, e - start, row, n) for b, e, row, n in within(reads, start, end)]
             cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
-            _compute(loaded, cache, [chain], rows).settle()
+            _compute(loaded, cache, [lane], rows).settle()
             layers = cache.own
             if loaded.shares and trunk.layers:
                 layers = [
@@ -64,7 +64,7 @@ class Trunk:
 
 
 class RowCache:
-    """What a model is handed as its cache: rows of their own behind one trunk.
+    """What a model is handed as its cache while it reads rows of their own behind one trunk.
 
     With `joins`, a layer is given the trunk's keys and values together with its own, as any attention
     expects; without, only its own, and the attention itself looks at the trunk (see shared_attention).
@@ -75,7 +75,7 @@ class RowCache:
     def __init__(self, trunk: Trunk, *, keeps: bool, joins: bool) -> None:
         self.trunk = trunk
         self.own: list[tuple[Any, Any]] = []
-        """Keys and values of the rows so far (with the trunk's, where it joins), when they are kept."""
+        """Keys and values that were read (with the trunk's, where it joins), when they are kept."""
         self._keeps = keeps
         self._joins = joins
 
@@ -83,28 +83,18 @@ class RowCache:
         """Take a layer's new keys and values; return all that its attention looks at."""
         import torch
 
-        before: tuple[Any, Any] | None = None
-        if layer_idx < len(self.own):
-            before = self.own[layer_idx]
-        elif self._joins and self.trunk.layers:
-            trunk_keys, trunk_values = self.trunk.layers[layer_idx]
+        if self._joins and self.trunk.layers:
             n = keys.shape[0]
-            before = trunk_keys.expand(n, -1, -1, -1), trunk_values.expand(n, -1, -1, -1)
-        if before is not None:
-            keys = torch.cat([before[0], keys], dim=-2)
-            values = torch.cat([before[1], values], dim=-2)
+            trunk_keys, trunk_values = self.trunk.layers[layer_idx]
+            keys = torch.cat([trunk_keys.expand(n, -1, -1, -1), keys], dim=-2)
+            values = torch.cat([trunk_values.expand(n, -1, -1, -1), values], dim=-2)
         if self._keeps:
-            self.own[layer_idx : layer_idx + 1] = [(keys, values)]
+            self.own.append((keys, values))
         return keys, values
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
         """Return how many tokens stand before the ones that come next."""
-        width = self.own[0][0].shape[-2] if self.own else 0
-        return width if self._joins and self.own else len(self.trunk.ids) + width
-
-    def select(self, rows: Any) -> None:
-        """Go on with some of the rows."""
-        self.own = [(keys[rows], values[rows]) for keys, values in self.own]
+        return len(self.trunk.ids)
 
 
 class Trunks:
@@ -154,31 +144,86 @@ def compute_lanes(loaded: Loaded, trunk: Trunk, lanes: Sequence[Lane], rows: Seq
         return answer(loaded, loaded.flex.feed(lanes, len(trunk.ids)), _wanted(lanes, rows, _starts(lanes)))
 
 
-def n_computed(loaded: Loaded, lanes: Sequence[Lane]) -> int:
-    """Return how many tokens a batch of lanes takes, filling included."""
-    n_tokens = sum(len(lane.ids) for lane in lanes)
-    if loaded.flex is not None:
-        return in_blocks(n_tokens)
-    return n_tokens if loaded.shares else len(lanes) * max(len(lane.ids) for lane in lanes)
+class ReadRow(NamedTuple):
+    """A row that was read behind a trunk."""
+
+    layers: Sequence[tuple[Any, Any]]
+    """Its own keys and values for every layer, without the trunk's: a pair of [heads, tokens, size]."""
+    logits: Any
+    """What follows it: [vocabulary], in fp32."""
+
+    def kept(self) -> ReadRow:
+        """Return the same in memory of its own; as it was read it holds on to the whole batch."""
+        return ReadRow([(keys.clone(), values.clone()) for keys, values in self.layers], self.logits.clone())
+
+
+def read_rows(loaded: Loaded, trunk: Trunk, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
+    """Read rows of tokens behind a trunk, to be gone on with."""
+    import torch
+
+    n = len(trunk.ids)
+    lanes = [chain(row, n) for row in rows]
+    cache = RowCache(trunk, keeps=True, joins=not loaded.shares)
+    batch = _laid_out(loaded, cache, lanes)
+    ends = torch.tensor([start + len(row) - 1 for start, row in zip(batch.starts, rows, strict=True)])
+    with looking(batch.view), torch.inference_mode():
+        picked, head = pick(loaded, batch.feed, ends)
+        logits = (picked if head is None else head(picked)).float()
+    # Where the trunk joins, its keys and values stand before those of every row.
+    skipped = 0 if loaded.shares else n
+    found = []
+    for number, (start, row) in enumerate(zip(batch.starts, rows, strict=True)):
+        index, at = divmod(start, batch.feed["input_ids"].shape[1])
+        own = slice(skipped + at, skipped + at + len(row))
+        found.append(ReadRow([(k[index, :, own], v[index, :, own]) for k, v in cache.own], logits[number]))
+    return found
+
+
+def padding(loaded: Loaded, lengths: Sequence[int]) -> int:
+    """Return how many tokens are computed for nothing when rows of these lengths are fed together."""
+    return 0 if loaded.shares else len(lengths) * max(lengths, default=0) - sum(lengths)
+
+
+def lane_padding(loaded: Loaded, lanes: Sequence[Lane]) -> int:
+    """Return how many tokens are computed for nothing when these lanes are."""
+    lengths = [len(lane.ids) for lane in lanes]
+    if loaded.flex is None:
+        return padding(loaded, lengths)
+    return in_blocks(sum(lengths)) - sum(lengths)
 
 
 def _compute(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane], rows: Sequence[Row]) -> Answers:
     import torch
 
+    batch = _laid_out(loaded, cache, lanes)
+    wanted = _wanted(lanes, rows, batch.starts)
+    with looking(batch.view), torch.inference_mode():
+        if wanted:
+            return answer(loaded, batch.feed, wanted)
+        (loaded.body or loaded.model)(**batch.feed)
+        return Answers()
+
+
+class _Batch(NamedTuple):
+    """Lanes as they are fed to a model."""
+
+    feed: dict[str, Any]
+    starts: list[int]
+    """The place at which each lane begins, counted through the batch row after row."""
+    view: View
+
+
+def _laid_out(loaded: Loaded, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
+    """Lay lanes out without padding, where the attention can keep them apart; else side by side."""
     if loaded.shares:
         feed, starts = _end_to_end(lanes), _starts(lanes)
         view = View(cache.trunk.layers, _blocks(lanes, loaded))
     else:
         feed = _side_by_side(lanes, len(cache.trunk.ids), loaded)
         starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
-    wanted = _wanted(lanes, rows, starts)
     feed = {name: sent(part, loaded.device) for name, part in feed.items()}
     feed |= {"past_key_values": cache, "use_cache": False}
-    with looking(view), torch.inference_mode():
-        if wanted:
-            return answer(loaded, feed, wanted)
-        (loaded.body or loaded.model)(**feed)
-        return Answers()
+    return _Batch(feed, starts, view)
 
 
 def _wanted(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[int]) -> list[Wanted]:

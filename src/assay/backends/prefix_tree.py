@@ -68,6 +68,12 @@ class Lane:
                 self.ends[begin : begin + len(one.ids)] = [len(self.ids)] * len(one.ids)
 
 
+def chain(ids: Sequence[int], start: int) -> Lane:
+    """Return a lane of tokens that stand one behind the other, from a position on."""
+    n = len(ids)
+    return Lane(list(ids), list(range(start, start + n)), [n] * n)
+
+
 @dataclass(slots=True)
 class Group:
     """Lanes behind one trunk."""

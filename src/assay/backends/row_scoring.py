@@ -16,10 +16,11 @@ from assay.backends import flex_lanes, shared_attention
 from assay.backends.batching import Budget
 from assay.backends.likelihood import Answers, Row, Rows, compute
 from assay.backends.loaded import Loaded
-from assay.backends.packed import Trunk, Trunks, compute_lanes, n_computed
+from assay.backends.packed import Trunk, Trunks, compute_lanes, lane_padding
 from assay.backends.prefix_tree import Lane, plan
 
 Counters = dict[str, float]
+"""`batches`, `forward_tokens` (computed, padding included), `padding_tokens` (computed for no request)."""
 TRUNK_BYTES = 1 << 29
 """How much memory beginnings may hold."""
 _FP32_TOLERANCE = 1e-3
@@ -54,8 +55,10 @@ class PlainScoring:
         seconds = time.perf_counter() - began
         for row in rows:
             row.seconds += seconds / len(rows)
+        n_computed = len(rows) * max(len(row.inputs) for row in rows)
         self._counters["batches"] += 1
-        self._counters["forward_tokens"] += len(rows) * max(len(row.inputs) for row in rows)
+        self._counters["forward_tokens"] += n_computed
+        self._counters["padding_tokens"] += n_computed - sum(len(row.inputs) for row in rows)
 
 
 class PackedScoring:
@@ -108,8 +111,10 @@ class PackedScoring:
 
     def _compute(self, trunk: Trunk, lanes: list[Lane], rows: Sequence[Row]) -> Answers:
         answers = compute_lanes(self._loaded, trunk, lanes, rows)
+        n_padding = lane_padding(self._loaded, lanes)
         self._counters["batches"] += 1
-        self._counters["forward_tokens"] += n_computed(self._loaded, lanes)
+        self._counters["forward_tokens"] += sum(len(lane.ids) for lane in lanes) + n_padding
+        self._counters["padding_tokens"] += n_padding
         return answers
 
 
@@ -197,7 +202,7 @@ def _packing_trouble(loaded: Loaded) -> str | None:
         return f"its attention looks back {loaded.window} tokens only"
     plain = _plainly(loaded, rows)
     budget = Budget(256)
-    counters = dict.fromkeys(("batches", "forward_tokens"), 0.0)
+    counters = dict.fromkeys(("batches", "forward_tokens", "padding_tokens"), 0.0)
     try:
         for _ in PackedScoring(loaded, budget, counters, Trunks(TRUNK_BYTES), lane_tokens=24).run(rows):
             pass

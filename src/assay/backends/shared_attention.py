@@ -132,7 +132,10 @@ def _grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tup
     """Attend with a mask; the heads of a group stand behind each other as if they were more tokens."""
     batch, n_groups, per_group, width, size = query.shape
     own = query.reshape(batch, n_groups, per_group * width, size)
-    wide = mask.expand(batch, n_groups, width, -1).repeat(1, 1, per_group, 1)
+    if width == 1:  # As in every step of writing: one line of the mask holds for all heads, uncopied.
+        wide = mask.expand(batch, n_groups, per_group, -1)
+    else:
+        wide = mask.expand(batch, n_groups, width, -1).repeat(1, 1, per_group, 1)
     out, total = _flash(own, keys, values, wide, scale)
     return out.view(batch, n_groups, per_group, width, -1), total.view(batch, n_groups, per_group, width)
 

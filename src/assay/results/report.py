@@ -15,6 +15,7 @@ from assay.results.rows import (
     plain,
     result_rows,
     text_rows,
+    work_line,
 )
 
 _EXAMPLES = 10
@@ -192,12 +193,14 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
     ]
     settings = [[name, _shown(setting.value), setting.source] for name, setting in manifest.settings.items()]
     stats = [[name, f"{value:,.6g}"] for name, value in manifest.stats.items()]
+    line = work_line(manifest)
     return [
         "## Model",
         markdown_table(["fact", "value"], facts),
         "## Settings",
         markdown_table(["setting", "value", "from"], settings),
         "## Run",
+        *([f"The model: {line}."] if line is not None else []),
         markdown_table(
             ["fact", "value"],
             [

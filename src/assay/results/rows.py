@@ -1,4 +1,4 @@
-"""The result table as words: what every face prints, in one place."""
+"""The result table and the work behind it as words: what every face prints, in one place."""
 
 from __future__ import annotations
 
@@ -164,6 +164,20 @@ def value(metric: Metric) -> str:
     if is_perplexity(metric):
         return plain(metric.value)
     return "-" if metric.value is None else f"{100 * metric.value:.1f}"
+
+
+def work_line(manifest: RunManifest) -> str | None:
+    """Say how much a model computed, what sharing saved and what padding cost; None if it does not count."""
+    stats = manifest.stats
+    computed = stats.get("model_forward_tokens", 0)
+    asked = stats.get("model_prompt_tokens", 0) + stats.get("model_generated_tokens", 0)
+    seconds = sum(cost.seconds for cost in manifest.costs)
+    if not computed or not seconds:
+        return None
+    parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1)"]
+    if "model_padding_tokens" in stats:
+        parts.append(f"padding {100 * stats['model_padding_tokens'] / computed:.1f} %")
+    return ", ".join([*parts, f"{computed / seconds:,.0f} tokens/s"])
 
 
 def interval(metric: Metric) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,25 @@ def test_smollm2_equals_transformers_own(smollm2: Any) -> None:
     outputs = write(smollm2, PROMPTS[:3], Sampling(max_tokens=24))
     for prompt, (output,) in zip(PROMPTS, outputs, strict=False):
         assert output.text == reference(smollm2._source, prompt, 24, ends=[0, 2])
+
+
+@pytest.mark.model
+def test_smollm2_writes_alike_in_any_company(shared_data: Path) -> None:
+    lines = (shared_data / "gsm8k" / "test.jsonl").read_text(encoding="utf-8").splitlines()[:7]
+    rows = [json.loads(line) for line in lines]
+    head = f"Question: {rows[0]['question']}\nAnswer: {rows[0]['answer']}\n\n"
+    prompts = [f"{head}Question: {row['question']}\nAnswer:" for row in rows[1:]]
+    limits = [3, 14, 6, 14, 2, 9]
+    asked = [
+        request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=limit, stop=("\n\n",))))
+        for n, (prompt, limit) in enumerate(zip(prompts, limits, strict=True))
+    ]
+    texts = []
+    for max_batch in (1, 3):
+        backend: Any = open_backend("smollm2", {"max_batch": str(max_batch)})
+        texts.append({r.request_id: r.outcome for r in backend.run(asked)})
+        backend.close()
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.model
@@ -232,6 +252,23 @@ def test_drawn_tokens_have_the_right_frequencies() -> None:
     assert counts[1] / 2000 == pytest.approx(0.5 / 0.85, abs=0.04)
 
 
+def test_the_last_digits_of_the_logits_do_not_turn_a_draw() -> None:
+    import torch
+
+    from assay.backends.generation import _drawn, new_draft
+
+    torch.manual_seed(5)
+    # As many near equals as there are in the tail of a real vocabulary.
+    logits = torch.randn(5000) / 1000
+    other = logits + 1e-7 * torch.randn(5000)
+    for top_p in (1.0, 0.9):
+        for number in range(200):
+            drafts = [new_draft((0,), Sampling(temperature=1.0, top_p=top_p), None, "k", 0) for _ in range(2)]
+            for draft in drafts:
+                draft.random = draw(number, "digits")
+            assert _drawn(logits, drafts[0]) == _drawn(other, drafts[1])
+
+
 def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:
     backend = open_backend(f"hf:{make_model()}", {})
     (three,) = write(backend, ["hello"], Sampling(max_tokens=8, n=3))
@@ -245,24 +282,3 @@ def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:
     ]
     assert len(list(backend.run(asked))) == 2
     assert backend.stats()["generated_tokens"] == 2 * written
-
-
-def test_memory_that_runs_out_writes_the_same_in_halves(
-    make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from assay.backends import generation, row_writing
-
-    where, sampling = f"hf:{make_model()}", Sampling(max_tokens=12, temperature=1.0)
-    expected = write(open_backend(where, {}), PROMPTS, sampling)
-    real, calls = generation.write, 0
-
-    def small(feeder: Any, ending: Any, drafts: Sequence[Any]) -> None:
-        nonlocal calls
-        calls += 1
-        real(feeder, ending, drafts[:2])  # When memory runs out, some are already written.
-        if len(drafts) > 2:
-            raise MemoryError
-
-    monkeypatch.setattr(row_writing, "write", small)
-    assert write(open_backend(where, {}), PROMPTS, sampling) == expected
-    assert calls > 1

@@ -165,6 +165,18 @@ def test_one_token_options_share_one_forward_pass(make_model: MakeModel) -> None
     assert backend.stats()["forward_tokens"] == first.n_prompt_tokens
 
 
+@pytest.mark.parametrize("args", [{}, {"attn": "eager"}, {"plain": "true"}])
+def test_padding_is_counted_apart(make_model: MakeModel, args: dict[str, str]) -> None:
+    backend: Any = open_backend(f"hf:{make_model()}", {**args, "lane_tokens": "1"})
+    texts = ["hello world", "one two three four five six seven eight"]
+    outcomes(backend, [Span(text, len(text) - 2) for text in texts])
+    # Nothing is shared here, and the last token of each is not read.
+    short, long = (len(backend._tokenizer.encode(text, add_special_tokens=False)) - 1 for text in texts)
+    n_padding = long - short if args else 0  # On a CPU with torch's own attention, rows lie end to end.
+    assert backend.stats()["padding_tokens"] == n_padding
+    assert backend.stats()["forward_tokens"] == short + long + n_padding
+
+
 def test_many_options_and_equal_options(make_model: MakeModel) -> None:
     backend = open_backend(f"hf:{make_model()}", {})
     asks = [Span(f"{QUESTION} {n % 30}", len(QUESTION)) for n in range(31)]

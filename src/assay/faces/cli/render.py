@@ -30,6 +30,7 @@ from assay.results.rows import (
     is_perplexity,
     result_rows,
     text_rows,
+    work_line,
 )
 
 _PIPE_WIDTH = 120
@@ -226,22 +227,7 @@ def show_result(run: FinishedRun) -> None:
     out.print()
     show_metrics(run.manifest, run.metrics)
     show_notes(run.came_up)
-    if (work := _work(run.manifest)) is not None:
-        out.print(f"[dim]{work}[/]")
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.md'))}", soft_wrap=True)
-
-
-def _work(manifest: RunManifest) -> str | None:
-    """Say how much the model computed, and how much sharing saved; None for a model that does not count."""
-    asked = manifest.stats.get("model_prompt_tokens", 0) + manifest.stats.get("model_generated_tokens", 0)
-    computed = manifest.stats.get("model_forward_tokens", 0)
-    seconds = sum(cost.seconds for cost in manifest.costs)
-    if not computed or not seconds:
-        return None
-    return (
-        f"model: {computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1), "
-        f"{computed / seconds:,.0f} tokens/s"
-    )
 
 
 def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
@@ -264,6 +250,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         if metric.is_headline and metric.group is None:
             for line in _warnings(metric):
                 out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
+    if (work := work_line(manifest)) is not None:
+        out.print(f"[dim]model: {work}[/]", soft_wrap=True)
 
 
 def show_notes(notes: Sequence[str]) -> None:
