@@ -21,29 +21,32 @@ import time
 from collections.abc import Callable, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from assay.backends.batching import Budget
-from assay.backends.likelihood import Row, Rows
+from assay.backends.batching import GPU_SIZES, Budget
+from assay.backends.counters import Counters
+from assay.backends.likelihood import Rows
 from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunks
 from assay.backends.row_scoring import TRUNK_BYTES, PackedScoring, prepare_packing
 
 N_TRUNK, N_QUESTIONS, N_OPTIONS = 1500, 256, 4
 DEVICE = "cuda"
-LANE_TOKENS = 4096
 
 
 def main() -> None:
     """Measure both ways and print what came out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--json", action="store_true", help="print all of it as one line at the end")
-    parser.add_argument("--batch", type=int, nargs="+", default=[16_384], help="batch_tokens to try")
+    parser.add_argument(
+        "--batch", type=int, nargs="+", default=[GPU_SIZES.batch_tokens], help="batch_tokens to try"
+    )
+    parser.add_argument("--windows", type=int, default=4, help="how often the requests follow each other")
     parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--exact", action="store_true", help="compare sums with fp32")
     parser.add_argument("--profile", action="store_true", help="print where the device's time goes")
@@ -69,9 +72,9 @@ def main() -> None:
         found.update(more)
         print(json.dumps(more), flush=True)
 
-    peak = matmul_rate()
+    peak, sustained = matmul_rate(20), matmul_rate(2000)
     requests = workload(config.vocab_size)
-    note({"matmul_tflops": peak / 1e12})
+    note({"matmul_tflops": peak / 1e12, "sustained_matmul_tflops": sustained / 1e12})
     with torch.inference_mode():
         padded_rate, padded_sums = padded(model, requests[:128])
         share = padded_rate * padded_flops(model, requests) / len(requests) / peak
@@ -85,7 +88,7 @@ def main() -> None:
         gc.collect()
         gc.freeze()
         for batch in options.batch:
-            row = packed(loaded, requests, batch)
+            row = packed(loaded, requests, batch, options.windows)
             sums = row.pop("sums")
             rate = len(requests) / row["seconds"]
             note(
@@ -95,6 +98,7 @@ def main() -> None:
                         "requests_per_s": rate,
                         "ratio": rate / padded_rate,
                         "share": packed_flops(model, requests) / row["seconds"] / peak,
+                        "share_of_sustained": packed_flops(model, requests) / row["seconds"] / sustained,
                         "from_padded": largest(sums, padded_sums),
                     }
                 }
@@ -118,10 +122,10 @@ def largest(some: Sequence[float], others: Sequence[float]) -> float:
     return max(abs(a - b) for a, b in zip(some, others, strict=False))
 
 
-def matmul_rate() -> float:
-    """Return the floating-point operations per second of a large bf16 product."""
+def matmul_rate(repeat: int) -> float:
+    """Return the floating-point operations per second of a large bf16 product, over so many of them."""
     a = torch.randn(8192, 8192, device=DEVICE, dtype=torch.bfloat16)
-    seconds = timed(lambda: a @ a, repeat=20)
+    seconds = timed(lambda: a @ a, repeat=repeat)
     return 2 * 8192**3 / seconds
 
 
@@ -226,31 +230,42 @@ def padded(model: Any, requests: Sequence[Scored], batch: int = 16) -> tuple[flo
     return len(requests) / timed(run), sums
 
 
-def score(
-    loaded: Loaded, requests: Sequence[Scored], batch_tokens: int
-) -> tuple[list[Row], dict[str, float]]:
-    """Score everything by the engine, the trunk read anew; return the rows in order, and its counters."""
-    rows = Rows()
-    readings = [rows.continuation(ids, first) for ids, first in requests]
-    counters = dict.fromkeys(("batches", "forward_tokens"), 0.0)
-    scoring = PackedScoring(loaded, Budget(batch_tokens), counters, Trunks(TRUNK_BYTES), LANE_TOKENS)
-    for _ in scoring.run(list(rows)):
-        pass
-    return [reading.row for reading in readings], counters
+def score(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int, n_windows: int = 1) -> Measured:
+    """Score everything by the engine, so many times in a row, each time from token ids and the trunk anew."""
+    counters, trunks = Counters(), Trunks(TRUNK_BYTES)
+    scoring = PackedScoring(loaded, Budget(batch_tokens), counters, trunks, GPU_SIZES.lane_tokens)
+    for _ in range(n_windows):
+        rows = Rows()
+        readings = [rows.continuation(ids, first) for ids, first in requests]
+        trunks.clear()
+        for _ in scoring.run(list(rows)):
+            pass
+    scoring.rest()
+    return Measured([sum(reading.logprobs) for reading in readings], counters)
 
 
-def packed(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int) -> dict[str, Any]:
-    """Score packed lanes; return seconds and sums."""
+class Measured(NamedTuple):
+    """The sums of the last window, and what was counted."""
+
+    sums: list[float]
+    counters: Counters
+
+
+def packed(loaded: Loaded, requests: Sequence[Scored], batch_tokens: int, n_windows: int) -> dict[str, Any]:
+    """Score packed lanes, in windows as in a long run; return the seconds of one window, and the sums."""
     began = time.perf_counter()
-    rows, counters = score(loaded, requests, batch_tokens)
+    once = score(loaded, requests, batch_tokens)
     first = time.perf_counter() - began
-    seconds = min(timed(lambda: score(loaded, requests, batch_tokens)) for _ in range(2))
+    alone = min(timed(lambda: score(loaded, requests, batch_tokens)) for _ in range(2))
+    seconds = timed(lambda: score(loaded, requests, batch_tokens, n_windows)) / n_windows
     return {
         "seconds": seconds,
+        "seconds_alone": alone,
         "first_seconds": first,
-        "batches": counters["batches"],
-        "tokens_computed": counters["forward_tokens"],
-        "sums": [sum(row.logprobs) for row in rows],
+        "batches": once.counters.batches,
+        "tokens_computed": once.counters.forward_tokens,
+        "padding": once.counters.padding_tokens / once.counters.forward_tokens,
+        "sums": once.sums,
     }
 
 
@@ -263,7 +278,7 @@ def exact(
     _, truth = padded(model, requests, batch=8)
     whole = loaded_model(model)
     prepare_packing(whole)
-    sums = [sum(row.logprobs) for row in score(whole, requests, 8192)[0]]
+    sums = score(whole, requests, 8192).sums
 
     def apart(some: Sequence[float]) -> dict[str, float]:
         differences = sorted(abs(a - b) for a, b in zip(some, truth, strict=True))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from assay.backends import likelihood, row_scoring, shared_attention
 from assay.backends.batching import Budget
+from assay.backends.counters import Counters
 from assay.backends.likelihood import Row, Rows, compute
 from assay.backends.packed import Trunks
 from assay.backends.prefix_tree import plan
@@ -244,8 +245,7 @@ def test_probabilities_over_the_vocabulary_sum_to_one_in_every_dtype(
     if way == "plain":
         compute(loaded, list(rows))
     else:
-        counters = {"batches": 0.0, "forward_tokens": 0.0}
-        scoring = PackedScoring(loaded, Budget(256), counters, Trunks(1 << 20), lane_tokens=64)
+        scoring = PackedScoring(loaded, Budget(256), Counters(), Trunks(1 << 20), lane_tokens=64)
         assert len([row for done in scoring.run(list(rows)) for row in done]) == 4
     for reading in readings:
         total = math.fsum(math.exp(logprob) for logprob in reading.logprobs)

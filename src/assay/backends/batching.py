@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+
+class Sizes(NamedTuple):
+    """How much is computed at once on a kind of device."""
+
+    batch_tokens: int
+    lane_tokens: int
+
+
+CPU_SIZES = Sizes(4096, 256)
+"""Attention is the price of length, so lanes are short."""
+GPU_SIZES = Sizes(16_896, 4224)
+"""Length fills the machine: 128 tokens, or 32, for each of the 132 processors of the current large ones."""
 
 
 class Budget:
@@ -18,11 +31,12 @@ class Budget:
         self.max_rows = max_rows
 
     def batches(
-        self, items: Iterable[T], length: Callable[[T], int], *, factor: int = 1
+        self, items: Iterable[T], length: Callable[[T], int], *, factor: int = 1, even: bool = False
     ) -> Iterator[list[T]]:
         """Yield batches of similar length, longest first, each within the budget of padded tokens.
 
-        One item alone may exceed it. The budget is read anew for each batch.
+        One item alone may exceed it. The budget is read anew for each batch. With `even`, for items of about
+        one length, no small batch is left over at the end.
         """
         # Longest first: if memory is too small, that shows at once and not after an hour.
         queue = sorted(items, key=length, reverse=True)
@@ -30,6 +44,9 @@ class Budget:
         while at < len(queue):
             rows = max(1, self.tokens * factor // max(1, length(queue[at])))
             rows = min(rows, self.max_rows or rows)
+            if even:
+                n_batches = -(-(len(queue) - at) // rows)
+                rows = -(-(len(queue) - at) // n_batches)
             yield queue[at : at + rows]
             at += rows
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from assay.backends.counters import Counters
 from assay.backends.growing_rows import GrowingRows
 from assay.backends.loaded import Loaded
 from assay.backends.packed import ReadRow, Trunk, padding, read_rows
-from assay.backends.row_scoring import Counters
 from assay.backends.shared_attention import View, looking
 
 
@@ -34,8 +34,8 @@ class PlainFeeder:
         distinct = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
         self._cache = DynamicCache(config=self._loaded.model.config)
         ids, self._mask = _left_padded(list(distinct), self._loaded.device)
-        self._counters["batches"] += 1
-        self._counters["padding_tokens"] += ids.numel() - sum(map(len, distinct))
+        self._counters.batches += 1
+        self._counters.padding_tokens += ids.numel() - sum(map(len, distinct))
         logits = self._logits(ids)
         if len(distinct) == len(prompts):
             return logits
@@ -64,7 +64,7 @@ class PlainFeeder:
         self._mask = self._mask[taken]
 
     def _logits(self, ids: Any) -> Any:
-        self._counters["forward_tokens"] += ids.numel()
+        self._counters.forward_tokens += ids.numel()
         feed = {
             "input_ids": ids,
             "attention_mask": self._mask,
@@ -105,7 +105,7 @@ class TrunkFeeder:
 
     def step(self, tokens: Sequence[int]) -> Any:
         """Read one more token in each row."""
-        self._counters["forward_tokens"] += len(tokens)
+        self._counters.forward_tokens += len(tokens)
         positions, mask = self._rows.next_column()
         feed = {
             "input_ids": _column(tokens, self._loaded.device),
@@ -126,9 +126,7 @@ class TrunkFeeder:
             return {}
         own = [prompt[len(self._trunk.ids) :] for prompt in prompts]
         n_own, n_padding = sum(map(len, own)), padding(self._loaded, [len(ids) for ids in own])
-        self._counters["batches"] += 1
-        self._counters["forward_tokens"] += n_own + n_padding
-        self._counters["padding_tokens"] += n_padding
+        self._counters.computed(n_own, n_padding)
         return dict(zip(prompts, read_rows(self._loaded, self._trunk, own), strict=True))
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.backends.arguments import read_arguments
-from assay.backends.batching import Budget, windows
+from assay.backends.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, windows
 from assay.backends.context import too_long
+from assay.backends.counters import Counters
 from assay.backends.generation import Ending, new_draft
 from assay.backends.hf_arguments import HfArgs, check_revision, read_template, settle_context_length
 from assay.backends.likelihood import Row, Rows
@@ -45,12 +46,8 @@ WINDOW_REQUESTS = 2048
 WINDOW_CHARS = 2_000_000
 """How much is pulled and sorted at once: enough for even batches, little enough for flat memory."""
 
-CPU_LANE_TOKENS = 256
-GPU_LANE_TOKENS = 4096
-"""How long packed lanes are: on a CPU attention is the price of length, on a GPU length fills the machine."""
-
-CPU_BATCH_TOKENS = 4096
-GPU_BATCH_TOKENS = 16_384
+Waiting = dict[Row, list[ScoringPlan]]
+"""Rows that are not done, and what waits for each."""
 
 
 class HfBackend:
@@ -68,8 +65,7 @@ class HfBackend:
         self._own_template = read_template(self._args.chat_template)
         self._loaded: Loaded | None = None
         self._trial: Trial | None = None
-        counted = ("prompt_tokens", "generated_tokens", "forward_tokens", "padding_tokens", "batches")
-        self._stats = dict.fromkeys((*counted, "load_seconds"), 0.0)
+        self._counters = Counters()
 
     kind = "hf"
 
@@ -103,12 +99,15 @@ class HfBackend:
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Pull a window of requests, answer it batch by batch, pull the next."""
+        waiting: Waiting = {}
         for window in windows(
             requests, at_most=WINDOW_REQUESTS, size=lambda r: _n_chars(r.ask), total=WINDOW_CHARS
         ):
             self._load()
-            yield from self._score([r for r in window if not isinstance(r.ask, Generate)])
+            yield from self._score([r for r in window if not isinstance(r.ask, Generate)], waiting)
             yield from self._generate([r for r in window if isinstance(r.ask, Generate)])
+        if waiting:
+            yield from _finished(self._scoring.rest(), waiting)
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask; reads the tokenizer, not the weights."""
@@ -123,7 +122,7 @@ class HfBackend:
 
         `forward_tokens` are all tokens computed; `padding_tokens`, a part of them, belong to no request.
         """
-        return dict(self._stats)
+        return self._counters.as_dict()
 
     def notes(self) -> Sequence[str]:
         """Say when sequences that begin alike could not be computed together in the best way, and why."""
@@ -177,23 +176,24 @@ class HfBackend:
     def _tokenization(self) -> Tokenization:
         return Tokenization(self._tokenizer, self.card.context_length)
 
+    @property
+    def _sizes(self) -> Sizes:
+        return CPU_SIZES if self._device == "cpu" else GPU_SIZES
+
     @cached_property
     def _budget(self) -> Budget:
-        default = CPU_BATCH_TOKENS if self._device == "cpu" else GPU_BATCH_TOKENS
-        return Budget(self._args.batch_tokens or default, self._args.max_batch)
+        return Budget(self._args.batch_tokens or self._sizes.batch_tokens, self._args.max_batch)
 
     @cached_property
     def _scoring(self) -> RowScoring:
         if self._trunks is None:
-            return PlainScoring(self._load(), self._budget, self._stats)
-        lane_tokens = self._args.lane_tokens or (
-            CPU_LANE_TOKENS if self._device == "cpu" else GPU_LANE_TOKENS
-        )
-        return PackedScoring(self._load(), self._budget, self._stats, self._trunks, lane_tokens)
+            return PlainScoring(self._load(), self._budget, self._counters)
+        lane_tokens = self._args.lane_tokens or self._sizes.lane_tokens
+        return PackedScoring(self._load(), self._budget, self._counters, self._trunks, lane_tokens)
 
     @cached_property
     def _writing(self) -> RowWriting:
-        return RowWriting(self._load(), self._budget, self._stats, self._ending, self._trunks)
+        return RowWriting(self._load(), self._budget, self._counters, self._ending, self._trunks)
 
     @cached_property
     def _trunks(self) -> Trunks | None:
@@ -224,14 +224,13 @@ class HfBackend:
                 attn=self._args.attn,
                 trust_remote_code=self._args.trust_remote_code,
             )
-            self._stats["load_seconds"] += time.perf_counter() - began
+            self._counters.load_seconds += time.perf_counter() - began
         return self._loaded
 
     # --- SPAN and LABELS ---
 
-    def _score(self, requests: Sequence[Request]) -> Iterator[Response]:
+    def _score(self, requests: Sequence[Request], waiting: Waiting) -> Iterator[Response]:
         rows = Rows()
-        waiting: dict[Row, list[ScoringPlan]] = {}
         for request, encoded in self._encoded(requests):
             trouble = (
                 encoded if isinstance(encoded, Failure) else too_long(encoded.n_tokens, self._context_length)
@@ -242,18 +241,18 @@ class HfBackend:
             plan: ScoringPlan
             if isinstance(encoded, Encoded):
                 plan = plan_span(rows, request, encoded)
-                self._stats["prompt_tokens"] += len(encoded.ids)
+                self._counters.prompt_tokens += len(encoded.ids)
             elif isinstance(encoded, EncodedWindows):
                 plan = plan_windows(rows, request, encoded)
-                self._stats["prompt_tokens"] += encoded.n_prompt_tokens + encoded.n_scored
+                self._counters.prompt_tokens += encoded.n_prompt_tokens + encoded.n_scored
             else:
                 assert isinstance(encoded, EncodedLabels)
                 plan = plan_labels(rows, request, encoded)
-                self._stats["prompt_tokens"] += len(encoded.context)
+                self._counters.prompt_tokens += len(encoded.context)
             for row in {reading.row for reading in plan.readings}:
                 waiting.setdefault(row, []).append(plan)
         for done in self._scoring.run(list(rows)):
-            yield from self._finished(done, waiting)
+            yield from _finished(done, waiting)
 
     def _encoded(
         self, requests: Sequence[Request]
@@ -266,14 +265,6 @@ class HfBackend:
         yield from zip(
             [r for r, _ in labels], self._tokenization.labels([ask for _, ask in labels]), strict=True
         )
-
-    @staticmethod
-    def _finished(done: Sequence[Row], waiting: dict[Row, list[ScoringPlan]]) -> Iterator[Response]:
-        """Yield what these rows complete. A request that reads several rows waits for the last."""
-        for row in done:
-            for plan in waiting.pop(row):
-                if not any(reading.row in waiting for reading in plan.readings):
-                    yield respond(plan)
 
     # --- GENERATE ---
 
@@ -291,7 +282,7 @@ class HfBackend:
                 yield Response(request.id, request.key, trouble)
                 continue
             assert isinstance(prompt, tuple)
-            self._stats["prompt_tokens"] += len(prompt)
+            self._counters.prompt_tokens += len(prompt)
             sampling = request.ask.sampling
             is_sampled = sampling.temperature > 0
             same = (prompt, sampling, request.key if is_sampled else "")
@@ -310,6 +301,14 @@ class HfBackend:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):
                     yield from job.responses()
+
+
+def _finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
+    """Yield what these rows complete. A request that reads several rows waits for the last."""
+    for row in done:
+        for plan in waiting.pop(row, ()):
+            if not any(reading.row in waiting for reading in plan.readings):
+                yield respond(plan)
 
 
 def _n_chars(ask: Ask) -> int:

@@ -170,7 +170,7 @@ def _text(prompt: Prompt) -> str:
 
 
 def _n_pieces(ask: Ask, context: int | None) -> int:
-    """Return the number of pieces that are read at once: the prompt's, with its longest spelling if labels follow."""
+    """Return the number of pieces read at once: the prompt's, with its longest spelling if labels follow."""
     text = _text(ask.prompt)
     if isinstance(ask, Span) and ask.windows is not None:
         windows = _windows(ask, text, list(_PIECE.finditer(text)), context)

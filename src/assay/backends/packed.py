@@ -18,6 +18,7 @@ from assay.backends.prefix_tree import Lane, Read, chain, n_shared, within
 from assay.backends.shared_attention import Block, View, looking
 
 TRUNK_CHUNK = 1024
+GPU_TRUNK_CHUNK = 4096
 """A trunk is read in pieces of this many tokens, so that its mask stays small."""
 
 
@@ -40,9 +41,10 @@ class Trunk:
         import torch
 
         trunk = self
+        at_once = GPU_TRUNK_CHUNK if loaded.device.type == "cuda" else TRUNK_CHUNK
         while len(trunk.ids) < len(ids):
             start = len(trunk.ids)
-            part = ids[start : start + TRUNK_CHUNK]
+            part = ids[start : start + at_once]
             end = start + len(part)
             lane = chain(part, start)
             lane.reads = [(b - start, e - start, row, n) for b, e, row, n in within(reads, start, end)]

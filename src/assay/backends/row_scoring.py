@@ -9,18 +9,17 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from assay.backends import flex_lanes, shared_attention
 from assay.backends.batching import Budget
+from assay.backends.counters import Counters
 from assay.backends.likelihood import Answers, Row, Rows, compute
 from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunk, Trunks, compute_lanes, lane_padding
-from assay.backends.prefix_tree import Lane, plan
+from assay.backends.prefix_tree import Group, Lane, plan
 
-Counters = dict[str, float]
-"""`batches`, `forward_tokens` (computed, padding included), `padding_tokens` (computed for no request)."""
 TRUNK_BYTES = 1 << 29
 """How much memory beginnings may hold."""
 _FP32_TOLERANCE = 1e-3
@@ -32,7 +31,13 @@ class RowScoring(Protocol):
     """Fills in rows."""
 
     def run(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
-        """Compute rows batch by batch; after each, yield the rows that are now done."""
+        """Compute rows batch by batch; after each, yield rows that are now done.
+
+        Some may be left under way when it ends; they come with the next call, or with `rest`.
+        """
+
+    def rest(self) -> list[Row]:
+        """Return the rows that were left under way."""
 
 
 class PlainScoring:
@@ -49,16 +54,18 @@ class PlainScoring:
             self._budget.run(batch, self._compute, _give_up)
             yield batch
 
+    def rest(self) -> list[Row]:
+        """Return nothing: no batch is left behind."""
+        return []
+
     def _compute(self, rows: list[Row]) -> None:
         began = time.perf_counter()
         compute(self._loaded, rows)
         seconds = time.perf_counter() - began
         for row in rows:
             row.seconds += seconds / len(rows)
-        n_computed = len(rows) * max(len(row.inputs) for row in rows)
-        self._counters["batches"] += 1
-        self._counters["forward_tokens"] += n_computed
-        self._counters["padding_tokens"] += n_computed - sum(len(row.inputs) for row in rows)
+        n_tokens = sum(len(row.inputs) for row in rows)
+        self._counters.computed(n_tokens, len(rows) * max(len(row.inputs) for row in rows) - n_tokens)
 
 
 class PackedScoring:
@@ -73,6 +80,10 @@ class PackedScoring:
         self._lane_tokens = lane_tokens
         self._trunks = trunks
         self._plain = PlainScoring(loaded, budget, counters)
+        self._under_way = _UnderWay()
+        # A GPU is sent the next batch before the answers of this one are read, so that it does not wait; it
+        # works on the last one while the next rows are being planned.
+        self._n_ahead = 1 if loaded.device.type == "cuda" else 0
 
     def run(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         """Compute rows lane by lane."""
@@ -87,72 +98,76 @@ class PackedScoring:
         yield from self._packed(packed)
         yield from self._plain.run(plain)
 
+    def rest(self) -> list[Row]:
+        """Wait for the batches that are still under way."""
+        return self._under_way.settled(leave=0)
+
     def _packed(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         lane_tokens = min(self._lane_tokens, self._budget.tokens)
-        # A GPU is sent the next batch before the answers of this one are read, so that it does not wait.
-        ahead = 1 if self._loaded.device.type == "cuda" else 0
-        under_way = _UnderWay(rows)
         for group in plan([row.inputs for row in rows], [row.runs for row in rows], lane_tokens=lane_tokens):
-            began = time.perf_counter()
-            known = self._trunks.n_read
-            trunk = self._trunks.get(self._loaded, group.trunk, group.trunk_reads, rows)
-            self._counters["forward_tokens"] += self._trunks.n_read - known
-            for index in {row for _, _, row, _ in group.trunk_reads}:
-                rows[index].seconds += (time.perf_counter() - began) / len(group.trunk_reads)
-            yield _done(rows, {row for _, _, row, _ in group.trunk_reads})
-            for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids)):
+            trunk = self._trunk(group, rows)
+            yield _done(rows[row] for _, _, row, _ in group.trunk_reads)
+            for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids), even=True):
                 self._budget.run(
                     batch,
-                    lambda lanes, trunk=trunk: under_way.add(lanes, self._compute(trunk, lanes, rows)),  # type: ignore[misc]
-                    under_way.give_up,
+                    lambda lanes, trunk=trunk: self._send(trunk, lanes, rows),  # type: ignore[misc]
+                    lambda lane: self._give_up(lane, rows),
                 )
-                yield under_way.settled(leave=ahead)
-        yield under_way.settled()
+                yield self._under_way.settled(leave=self._n_ahead)
 
-    def _compute(self, trunk: Trunk, lanes: list[Lane], rows: Sequence[Row]) -> Answers:
+    def _trunk(self, group: Group, rows: Sequence[Row]) -> Trunk:
+        began, known = time.perf_counter(), self._trunks.n_read
+        trunk = self._trunks.get(self._loaded, group.trunk, group.trunk_reads, rows)
+        self._counters.forward_tokens += self._trunks.n_read - known
+        for _, _, row, _ in group.trunk_reads:
+            rows[row].seconds += (time.perf_counter() - began) / len(group.trunk_reads)
+        return trunk
+
+    def _send(self, trunk: Trunk, lanes: list[Lane], rows: Sequence[Row]) -> None:
         answers = compute_lanes(self._loaded, trunk, lanes, rows)
-        n_padding = lane_padding(self._loaded, lanes)
-        self._counters["batches"] += 1
-        self._counters["forward_tokens"] += sum(len(lane.ids) for lane in lanes) + n_padding
-        self._counters["padding_tokens"] += n_padding
-        return answers
+        self._counters.computed(sum(len(lane.ids) for lane in lanes), lane_padding(self._loaded, lanes))
+        self._under_way.add(_read_from(lanes, rows), answers)
+
+    def _give_up(self, lane: Lane, rows: Sequence[Row]) -> None:
+        touched = _read_from([lane], rows)
+        for row in touched:
+            _give_up(row)
+        self._under_way.add(touched, Answers())
 
 
 class _UnderWay:
-    """Batches of lanes whose answers have not been taken yet."""
+    """Batches whose answers have not been taken yet."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self._rows = rows
-        self._batches: deque[tuple[Sequence[Lane], Answers]] = deque()
-        self._settled_at = time.perf_counter()
+    def __init__(self) -> None:
+        self._batches: deque[tuple[Sequence[Row], Answers, float]] = deque()
+        self._settled_at = 0.0
 
-    def add(self, lanes: Sequence[Lane], answers: Answers) -> None:
-        """Take a batch that was sent off."""
-        self._batches.append((lanes, answers))
+    def add(self, rows: Sequence[Row], answers: Answers) -> None:
+        """Take a batch that was sent off, with a row for each of its runs of reads."""
+        self._batches.append((rows, answers, time.perf_counter()))
 
-    def give_up(self, lane: Lane) -> None:
-        """Note that a lane does not fit into memory even alone."""
-        for _, _, row, _ in lane.reads:
-            _give_up(self._rows[row])
-        self.add([lane], Answers())
-
-    def settled(self, *, leave: int = 0) -> list[Row]:
-        """Take the answers of all batches but the newest; return the rows that are now done."""
-        touched: set[int] = set()
+    def settled(self, *, leave: int) -> list[Row]:
+        """Take the answers of all batches but the newest few; return the rows that are now done."""
+        touched: list[Row] = []
         while len(self._batches) > leave:
-            lanes, answers = self._batches.popleft()
+            rows, answers, sent_at = self._batches.popleft()
             answers.settle()
             now = time.perf_counter()
-            reads = [row for lane in lanes for _, _, row, _ in lane.reads]
-            for row in reads:
-                self._rows[row].seconds += (now - self._settled_at) / len(reads)
+            # It was computed after the one before it, or after it was sent.
+            for row in rows:
+                row.seconds += (now - max(self._settled_at, sent_at)) / len(rows)
             self._settled_at = now
-            touched.update(reads)
-        return _done(self._rows, touched)
+            touched += rows
+        return _done(touched)
 
 
-def _done(rows: Sequence[Row], touched: set[int]) -> list[Row]:
-    return [rows[index] for index in sorted(touched) if rows[index].is_done]
+def _read_from(lanes: Sequence[Lane], rows: Sequence[Row]) -> list[Row]:
+    return [rows[row] for lane in lanes for _, _, row, _ in lane.reads]
+
+
+def _done(touched: Iterable[Row]) -> list[Row]:
+    """Return those rows that are done, each once."""
+    return [row for row in dict.fromkeys(touched) if row.is_done]
 
 
 def _give_up(row: Row) -> None:
@@ -202,10 +217,11 @@ def _packing_trouble(loaded: Loaded) -> str | None:
         return f"its attention looks back {loaded.window} tokens only"
     plain = _plainly(loaded, rows)
     budget = Budget(256)
-    counters = dict.fromkeys(("batches", "forward_tokens", "padding_tokens"), 0.0)
+    scoring = PackedScoring(loaded, budget, Counters(), Trunks(TRUNK_BYTES), lane_tokens=24)
     try:
-        for _ in PackedScoring(loaded, budget, counters, Trunks(TRUNK_BYTES), lane_tokens=24).run(rows):
+        for _ in scoring.run(rows):
             pass
+        scoring.rest()
     except Exception as trouble:  # noqa: BLE001 (a model's own code may raise anything; the plain way is left)
         return f"it does not take a mask of our own ({type(trouble).__name__}: {trouble})".splitlines()[0]
     worst = _distance(plain, [row.logprobs for row in rows])

@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator, Sequence
 
 from assay.backends.batching import Budget, RunningBatch, is_out_of_memory
+from assay.backends.counters import Counters
 from assay.backends.feeders import PlainFeeder, TrunkFeeder
 from assay.backends.generation import Draft, Ending, Feeder, write
 from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunks
 from assay.backends.prefix_tree import n_shared
-from assay.backends.row_scoring import Counters
 
 GENERATE_FACTOR = 4
 """Generation holds key-value caches, not activations, so its batches may be larger."""
@@ -63,7 +63,7 @@ class RowWriting:
         batch = RunningBatch(budget, ordered, length, factor=GENERATE_FACTOR)
         while batch.waiting:
             for done in self._until_memory_runs_out(batch, trunk):
-                self._counters["generated_tokens"] += sum(len(draft.ids) for draft in done)
+                self._counters.generated_tokens += sum(len(draft.ids) for draft in done)
                 yield done
 
     def _until_memory_runs_out(
@@ -88,7 +88,7 @@ class RowWriting:
             return PlainFeeder(self._loaded, self._counters)
         began, known = time.perf_counter(), self._trunks.n_read
         feeder = TrunkFeeder(self._loaded, self._trunks.get(self._loaded, trunk, (), ()), self._counters)
-        self._counters["forward_tokens"] += self._trunks.n_read - known
+        self._counters.forward_tokens += self._trunks.n_read - known
         seconds = time.perf_counter() - began
         for draft in batch.waiting:
             draft.seconds += seconds / len(batch.waiting)

@@ -49,7 +49,7 @@ class Writer:
 
     def run(self, drafts: Sequence[Draft], tokens: int = 4096, max_rows: int | None = None) -> Any:
         writing = RowWriting(
-            self.loaded, Budget(tokens, max_rows), self.backend._stats, self.ending, self.trunks
+            self.loaded, Budget(tokens, max_rows), self.backend._counters, self.ending, self.trunks
         )
         return writing.run(drafts)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from assay.backends import flex_lanes
 from assay.backends.batching import Budget
+from assay.backends.counters import Counters
 from assay.backends.flex_lanes import BLOCK, FlexLanes, in_blocks, which_blocks
 from assay.backends.likelihood import Row, Rows, compute, sum_up
 from assay.backends.loaded import Loaded
@@ -108,8 +109,7 @@ def test_a_model_gives_what_it_gives_plainly(flexed: Loaded) -> None:
             return list(made)
 
         packed, plain = rows(), rows()
-        counters = dict.fromkeys(("batches", "forward_tokens"), 0.0)
-        scoring = PackedScoring(flexed, Budget(1000), counters, Trunks(1 << 20), lane_tokens)
+        scoring = PackedScoring(flexed, Budget(1000), Counters(), Trunks(1 << 20), lane_tokens)
         done = [row for batch in scoring.run(packed) for row in batch]
         assert sorted(map(id, done)) == sorted(map(id, packed))
         compute(flexed, plain)

@@ -298,7 +298,10 @@ def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
     assert names["exact_qa"].here != faithful["exact_qa"].here == faithful["exact_qa"].original
     assert "nearest_shot_first" not in names
     assert "nearest_shot_first" in {
-        quirk.name for quirk in compiled(table(tmp_path, rows * 3), shots=1).task.spec.quirks
+        quirk.name
+        for quirk in compiled(
+            table(tmp_path, [*rows, {"question": "r", "answer": "2"}]), shots=1
+        ).task.spec.quirks
     }
 
 

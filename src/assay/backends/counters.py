@@ -1,0 +1,30 @@
+"""What a local model counts while it works."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(slots=True)
+class Counters:
+    """Sums since a backend was made."""
+
+    prompt_tokens: float = 0
+    """Tokens of all prompts, as if nothing were shared."""
+    generated_tokens: float = 0
+    forward_tokens: float = 0
+    """Tokens that went through the model, for a request or as padding."""
+    padding_tokens: float = 0
+    """Those of them that belong to no request."""
+    batches: float = 0
+    load_seconds: float = 0
+
+    def computed(self, n_tokens: int, n_padding: int = 0) -> None:
+        """Count a batch that went through the model."""
+        self.batches += 1
+        self.forward_tokens += n_tokens + n_padding
+        self.padding_tokens += n_padding
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the sums by name."""
+        return asdict(self)
