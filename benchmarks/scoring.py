@@ -79,9 +79,9 @@ def _weights() -> Path:
 
 
 def _workloads(data: Path, *, quick: bool) -> list[Workload]:
-    few = _hellaswag(data, shots=5, n=32 if quick else 64)
-    none = _hellaswag(data, shots=0, n=24 if quick else 96)
-    letters = _letters(data, shots=5, n=32 if quick else 96)
+    few = _hellaswag(data, shots=5, n=48 if quick else 128)
+    none = _hellaswag(data, shots=0, n=48 if quick else 96)
+    letters = _letters(data, shots=5, n=48 if quick else 96)
     prompts = _gsm8k(data, shots=5, n=16 if quick else 64)
     sizes = [1, 8] if quick else [1, 4, 16]
     scored = {"batch_sizes": sizes, "trial": 16}
@@ -97,7 +97,7 @@ def _workloads(data: Path, *, quick: bool) -> list[Workload]:
                 "prompts": prompts,
                 "max_tokens": 32 if quick else 128,
                 "stop": ["\n\nQuestion:"],
-                "batch_sizes": [16] if quick else [16, 64],
+                "batch_sizes": [16] if quick else [4, 16],
                 "trial": 16,
             },
         ),

@@ -200,7 +200,7 @@ def test_the_first_choice_is_over_the_whole_vocabulary_and_ties_go_to_the_lower_
 ) -> None:
     """L7: of two tokens that are equally likely the lower id is greedy, as in what the model would write."""
     # In stretches of 7 tokens the two lie far apart; in one stretch, side by side.
-    monkeypatch.setattr(likelihood, "TOKENS_AT_ONCE", at_once)
+    monkeypatch.setattr(likelihood, "CPU_PIECE", likelihood.Piece(512, at_once))
     backend: Any = open_backend(f"hf:{make_model()}", {"plain": "true"})
     loaded = backend._load()
     context = tuple(backend._tokenizer.encode("hello world", add_special_tokens=False))

@@ -16,10 +16,17 @@ from typing import Any, NamedTuple
 from assay.backends.loaded import Loaded
 from assay.backends.prefix_tree import Run
 
-PLACES_AT_ONCE = 4096
-TOKENS_AT_ONCE = 4096
-GPU_TOKENS_AT_ONCE = 32_768
-"""The output head is read in pieces of so many positions by so many tokens of the vocabulary."""
+
+class Piece(NamedTuple):
+    """How much of the output head is read at once: so many positions by so many tokens of the vocabulary."""
+
+    places: int
+    tokens: int
+
+
+CPU_PIECE = Piece(512, 4096)
+"""Small enough for the processor's cache."""
+GPU_PIECE = Piece(4096, 32_768)
 
 
 @dataclass(slots=True, eq=False)
@@ -177,20 +184,19 @@ def answer(loaded: Loaded, feed: Mapping[str, Any], wanted: Sequence[Wanted]) ->
 
     places, at = _places(wanted).unique(return_inverse=True)
     tokens = torch.tensor([t for one in wanted for t in one.row.tokens[one.number : one.number + one.n]])
-    piece = at // PLACES_AT_ONCE
+    size = GPU_PIECE if loaded.device.type == "cuda" else CPU_PIECE
+    piece = at // size.places
     # By piece, and by token within it.
     order = (piece * loaded.vocab_size + tokens).argsort()
-    at, tokens = at[order] % PLACES_AT_ONCE, tokens[order]
+    at, tokens = at[order] % size.places, tokens[order]
     summed = sum_up if loaded.flex is None else loaded.flex.sum_up
     answers, begin = [], 0
     with torch.inference_mode():
         picked, head = pick(loaded, feed, places)
         for index, count in enumerate(piece.bincount().tolist()):
-            here, mine = (
-                slice(index * PLACES_AT_ONCE, (index + 1) * PLACES_AT_ONCE),
-                slice(begin, begin + count),
-            )
-            answers.append(_read_out(_vocabulary(picked[here], head), at[mine], tokens[mine], summed))
+            part = picked[index * size.places : (index + 1) * size.places]
+            mine = slice(begin, begin + count)
+            answers.append(_read_out(_vocabulary(part, head, size.tokens), at[mine], tokens[mine], summed))
             begin += count
         # Sent back now: asked for later, they would wait behind whatever the device was given since.
         logprobs, is_top = (
@@ -239,10 +245,9 @@ def pick(loaded: Loaded, feed: Mapping[str, Any], places: Any) -> tuple[Any, Any
     return loaded.model(**feed, **more).logits[batch_at, time_at], None
 
 
-def _vocabulary(picked: Any, head: Any) -> Iterator[tuple[int, Any]]:
+def _vocabulary(picked: Any, head: Any, at_once: int) -> Iterator[tuple[int, Any]]:
     """Yield (first token, logits in fp32) for one stretch of the vocabulary after the other."""
     size = picked.shape[-1] if head is None else head.weight.shape[0]
-    at_once = GPU_TOKENS_AT_ONCE if picked.device.type == "cuda" else TOKENS_AT_ONCE
     for begin in range(0, size, at_once):
         part = slice(begin, begin + at_once)
         yield begin, picked[:, part].float() if head is None else _logits(picked, head, part)
@@ -264,9 +269,12 @@ Summed = tuple[Any, Any, Any]
 
 
 def sum_up(logits: Any) -> Summed:
-    """Return for each place the highest logit, its token, and the sum of exponentials relative to it."""
+    """Return for each place the highest logit, its token, and the sum of exponentials relative to it.
+
+    Writes over the logits, which nobody reads again.
+    """
     highest, token = logits.max(dim=-1)
-    return highest, token, (logits - highest[:, None]).exp_().sum(dim=-1)
+    return highest, token, logits.sub_(highest[:, None]).exp_().sum(dim=-1)
 
 
 def _read_out(

@@ -16,7 +16,7 @@ from typing import Any
 from assay.backends.batching import is_out_of_memory
 from assay.backends.gguf_header import read_header
 from assay.backends.loaded import Loaded
-from assay.backends.placement import check_device
+from assay.backends.placement import check_device, keep_freed_memory
 from assay.backends.problems import does_not_fit, does_not_load
 from assay.core.errors import BackendError, listing
 
@@ -57,6 +57,8 @@ def load_model(
     import torch
 
     check_device(device)
+    if device == "cpu":
+        keep_freed_memory()
     with _quiet(), _wrapped(f"{source} does not load"):
         more = {"attn_implementation": attn} if attn else {}
         if source.suffix == ".gguf":

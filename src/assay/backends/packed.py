@@ -7,7 +7,7 @@ by itself, to the last digits of fp32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from assay.backends.shared_attention import Block, View, looking
 TRUNK_CHUNK = 1024
 GPU_TRUNK_CHUNK = 4096
 """A trunk is read in pieces of this many tokens, so that its mask stays small."""
+LEAST_BLOCK = 96
+"""Subtrees are attended to together up to this many tokens."""
 
 
 class Trunk:
@@ -254,14 +256,28 @@ def _end_to_end(lanes: Sequence[Lane]) -> dict[str, Any]:
 
 
 def _blocks(lanes: Sequence[Lane], loaded: Loaded) -> list[Block]:
-    """Return for each lane where it lies in the row and who sees whom in it."""
+    """Return the stretches of the row whose tokens see each other, and who sees whom in each."""
     import torch
 
     blocks = []
     for start, lane in zip(_starts(lanes), lanes, strict=True):
-        ends = torch.tensor([lane.ends], device=loaded.device)
-        blocks.append(Block(start, start + len(lane.ids), _mask(ends, 0, loaded.model.dtype)))
+        for begin, end in _apart(lane.ends):
+            ends = torch.tensor([[one - begin for one in lane.ends[begin:end]]], device=loaded.device)
+            blocks.append(Block(start + begin, start + end, _mask(ends, 0, loaded.model.dtype)))
     return blocks
+
+
+def _apart(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield stretches of a lane that do not see each other: whole subtrees, small ones put together."""
+    begin = end = 0
+    while end < len(ends):
+        following = ends[end]
+        # A call costs more than the pairs that a few tokens too many make.
+        if end > begin and following - begin > LEAST_BLOCK:
+            yield begin, end
+            begin = end
+        end = following
+    yield begin, end
 
 
 def _side_by_side(lanes: Sequence[Lane], n_trunk: int, loaded: Loaded) -> dict[str, Any]:

@@ -11,18 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 NAME = "assay_shared"
 
 
-class Block(NamedTuple):
+@dataclass(slots=True)
+class Block:
     """A stretch of a row that sees itself (and the trunk) alone."""
 
     begin: int
     end: int
     mask: Any
     """[1, 1, tokens, tokens], added to the scores."""
+    _wide: Any = None
+
+    def wide_mask(self, per_group: int) -> Any:
+        """Return the mask once for each head of a group; made in the first layer, the same in all."""
+        if self._wide is None:
+            self._wide = self.mask.repeat(1, 1, per_group, 1)
+        return self._wide
 
 
 class View(NamedTuple):
@@ -114,13 +123,17 @@ def _own(
     import torch
 
     if not blocks:
-        return _grouped(query, keys, values, mask, scale)
+        batch, n_groups, per_group, width, _ = query.shape
+        # In a step of writing, one line of the mask holds for all heads, uncopied.
+        is_step = width == 1
+        wide = mask.expand(batch, n_groups, per_group, -1) if is_step else mask.repeat(1, 1, per_group, 1)
+        return _grouped(query, keys, values, wide, scale)
     parts = [
         _grouped(
             query[:, :, :, block.begin : block.end],
             keys[:, :, block.begin : block.end],
             values[:, :, block.begin : block.end],
-            block.mask,
+            block.wide_mask(query.shape[2]),
             scale,
         )
         for block in blocks
@@ -132,11 +145,7 @@ def _grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tup
     """Attend with a mask; the heads of a group stand behind each other as if they were more tokens."""
     batch, n_groups, per_group, width, size = query.shape
     own = query.reshape(batch, n_groups, per_group * width, size)
-    if width == 1:  # As in every step of writing: one line of the mask holds for all heads, uncopied.
-        wide = mask.expand(batch, n_groups, per_group, -1)
-    else:
-        wide = mask.expand(batch, n_groups, width, -1).repeat(1, 1, per_group, 1)
-    out, total = _flash(own, keys, values, wide, scale)
+    out, total = _flash(own, keys, values, mask, scale)
     return out.view(batch, n_groups, per_group, width, -1), total.view(batch, n_groups, per_group, width)
 
 
