@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test check format bench-parity bench-invariance bench-scale clean
+.PHONY: help setup demo test check format bench bench-parity bench-invariance bench-scale clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ check: $(VENV)/.dev ## format, lint, types, architecture
 format: $(VENV)/.dev ## put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## measure scoring and writing against the classic harness (half an hour; --quick takes ten minutes)
+	$(BIN)/python benchmarks/scoring.py --markdown
 
 bench-parity: $(VENV)/.dev ## compare log-likelihoods with the classic harness
 	$(BIN)/python -m benchmarks.parity --markdown

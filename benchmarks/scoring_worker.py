@@ -1,6 +1,6 @@
-"""One side of scoring.py in a process of its own: Assay, or the classic harness in its own environment.
+"""One side of scoring.py in a process of its own: Assay, or the classic harness on one of its backends.
 
-    python scoring_worker.py assay|harness asked.json answered.json
+    python scoring_worker.py assay|harness|vllm asked.json answered.json
 
 `asked.json` holds a weights folder and one workload: pairs of (context, continuation) to score, or prompts
 to continue. Reading the model is not timed; everything from texts to numbers is.
@@ -20,8 +20,10 @@ from typing import Any
 def main(side: str, asked_path: Path, answered_path: Path) -> None:
     """Answer what was asked and say how long it took."""
     asked = json.loads(asked_path.read_text(encoding="utf-8"))
-    answered = {"assay": _assay, "harness": _harness}[side](asked)
-    answered["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    answered = {"assay": _assay, "harness": _harness, "vllm": _vllm}[side](asked)
+    # vLLM computes in a process of its own.
+    who = resource.RUSAGE_CHILDREN if side == "vllm" else resource.RUSAGE_SELF
+    answered["peak_mib"] = resource.getrusage(who).ru_maxrss / 1024
     answered_path.write_text(json.dumps(answered), encoding="utf-8")
 
 
@@ -97,6 +99,26 @@ def _harness(asked: dict[str, Any]) -> dict[str, Any]:
     else:
         found["texts"] = answers
     return found
+
+
+def _vllm(asked: dict[str, Any]) -> dict[str, Any]:
+    import os
+
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.vllm_causallms import VLLM
+
+    lm = VLLM(pretrained=asked["weights"], dtype="float32", batch_size="auto", max_model_len=2048)
+
+    def answer(some: Sequence[Any]) -> list[Any]:
+        instances = [Instance("loglikelihood", {}, tuple(one), index) for index, one in enumerate(some)]
+        found: list[Any] = lm.loglikelihood(instances, disable_tqdm=True)
+        return found
+
+    answer(asked["pairs"][:4])
+    seconds, answers = _timed(lambda: answer(asked["pairs"]))
+    del lm.model  # Its process must have ended before its memory can be asked for.
+    return {"seconds": seconds, "batch_size": "auto", "sums": [total for total, _ in answers]}
 
 
 if __name__ == "__main__":
