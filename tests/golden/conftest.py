@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,8 @@ from fakes.families import MakeModel, MakeOracle, Oracle, make_tokenizer, write_
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> Iterator[None]:
-    """Compute in one thread: threads that wait for each other crawl on a machine that does other work too."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def _tiny_models(one_thread: None) -> None:
+    """Every test here computes."""
 
 
 @pytest.fixture(scope="session")

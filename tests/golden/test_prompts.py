@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,18 +23,7 @@ from assay.dialects.table.meta import TableMeta
 from assay.engine.limit import Limit, LimitedTask
 from cli import assay
 from fakes.families import CHAT, MakeModel
-
-
-def table(folder: Path, rows: Sequence[dict[str, Any]], name: str = "data.jsonl") -> str:
-    path = folder / name
-    if path.suffix == ".csv":
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
+from fakes.tables import table
 
 
 def mcq(n: int, **changes: Any) -> dict[str, Any]:

@@ -159,11 +159,6 @@ def use(model: Any) -> FlexLanes | None:
     return FlexLanes(model, layers)
 
 
-def leave(model: Any) -> None:
-    """Switch a model back."""
-    model.set_attn_implementation("sdpa")
-
-
 def _attention() -> Any:
     """Return the attention function; what it needs is imported before anything is compiled."""
     import torch

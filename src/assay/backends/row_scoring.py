@@ -10,6 +10,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from assay.backends import flex_lanes, shared_attention
@@ -108,11 +109,7 @@ class PackedScoring:
             trunk = self._trunk(group, rows)
             yield _done(rows[row] for _, _, row, _ in group.trunk_reads)
             for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids), even=True):
-                self._budget.run(
-                    batch,
-                    lambda lanes, trunk=trunk: self._send(trunk, lanes, rows),  # type: ignore[misc]
-                    lambda lane: self._give_up(lane, rows),
-                )
+                self._budget.run(batch, partial(self._send, trunk, rows), partial(self._give_up, rows))
                 yield self._under_way.settled(leave=self._n_ahead)
 
     def _trunk(self, group: Group, rows: Sequence[Row]) -> Trunk:
@@ -123,12 +120,12 @@ class PackedScoring:
             rows[row].seconds += (time.perf_counter() - began) / len(group.trunk_reads)
         return trunk
 
-    def _send(self, trunk: Trunk, lanes: list[Lane], rows: Sequence[Row]) -> None:
+    def _send(self, trunk: Trunk, rows: Sequence[Row], lanes: list[Lane]) -> None:
         answers = compute_lanes(self._loaded, trunk, lanes, rows)
         self._counters.computed(sum(len(lane.ids) for lane in lanes), lane_padding(self._loaded, lanes))
         self._under_way.add(_read_from(lanes, rows), answers)
 
-    def _give_up(self, lane: Lane, rows: Sequence[Row]) -> None:
+    def _give_up(self, rows: Sequence[Row], lane: Lane) -> None:
         touched = _read_from([lane], rows)
         for row in touched:
             _give_up(row)
@@ -187,25 +184,32 @@ def prepare_packing(loaded: Loaded) -> Trial:
     """Make a model ready for packed rows in the best way it takes."""
     if "position_ids" not in loaded.takes:
         return Trial(False, ("its forward takes no positions",))
-    troubles = []
-    if shared_attention.use(loaded.model):
-        loaded.shares = True
-        trouble = _packing_trouble(loaded)
-        if trouble is None:
-            return Trial(True)
-        troubles.append(f"attention in two parts: {trouble}")
-        loaded.shares = False
-        shared_attention.leave(loaded.model)
+    troubles: list[str] = []
+    for name, use in (("attention in two parts: ", _share), ("flex attention: ", _flex), ("", _mask)):
+        if use(loaded):
+            trouble = _packing_trouble(loaded)
+            if trouble is None:
+                return Trial(True, tuple(troubles))
+            troubles.append(f"{name}{trouble}")
+            loaded.shares, loaded.flex = False, None
+    return Trial(False, tuple(troubles))
+
+
+def _share(loaded: Loaded) -> bool:
+    loaded.shares = shared_attention.use(loaded.model)
+    return loaded.shares
+
+
+def _flex(loaded: Loaded) -> bool:
     loaded.flex = flex_lanes.use(loaded.model)
-    if loaded.flex is not None:
-        trouble = _packing_trouble(loaded)
-        if trouble is None:
-            return Trial(True)
-        troubles.append(f"flex attention: {trouble}")
-        loaded.flex = None
-        flex_lanes.leave(loaded.model)
-    trouble = _packing_trouble(loaded)
-    return Trial(trouble is None, (*troubles, *([trouble] if trouble else [])))
+    return loaded.flex is not None
+
+
+def _mask(loaded: Loaded) -> bool:
+    """Leave the model to the attention it came with, which any mask is handed to."""
+    if loaded.model.config._attn_implementation in (shared_attention.NAME, flex_lanes.NAME):
+        loaded.model.set_attn_implementation("sdpa")
+    return True
 
 
 def _packing_trouble(loaded: Loaded) -> str | None:

@@ -70,11 +70,6 @@ def use(model: Any) -> bool:
     return bool(model.config._attn_implementation == NAME)
 
 
-def leave(model: Any) -> None:
-    """Switch a model back."""
-    model.set_attn_implementation("sdpa")
-
-
 def attend(
     module: Any,
     query: Any,

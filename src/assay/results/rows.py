@@ -177,7 +177,20 @@ def work_line(manifest: RunManifest) -> str | None:
     parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1)"]
     if "model_padding_tokens" in stats:
         parts.append(f"padding {100 * stats['model_padding_tokens'] / computed:.1f} %")
-    return ", ".join([*parts, f"{computed / seconds:,.0f} tokens/s"])
+    if not stats.get("requests_journaled"):  # Else the seconds are those of an earlier start too.
+        parts.append(f"{computed / seconds:,.0f} tokens/s")
+    return ", ".join(parts)
+
+
+def recalled_line(manifest: RunManifest) -> str | None:
+    """Say how many answers were not asked for again; None when all were."""
+    stats = manifest.stats
+    known = {
+        "the cache (--no-cache asks anew)": stats.get("requests_cached", 0),
+        "an earlier start of this run": stats.get("requests_journaled", 0),
+    }
+    parts = [f"{n:,.0f} from {where}" for where, n in known.items() if n]
+    return f"of {stats.get('requests', 0):,.0f} answers, {' and '.join(parts)}" if parts else None
 
 
 def interval(metric: Metric) -> str:

@@ -85,14 +85,8 @@ def _config(family: str, vocab_size: int, context: int) -> Any:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> Iterator[None]:
-    """Compute in one thread: threads that wait for each other crawl on a machine that does other work too."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def _tiny_models(one_thread: None) -> None:
+    """Every test here computes."""
 
 
 @pytest.fixture(scope="session")

@@ -20,8 +20,9 @@ from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
+from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
-from assay.dialects.table.task import KINDS, Prompting, Style, TableTask, read_samples
+from assay.dialects.table.task import KINDS, Prompting, Style, TableTask
 from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
 from assay.sources.files import open_source
 from assay.sources.source import Source
@@ -115,7 +116,7 @@ def compile_table(
         recorded,
         quirks_of(methods, layout.data_type, is_faithful=settings.is_faithful, has_shots=pool is not None),
     )
-    table = TableTask(spec, source, layout, prompting, pool=pool, rows=rows, twins=frozenset(found.twins))
+    table = TableTask(spec, Rows(source, layout, frozenset(found.twins), rows), prompting, pool)
     return CompiledTable(table, found, pool, tuple(notes))
 
 
@@ -142,7 +143,7 @@ def _text_task(
         found.n_rows,
         msgspec.json.decode(msgspec.json.encode(recorded)),
     )
-    return TextTask(spec, source, found.layout, windows, rows=rows, twins=frozenset(found.twins))
+    return TextTask(spec, Rows(source, found.layout, frozenset(found.twins), rows), windows)
 
 
 def _without_effect(said: TableMeta, layout: Layout) -> list[str]:
@@ -194,7 +195,7 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     different = tuple(dict.fromkeys(dialogues))
     braces = sorted({name for dialogue in different if dialogue.is_plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
-    for sample in read_samples(source, layout, frozenset(), slice(None)):
+    for sample in Rows(source, layout).samples():
         values = values_of(sample)
         for name in braces:
             if field(values, name, None) is None:
@@ -250,7 +251,7 @@ def _shot_pool(
         return None, None
     other: Source | None = None
     if settings.shots_from is None:
-        samples = list(read_samples(source, layout, frozenset(found.twins), slice(None)))
+        samples = list(Rows(source, layout, frozenset(found.twins)).samples())
     else:
         given = settings.shots_from
         file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
@@ -259,7 +260,7 @@ def _shot_pool(
         # The examples are read as the dataset is, so that both answer in one form.
         pool_said = msgspec.structs.replace(said, id_column=None, answer_is=layout.answer_form)
         pool_found = survey(other, pool_said)
-        samples = list(read_samples(other, pool_found.layout, frozenset(pool_found.twins), slice(None)))
+        samples = list(Rows(other, pool_found.layout, frozenset(pool_found.twins)).samples())
     policy: ShotPolicy = "first" if other is not None else "random"
     if settings.shot_policy is not None:
         policy = "first" if settings.shot_policy == "first" else "random"
@@ -272,7 +273,7 @@ def _shot_pool(
         question=lambda sample: layout.question_of(sample.fields),
     )
     # The row with the most twins decides: no row may be given fewer examples than the others in silence.
-    rows = samples if other is None else read_samples(source, layout, frozenset(), slice(None))
+    rows = samples if other is None else Rows(source, layout).samples()
     spare = min((pool.n_left(sample) for sample in rows), default=len(pool))
     if spare < settings.shots:
         raise PlanError(

@@ -13,9 +13,9 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
 from assay.dialects.parts.dialogue import Dialogue, Opening
 from assay.dialects.parts.fewshot import ShotPool, Shots
-from assay.dialects.table.layout import Layout, content_id, values_of
+from assay.dialects.table.layout import values_of
 from assay.dialects.table.meta import PplTarget
-from assay.dialects.table.survey import Table
+from assay.dialects.table.rows import Rows
 
 KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
 
@@ -55,21 +55,14 @@ class TableTask:
     def __init__(
         self,
         spec: TaskSpec,
-        table: Table,
-        layout: Layout,
+        rows: Rows,
         prompting: Prompting,
-        *,
         pool: ShotPool | None,
-        rows: slice,
-        twins: frozenset[str],
     ) -> None:
         self._spec = spec
-        self._table = table
-        self._layout = layout
+        self._rows = rows
         self._prompting = prompting
         self._pool = pool
-        self._rows = rows
-        self._twins = twins
 
     @property
     def spec(self) -> TaskSpec:
@@ -83,7 +76,7 @@ class TableTask:
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the table's order."""
-        return read_samples(self._table, self._layout, self._twins, self._rows)
+        return self._rows.samples()
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return what to ask about a sample, for every method; with at most so many examples."""
@@ -127,7 +120,7 @@ class TableTask:
             elif method == "prob":
                 named.append(ComponentSpec("label_probability", {"track": "prob"}))
             else:
-                name = "generated_option" if self._layout.data_type == "mcq" else "generated_answer"
+                name = "generated_option" if self._rows.layout.data_type == "mcq" else "generated_answer"
                 named.append(ComponentSpec(name, {"track": "gen", "faithful": faithful}))
         return named
 
@@ -168,18 +161,3 @@ class TableTask:
 
 
 _ASKS = {"ppl": TableTask._ppl, "prob": TableTask._prob, "gen": TableTask._gen}
-
-
-def read_samples(table: Table, layout: Layout, twins: frozenset[str], rows: slice) -> Iterator[Sample]:
-    """Yield the samples of a table; rows of equal content are told apart by a number."""
-    occurrences: dict[str, int] = {}
-    indexes = range(rows.stop if rows.stop is not None else 2**62)[rows]
-    for position, record in enumerate(table.records()):
-        sample_id = layout.own_id(record.fields)
-        if sample_id is None:
-            sample_id = content_id(record.fields)
-            if sample_id in twins:
-                occurrences[sample_id] = occurrences.get(sample_id, 0) + 1
-                sample_id = f"{sample_id}-{occurrences[sample_id]}"
-        if position in indexes:
-            yield layout.sample(record.fields, record.origin, sample_id)

@@ -10,10 +10,9 @@ from assay.core.prompt import Prompt
 from assay.core.request import Kind, Request, Span, Windows, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSettings, TaskSpec
-from assay.dialects.table.layout import Layout, content_id
+from assay.dialects.table.layout import content_id
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.survey import Table
-from assay.dialects.table.task import read_samples
+from assay.dialects.table.rows import Rows
 
 SEPARATOR = "\n\n"
 """What stands between texts that are joined."""
@@ -77,22 +76,10 @@ def _named(methods: str | tuple[str, ...] | None) -> tuple[str, ...]:
 class TextTask:
     """Plain texts, each for itself or all as one."""
 
-    def __init__(
-        self,
-        spec: TaskSpec,
-        table: Table,
-        layout: Layout,
-        windows: Windows,
-        *,
-        rows: slice,
-        twins: frozenset[str],
-    ) -> None:
+    def __init__(self, spec: TaskSpec, rows: Rows, windows: Windows) -> None:
         self._spec = spec
-        self._table = table
-        self._layout = layout
-        self._windows = windows
         self._rows = rows
-        self._twins = twins
+        self._windows = windows
 
     @property
     def spec(self) -> TaskSpec:
@@ -106,13 +93,13 @@ class TextTask:
 
     def samples(self) -> Iterator[Sample]:
         """Yield a sample for each row, or one for all of them."""
-        samples = read_samples(self._table, self._layout, self._twins, self._rows)
+        samples = self._rows.samples()
         if not is_joined(self._windows):
             yield from samples
             return
-        (column,) = self._layout.question_columns
+        (column,) = self._rows.layout.question_columns
         fields = {column: SEPARATOR.join(self._text(sample) for sample in samples)}
-        yield Sample(content_id(fields), fields, Origin(self._table.path))
+        yield Sample(content_id(fields), fields, Origin(self._rows.table.path))
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Ask how likely the whole text is; there are no examples that could be left out."""
@@ -131,4 +118,4 @@ class TextTask:
         return f"{text[:_SHOWN_CHARS]} ... ({len(text):,} characters)"
 
     def _text(self, sample: Sample) -> str:
-        return self._layout.question_of(sample.fields)
+        return self._rows.layout.question_of(sample.fields)

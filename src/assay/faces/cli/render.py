@@ -28,6 +28,7 @@ from assay.results.rows import (
     TextRow,
     group_rows,
     is_perplexity,
+    recalled_line,
     result_rows,
     text_rows,
     work_line,
@@ -252,6 +253,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
                 out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
+    if (recalled := recalled_line(manifest)) is not None:
+        out.print(f"[dim]{recalled}[/]", soft_wrap=True)
 
 
 def show_notes(notes: Sequence[str]) -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import csv
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,18 +12,7 @@ from assay.core.request import Generate, Span
 from assay.core.task import TaskSettings
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
-
-
-def table(tmp_path: Path, rows: list[dict[str, Any]], name: str = "data.jsonl") -> str:
-    path = tmp_path / name
-    if path.suffix == ".csv":
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
+from fakes.tables import table
 
 
 def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> CompiledTable:
