@@ -20,7 +20,8 @@ from assay.core.task import Task, TaskSettings
 from assay.dialects.parts.template import compile_template
 from assay.dialects.table.compile import compile_table
 from assay.dialects.table.meta import TableMeta
-from assay.engine.limit import Limit, LimitedTask
+from assay.core.limit import Limit
+from assay.engine.limit import LimitedTask
 from cli import assay
 from fakes.families import CHAT, MakeModel
 from fakes.tables import table

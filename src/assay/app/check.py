@@ -15,6 +15,7 @@ from assay.core.ports import Backend
 from assay.core.request import Ask, Generate, Sampling
 from assay.core.sample import Sample
 from assay.core.task import Task
+from assay.dialects.parts.compiled import Compiled
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.task import TableTask
 from assay.dialects.table.texts import TextTask
@@ -35,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True):
 class Checked(msgspec.Struct, frozen=True):
     """A dataset that compiles, and what was found in it."""
 
-    compiled: CompiledTable
+    compiled: Compiled
     findings: tuple[Finding, ...]
 
 
@@ -54,6 +55,8 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
             meta=values.meta,
             data_root=values.data_root,
             split=values.split,
+            dialect=values.dialect,
+            backend=backend,
         )
         if backend is not None:
             check_plan([one.task for one in compiled], backend.card)
@@ -63,7 +66,17 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
             backend.close()
 
 
-def _findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
+def _findings(one: Compiled, backend: Backend | None) -> Iterator[Finding]:
+    if isinstance(one, CompiledTable):
+        yield from _table_findings(one, backend)
+    elif backend is not None:
+        lengths = _Lengths(backend)
+        for sample in one.task.samples():
+            lengths.add(one.task, sample)
+        yield from lengths.findings()
+
+
+def _table_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
     survey = one.survey
     if survey.twins:
         rows = next(iter(survey.twins.values()))

@@ -17,29 +17,31 @@ from assay.app.datasets import compile_datasets
 from assay.app.settings import RunSettings, Settings
 from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
+from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.ports import Backend
 from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
-from assay.core.task import ComponentSpec, Scorer, Task, TaskSettings
-from assay.dialects.table.compile import CompiledTable
+from assay.core.task import ComponentSpec, CorpusScorer, Scorer, Task, TaskSettings
+from assay.dialects.parts.compiled import Compiled
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
-from assay.engine.limit import Limit, LimitedTask
+from assay.engine.limit import LimitedTask
 from assay.engine.plan import check_plan
 from assay.results.report import Highlights, render_report
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import Disagreement, MeanAggregator
+from assay.scoring.rollup import rolled_up
 from assay.scoring.scorers.registry import make_scorer
 
 
 class Observer:
     """What a face hears of a run; every method may be left as it is."""
 
-    def compiled(self, compiled: Sequence[CompiledTable], tasks: Sequence[Task], card: ModelCard) -> None:
+    def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Take the compiled datasets and the tasks they became, before any weight is read."""
 
     def started(
@@ -79,8 +81,10 @@ def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None
             meta=values.meta,
             data_root=values.data_root,
             split=values.split,
+            dialect=values.dialect,
+            backend=backend,
         )
-        tasks = [_limited(one.task, values) for one in compiled]
+        tasks = [_limited(one, values) for one in compiled]
         check_plan(tasks, card)
         observer.compiled(compiled, tasks, card)
         return _execute(tasks, backend, settings, compiled, observer)
@@ -105,18 +109,25 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
         windows=values.windows,
         window_tokens=values.window_tokens,
         stride=values.stride,
+        samples=values.samples,
+        cot=values.cot,
+        limit=None if values.limit is None else Limit.parse(values.limit),
+        dataset_args=values.dataset_args,
     )
 
 
-def _limited(task: Task, values: RunSettings) -> Task:
-    return task if values.limit is None else LimitedTask(task, Limit.parse(values.limit), values.seed)
+def _limited(one: Compiled, values: RunSettings) -> Task:
+    """Cut a task down; a dialect whose authors see the whole list has done so itself."""
+    if values.limit is None or one.task.spec.settings.get("limit") is not None:
+        return one.task
+    return LimitedTask(one.task, Limit.parse(values.limit), values.seed)
 
 
 def _execute(
     tasks: Sequence[Task],
     backend: Backend,
     settings: Settings,
-    compiled: Sequence[CompiledTable],
+    compiled: Sequence[Compiled],
     observer: Observer,
 ) -> FinishedRun:
     values = settings.values
@@ -161,6 +172,7 @@ def _execute(
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
         )
         metrics = tuple(aggregator.metrics())
+        metrics = (*metrics, *rolled_up(metrics, manifest.tasks))
         folder.write_summary(metrics)
         folder.write_manifest(finished)
         folder.write_report(render_report(finished, metrics, sink.highlights))
@@ -181,17 +193,24 @@ class _Sink:
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         self._writer.write(task, sample, requests, scores)
+        self._show(scores)
+
+    def write_scores(self, scores: Sequence[Score]) -> None:
+        self._writer.write_scores(scores)
+        self._show(scores)
+
+    def _show(self, scores: Sequence[Score]) -> None:
         self.disagreement.add(scores)
         for score in scores:
             self.highlights.add(score)
 
 
-def _scorer(spec: ComponentSpec | Scorer) -> Scorer:
+def _scorer(spec: ComponentSpec | Scorer | CorpusScorer) -> Scorer | CorpusScorer:
     return make_scorer(spec) if isinstance(spec, ComponentSpec) else spec
 
 
 def _manifest(
-    tasks: Sequence[Task], backend: Backend, settings: Settings, compiled: Sequence[CompiledTable]
+    tasks: Sequence[Task], backend: Backend, settings: Settings, compiled: Sequence[Compiled]
 ) -> RunManifest:
     specs = tuple(task.spec for task in tasks)
     model = backend.identity()

@@ -33,16 +33,21 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shot_policy: Literal["first", "random"] | None = None
     seed: int = 0
     limit: str | None = None
-    score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] = "sum"
+    score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
     fidelity: Literal["corrected", "faithful"] = "corrected"
     chat: Literal["auto", "on", "off"] = "auto"
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    temperature: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     stop: tuple[str, ...] | None = None
     windows: WindowScheme | None = None
     window_tokens: Annotated[int, msgspec.Meta(ge=2)] | None = None
     stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    samples: Annotated[int, msgspec.Meta(ge=1)] = 1
+    cot: str | None = None
+    dialect: str | None = None
+    dataset_args: dict[str, str] = {}
+    judge: str | None = None
     out: str | None = None
     runs_dir: str = "runs"
     data_root: str | None = None
@@ -106,7 +111,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in RunSettings.__struct_fields__:
         value = environment.get(f"ASSAY_{name.upper()}")
-        if value is not None and name not in ("model_args", "table"):
+        if value is not None and name not in ("model_args", "dataset_args", "table"):
             found[name] = tuple(value.split(",")) if name in ("method", "stop") else value
     # ASSAY_CACHE is the folder of the cache, not the switch.
     found.pop("cache", None)

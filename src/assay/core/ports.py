@@ -10,6 +10,7 @@ from assay.core.request import Ask, Request
 from assay.core.response import Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
+from assay.core.task import Evaluation
 
 
 class Backend(Protocol):
@@ -73,7 +74,10 @@ class Sink(Protocol):
     """Where finished samples go, in the dataset's order."""
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
-        """Take one finished sample."""
+        """Take one finished sample, with the scores that are known by then."""
+
+    def write_scores(self, scores: Sequence[Score]) -> None:
+        """Take one sample's scores that had to wait for all samples."""
 
 
 class Aggregator(Protocol):
@@ -81,6 +85,9 @@ class Aggregator(Protocol):
 
     def add(self, score: Score) -> None:
         """Take one score."""
+
+    def take(self, evaluation: Evaluation) -> None:
+        """Take what came out for a whole list."""
 
     def metrics(self) -> Sequence[Metric]:
         """Return the numbers so far."""

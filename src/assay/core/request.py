@@ -77,13 +77,19 @@ class Sampling(msgspec.Struct, frozen=True):
     n: int = 1
 
 
-class Generate(msgspec.Struct, frozen=True, tag="generate"):
+class Generate(msgspec.Struct, frozen=True, tag="generate", omit_defaults=True):
     """What does the model write after this prompt?"""
 
     prompt: Prompt
     sampling: Sampling
+    turns: tuple[str, ...] = ()
+    """What the user says afterwards, each once the model has answered what stands before it."""
 
     kind = Kind.GENERATE
+
+    def __post_init__(self) -> None:
+        if self.turns and self.sampling.n > 1:
+            raise ValueError("a conversation has one answer to each turn: ask n times instead")
 
 
 Ask: TypeAlias = Span | Labels | Generate

@@ -27,6 +27,8 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True):
     n_tokens: int
     reasoning: str | None = None
     """Thought that the model kept apart from its answer."""
+    turns: tuple[str, ...] = ()
+    """With several turns: the answer to each of them; `text` is the last."""
 
 
 class Completion(msgspec.Struct, frozen=True, tag="completion"):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from assay.core.limit import Limit
 from assay.core.request import Kind, Request, WindowScheme
 from assay.core.response import Response
 from assay.core.sample import Sample
-from assay.core.score import Score
+from assay.core.score import Metric, Score
 
 
 class ComponentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,16 +36,24 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     seed: int = 0
     is_faithful: bool = False
     """Whether the original system's quirks are reproduced."""
-    score_by: str = "sum"
-    """The normalisation that decides between options."""
+    score_by: str | None = None
+    """The normalisation that decides between options; None: as the dialect has it."""
     max_tokens: int | None = None
-    temperature: float = 0.0
-    top_p: float = 1.0
+    temperature: float | None = None
+    top_p: float | None = None
     stop: tuple[str, ...] | None = None
     windows: WindowScheme | None = None
     """How texts longer than the model's context are scored."""
     window_tokens: int | None = None
     stride: int | None = None
+    samples: int = 1
+    """Answers asked for each question: voted on, or counted for pass@k."""
+    cot: str | None = None
+    """The way of reasoning, by the dataset's own name for it."""
+    limit: Limit | None = None
+    """For dialects that must cut a dataset down themselves."""
+    dataset_args: dict[str, str] = {}
+    """What only one dialect knows, by its own names."""
 
 
 class Quirk(msgspec.Struct, frozen=True):
@@ -75,6 +84,10 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that decides a prompt or a score: templates, columns, shots, limit, seed."""
     quirks: tuple[Quirk, ...] = ()
     """The quirks that touched this task."""
+    family: str | None = None
+    """The dataset that it is a subset of; subsets of one dataset are also reported together."""
+    categories: tuple[str, ...] = ()
+    """The dataset's categories that it belongs to."""
 
 
 class Answered(NamedTuple):
@@ -84,6 +97,7 @@ class Answered(NamedTuple):
     response: Response
 
 
+@runtime_checkable
 class Scorer(Protocol):
     """Turns the responses of one track into scores, one sample at a time."""
 
@@ -91,6 +105,29 @@ class Scorer(Protocol):
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score. A failed request gives a FAILED score, never a wrong one."""
+
+
+class Evaluation(NamedTuple):
+    """What came out when a whole list was scored."""
+
+    scores: Sequence[Score]
+    """One for each sample, in order."""
+    metrics: Sequence[Metric] = ()
+    """Values that are no mean over the samples, such as a corpus's BLEU."""
+    lower_is_better: frozenset[str] = frozenset()
+    """Names of metrics of which less is more."""
+
+
+class CorpusScorer(Protocol):
+    """Scores a track when all of its samples are there, since its metrics look at whole lists."""
+
+    track: str
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        """Take one sample; keeps what it needs of the answers."""
+
+    def finish(self) -> Evaluation:
+        """Return the scores of all samples taken."""
 
 
 class Task(Protocol):
@@ -114,5 +151,5 @@ class Task(Protocol):
         whole; the requests say how many they show and lack. None: as many as the task has.
         """
 
-    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+    def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
         """Return how its tracks are scored: by name, or by the author's own code."""

@@ -17,8 +17,9 @@ from assay.core.response import Completion, Failure, Likelihood, Outcome, Respon
 from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.score import Score
-from assay.core.task import Answered, Scorer, Task
+from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
+from assay.engine.turns import run_turns
 
 _MEMO_LIMIT = 50_000
 _MEMO_TOKENS = 1024
@@ -71,7 +72,7 @@ class Execution:
         self,
         tasks: Sequence[Task],
         backend: Backend,
-        scorers: Mapping[str, Sequence[Scorer]],
+        scorers: Mapping[str, Sequence[Scorer | CorpusScorer]],
         *,
         journal: Journal,
         cache: ResponseCache,
@@ -82,7 +83,14 @@ class Execution:
         self._tasks = tasks
         self._backend = backend
         self._fitting = Fitting(backend)
-        self._scorers = scorers
+        self._scorers = {
+            task: [scorer for scorer in named if isinstance(scorer, Scorer)]
+            for task, named in scorers.items()
+        }
+        self._corpus_scorers = {
+            task: [scorer for scorer in named if not isinstance(scorer, Scorer)]
+            for task, named in scorers.items()
+        }
         self._journal = journal
         self._cache = cache
         self._sink = sink
@@ -96,9 +104,10 @@ class Execution:
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
-        for response in self._backend.run(self._owed()):
+        for response in run_turns(self._backend, self._owed()):
             self._settle(response)
         self._land()
+        self._score_corpora()
         return self.tally
 
     def notes(self) -> list[str]:
@@ -189,13 +198,25 @@ class Execution:
             if response is not None
         ]
         scores: list[Score] = []
-        for scorer in self._scorers[flight.task.spec.name]:
-            track = [answer for answer in answers if answer.request.track == scorer.track]
-            score = scorer.score(flight.sample, track)
+        task = flight.task.spec.name
+        for scorer in self._scorers[task]:
+            score = scorer.score(flight.sample, _of(scorer.track, answers))
             self._aggregator.add(score)
             scores.append(score)
+        for late in self._corpus_scorers[task]:
+            late.add(flight.sample, _of(late.track, answers))
         self._count(answers)
-        self._sink.write(flight.task.spec.name, flight.sample, flight.requests, scores)
+        self._sink.write(task, flight.sample, flight.requests, scores)
+
+    def _score_corpora(self) -> None:
+        """Score the tracks that wait for all of their samples."""
+        for scorers in self._corpus_scorers.values():
+            evaluations = [scorer.finish() for scorer in scorers]
+            for evaluation in evaluations:
+                self._aggregator.take(evaluation)
+            # All methods' scores of one sample together.
+            for scores in zip(*(evaluation.scores for evaluation in evaluations), strict=True):
+                self._sink.write_scores(scores)
 
     def _count(self, answers: Sequence[Answered]) -> None:
         failed = False
@@ -224,3 +245,7 @@ class Execution:
             cost.n_shots_left_out += request.n_shots_left_out
             cost.n_shortened += request.n_shots_left_out > 0
         self.tally.n_failed += failed
+
+
+def _of(track: str, answers: Sequence[Answered]) -> list[Answered]:
+    return [answer for answer in answers if answer.request.track == track]

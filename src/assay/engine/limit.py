@@ -1,40 +1,16 @@
-"""Evaluating a part of a dataset: a seeded sample that only grows when the limit does, or the first N."""
+"""A task cut down to a part of its samples."""
 
 from __future__ import annotations
 
-import heapq
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError
-from assay.core.ids import rank
+from assay.core.limit import Limit
 from assay.core.request import Kind, Request
 from assay.core.sample import Sample
-from assay.core.task import ComponentSpec, Scorer, Task, TaskSpec
-
-
-class Limit(msgspec.Struct, frozen=True):
-    """How many samples, and which."""
-
-    n: int
-    is_first: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> Limit:
-        """Read `100` (a seeded sample) or `first:100`."""
-        match = re.fullmatch(r"(first:)?(\d+)", text.strip())
-        if match is None or int(match[2]) == 0:
-            raise UsageError(
-                Problem(
-                    "USAGE-002",
-                    f"--limit: found {text!r}, expected a number of samples above 0",
-                    "write --limit 100 for a seeded sample, or --limit first:100",
-                )
-            )
-        return cls(int(match[2]), match[1] is not None)
+from assay.core.task import ComponentSpec, CorpusScorer, Scorer, Task, TaskSpec
 
 
 class LimitedTask:
@@ -45,10 +21,7 @@ class LimitedTask:
         self._limit = limit
         self._ids: frozenset[str] | None = None
         if not limit.is_first:
-            # Samples are ranked by (seed, id): which ones are in does not depend on order, and a larger
-            # limit keeps all of a smaller one.
-            ranked = ((rank(seed, sample.id), sample.id) for sample in task.samples())
-            self._ids = frozenset(sample_id for _, sample_id in heapq.nsmallest(limit.n, ranked))
+            self._ids = limit.chosen((sample.id for sample in task.samples()), seed)
         spec = task.spec
         self._spec = msgspec.structs.replace(
             spec,
@@ -77,6 +50,6 @@ class LimitedTask:
         """Return what to ask about a sample."""
         return self._task.requests(sample, shots=shots)
 
-    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+    def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
         """Return how its tracks are scored."""
         return self._task.scorers()

@@ -33,6 +33,8 @@ class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """SPAN: how the text is cut."""
     labels: tuple[tuple[str, ...], ...] = ()
     sampling: Sampling | None = None
+    turns: tuple[str, ...] = ()
+    """GENERATE: what the user says after the first answer."""
     n_shots: int = 0
     """Solved examples that the context shows."""
     n_shots_left_out: int = 0
@@ -56,7 +58,7 @@ class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
             return Span(whole, len(before), record.leads, record.windows)
         if record.kind is Kind.LABELS:
             return Labels(context, record.labels)
-        return Generate(context, record.sampling or Sampling())
+        return Generate(context, record.sampling or Sampling(), record.turns)
 
 
 def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> SampleRecord:
@@ -84,6 +86,7 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 windows=ask.windows if isinstance(ask, Span) else None,
                 labels=ask.labels if isinstance(ask, Labels) else (),
                 sampling=ask.sampling if isinstance(ask, Generate) else None,
+                turns=ask.turns if isinstance(ask, Generate) else (),
                 n_shots=request.n_shots,
                 n_shots_left_out=request.n_shots_left_out,
             )

@@ -112,6 +112,10 @@ class SampleWriter:
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         """Append one finished sample."""
         self._samples.write(_encoder.encode(sample_record(task, sample, requests)) + b"\n")
+        self.write_scores(scores)
+
+    def write_scores(self, scores: Sequence[Score]) -> None:
+        """Append scores of a sample that was written before, or is being written."""
         for score in scores:
             self._scores.write(_encoder.encode(score) + b"\n")
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
+
 from assay.core.score import Metric, Ratio, Score, Verdict
+from assay.core.task import Evaluation
 from assay.scoring.ratios import RunningRatio
 from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro, wilson
 
@@ -130,6 +133,15 @@ class MeanAggregator:
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str], dict[str | None, _Cell]] = {}
+        self._given: list[Metric] = []
+        self._lower = LOWER_IS_BETTER
+
+    def take(self, evaluation: Evaluation) -> None:
+        """Take the scores of a whole list, and its metrics that are no means of them."""
+        for score in evaluation.scores:
+            self.add(score)
+        self._given += evaluation.metrics
+        self._lower |= evaluation.lower_is_better
 
     def add(self, score: Score) -> None:
         """Take one score."""
@@ -158,7 +170,17 @@ class MeanAggregator:
                 is_mean = whole.metrics[metric].ratio is None
                 if len(parts) > 1 and metric in whole.deciding and is_mean:
                     found.append(_macro_metric(task, track, metric, whole, list(parts.values())))
-        return found
+        return self._with_given(found)
+
+    def _with_given(self, found: list[Metric]) -> list[Metric]:
+        """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""
+        given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
+        made = [given.pop((one.task, one.method, one.metric, one.group), one) for one in found]
+        better = [
+            msgspec.structs.replace(one, higher_is_better=False) if one.metric in self._lower else one
+            for one in (*made, *given.values())
+        ]
+        return better
 
 
 def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell) -> Metric:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from assay.core.errors import UsageError
-from assay.engine.limit import Limit, LimitedTask
+from assay.core.limit import Limit
+from assay.engine.limit import LimitedTask
 from fakes.engine import FakeTask
 
 

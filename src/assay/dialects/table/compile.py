@@ -16,6 +16,7 @@ from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
 from assay.dialects.parts.template import TemplateFailure, field, has_field
+from assay.dialects.table.facts import facts_of
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import make_dialogue
@@ -37,6 +38,15 @@ class CompiledTable(msgspec.Struct, frozen=True):
     survey: Survey
     pool: ShotPool | None
     notes: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """Return what kind of table it is."""
+        return self.survey.layout.data_type
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return in words which column is what."""
+        return facts_of(self.survey, self.task.spec)
 
 
 def compile_table(
@@ -88,17 +98,17 @@ def compile_table(
     pool, shot_source = _shot_pool(source, said, layout, found, settings, name, find_split)
     sampling = Sampling(
         max_tokens=settings.max_tokens or said.max_tokens or DEFAULT_MAX_TOKENS,
-        temperature=settings.temperature,
-        top_p=settings.top_p,
+        temperature=settings.temperature or 0.0,
+        top_p=1.0 if settings.top_p is None else settings.top_p,
         stop=_stops(settings, said, layout),
-        seed=settings.seed if settings.temperature > 0 else None,
+        seed=settings.seed if settings.temperature else None,
     )
     prompting = Prompting(
         Style(dialogue, "label" if shows_options else "text"),
         Style(ppl_dialogue, ppl_target),
         settings.is_chat,
         settings.is_faithful,
-        settings.score_by,
+        settings.score_by or "sum",
         sampling,
     )
     rows = _rows(said.test_range, found.n_rows, source)
@@ -331,7 +341,7 @@ def _recorded(
         "layout": msgspec.to_builtins(layout),
         "form": "chat" if prompting.is_chat else "text",
         "ppl_target": prompting.ppl_style.answers_by,
-        "score_by": settings.score_by,
+        "score_by": settings.score_by or "sum",
         "sampling": msgspec.to_builtins(prompting.sampling),
         "shots": settings.shots,
         "shots_from": settings.shots_from,

@@ -43,7 +43,7 @@ _OPTIONS = (
     click.option(
         "--score-by",
         type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
-        help="The normalisation that decides in ppl. [sum]",
+        help="The normalisation that decides in ppl. [the dataset's, else sum]",
     ),
     click.option(
         "--fidelity",
@@ -53,9 +53,9 @@ _OPTIONS = (
     click.option(
         "--chat", type=click.Choice(["auto", "on", "off"]), help="Use the model's chat template. [auto]"
     ),
-    click.option("--max-tokens", type=int, help="Longest generated answer. [256]"),
-    click.option("--temperature", type=float, help="0 is greedy. [0]"),
-    click.option("--top-p", type=float, help="Nucleus sampling. [1]"),
+    click.option("--max-tokens", type=int, help="Longest generated answer. [the dataset's, else 256]"),
+    click.option("--temperature", type=float, help="0 is greedy. [the dataset's, else 0]"),
+    click.option("--top-p", type=float, help="Nucleus sampling. [the dataset's, else 1]"),
     click.option("--stop", multiple=True, help="Text that ends an answer."),
     click.option(
         "--windows",
@@ -65,6 +65,21 @@ _OPTIONS = (
     click.option("--window-tokens", type=int, metavar="N", help="Tokens of a window. [the model's context]"),
     click.option(
         "--stride", type=int, metavar="N", help="Tokens from one hf-stride window to the next. [512]"
+    ),
+    click.option(
+        "--samples", type=int, metavar="N", help="Answers to each question: voted on, or for pass@k. [1]"
+    ),
+    click.option("--cot", metavar="NAME", help="Way of reasoning, by the dataset's own name for it."),
+    click.option(
+        "--judge", metavar="MODEL", help="The model that grades answers, for metrics that need one."
+    ),
+    click.option("--dialect", metavar="NAME", help="The language the dataset is written in. [recognised]"),
+    click.option(
+        "--dataset-arg",
+        "dataset_args",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An argument that only this dialect knows.",
     ),
     click.option("--data-root", metavar="DIR", help="Folder of datasets by name, with its hub.json."),
     click.option("--split", help="Split of a dataset named under the data root."),
@@ -111,7 +126,8 @@ def settings_from(flags: dict[str, Any]) -> Settings:
             table[key] = _listed(value) if flag == "options" else value
     if table:
         flags["table"] = table
-    flags["model_args"] = _model_args(flags.pop("model_args", ())) or None
+    for name, example in _PAIRS.items():
+        flags[name] = _pairs(flags.pop(name, ()), example) or None
     given = {name: None if value == () else value for name, value in flags.items()}
     return resolve_settings(given, os.environ, Path.cwd())
 
@@ -129,7 +145,10 @@ def _listed(values: tuple[str, ...]) -> list[str] | str:
     return names[0] if len(names) == 1 else names
 
 
-def _model_args(pairs: tuple[str, ...]) -> dict[str, str]:
+_PAIRS = {"model_args": "--model-arg dtype=float32", "dataset_args": "--dataset-arg ranking_type=ppl"}
+
+
+def _pairs(pairs: tuple[str, ...], example: str) -> dict[str, str]:
     args = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -137,8 +156,8 @@ def _model_args(pairs: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(
                 Problem(
                     "USAGE-005",
-                    f"--model-arg: found {pair!r}, expected key=value",
-                    "--model-arg dtype=float32",
+                    f"{example.partition(' ')[0]}: found {pair!r}, expected key=value",
+                    example,
                 )
             )
         args[key.strip()] = value

@@ -13,7 +13,7 @@ from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
 from assay.core.run import RunManifest, RunStatus
 from assay.core.task import Task
-from assay.dialects.table.compile import CompiledTable
+from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Tally
 from assay.faces.cli.render import err, out, show_compiled
 
@@ -38,7 +38,7 @@ class TerminalObserver(Observer):
     ) -> None:
         self._stop()
 
-    def compiled(self, compiled: Sequence[CompiledTable], tasks: Sequence[Task], card: ModelCard) -> None:
+    def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show how the datasets were understood."""
         form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
         out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
-import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -16,13 +15,11 @@ from rich.text import Text
 from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.prompt import Prompt
-from assay.core.request import Windows
 from assay.core.run import RunManifest
 from assay.core.sample import Sample
 from assay.core.score import Metric
 from assay.core.task import Task
-from assay.dialects.table.compile import CompiledTable
-from assay.dialects.table.layout import Layout
+from assay.dialects.parts.compiled import Compiled
 from assay.results.rows import (
     ResultRow,
     TextRow,
@@ -58,14 +55,11 @@ def show_error(error: AssayError) -> None:
         err.print(f"... and {error.total - SHOWN_AT_MOST:,} more")
 
 
-def show_compiled(one: CompiledTable, task: Task, *, n_prompts: int = 1, every_method: bool = False) -> None:
+def show_compiled(one: Compiled, task: Task, *, n_prompts: int = 1, every_method: bool = False) -> None:
     """Print how a dataset was understood, and prompts of the samples that will be evaluated."""
     spec = one.task.spec
-    out.print(
-        f"[bold]{escape(spec.name)}[/]  {one.survey.n_rows:,} rows, {one.survey.layout.data_type} "
-        f"by {', '.join(spec.methods)}"
-    )
-    for name, value in mapping(one):
+    out.print(f"[bold]{escape(spec.name)}[/]  {spec.n_rows:,} rows, {one.kind} by {', '.join(spec.methods)}")
+    for name, value in one.facts():
         out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
     for note in one.notes:
         out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
@@ -73,69 +67,16 @@ def show_compiled(one: CompiledTable, task: Task, *, n_prompts: int = 1, every_m
         _show_prompts(one, sample, every_method=every_method)
 
 
-def _show_prompts(one: CompiledTable, sample: Sample, *, every_method: bool) -> None:
+def _show_prompts(one: Compiled, sample: Sample, *, every_method: bool) -> None:
     shown: dict[Prompt, list[str]] = {}
     for method in one.task.spec.methods:
         shown.setdefault(one.task.shown(sample, method), []).append(method)
-    what = "text" if one.survey.layout.data_type == "text" else "prompt"
+    what = "text" if one.kind == "text" else "prompt"
     for prompt, methods in islice(shown.items(), None if every_method else 1):
         out.print(prompt_panel(prompt, f"{', '.join(methods)} {what} of {sample.id} ({sample.origin})"))
     others = [method for methods in list(shown.values())[1:] for method in methods]
     if others and not every_method:
         out.print(f"  [dim]the prompts of {', '.join(others)} differ; `assay check` shows them[/]")
-
-
-def mapping(one: CompiledTable) -> list[tuple[str, str]]:
-    """Return in words which column is what."""
-    layout = one.survey.layout
-    if layout.data_type == "text":
-        return [("text", layout.question_columns[0]), ("windows", _windows(one)), *_company(layout)]
-    rows = [("question", ", ".join(layout.question_columns) or "(named by the prompt)")]
-    if layout.data_type == "mcq":
-        rows.append(
-            ("options", layout.options if isinstance(layout.options, str) else ", ".join(layout.options))
-        )
-    form = {
-        "label": "a label",
-        "text": "an option's text",
-        "index0": "an index from 0",
-        "index1": "an index from 1",
-    }
-    answer = layout.answer_column or "(none: predictions are kept, nothing is scored)"
-    rows.append(("answer", f"{answer}, {form[layout.answer_form]}" if layout.data_type == "mcq" else answer))
-    if one.survey.n_without_answer and layout.answer_column:
-        rows.append(("unknown", f"{one.survey.n_without_answer:,} rows have no answer: kept, not scored"))
-    rows += _company(layout)
-    settings = one.task.spec.settings
-    if "ppl" in one.task.spec.methods:
-        decided = (
-            "the mean over the whole text" if settings["fidelity"] == "faithful" else settings["score_by"]
-        )
-        rows.append(("ppl", f"scores the option's {settings['ppl_target']}, decided by {decided}"))
-    if settings["shots"]:
-        source = settings["shots_from"] or "this file, the row itself left out"
-        rows.append(("shots", f"{settings['shots']} from {source} ({settings['shot_policy']})"))
-    return rows
-
-
-def _company(layout: Layout) -> list[tuple[str, str]]:
-    """Return the columns that say where a row belongs."""
-    columns = {"group": layout.category_column, "cluster": layout.cluster_column, "id": layout.id_column}
-    return [(name, column) for name, column in columns.items() if column]
-
-
-def _windows(one: CompiledTable) -> str:
-    """Say in words how the texts are cut."""
-    windows = msgspec.convert(one.task.spec.settings["windows"], Windows)
-    context = "of the model's context length"
-    default = "of 2,048 tokens, or the model's context length" if windows.scheme == "gptq" else context
-    length = default if windows.length is None else f"of {windows.length:,} tokens"
-    how = {
-        "classic": "each text for itself, every token scored once",
-        "hf-stride": f"all texts as one, a window every {windows.stride or 512:,} tokens",
-        "gptq": "all texts as one, in blocks that know nothing of each other",
-    }
-    return f"{windows.scheme}, {length}: {how[windows.scheme]}"
 
 
 def prompt_panel(prompt: Prompt, title: str) -> Panel:

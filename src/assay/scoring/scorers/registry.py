@@ -9,25 +9,27 @@ from typing import Literal
 from assay.core.errors import PlanError, Problem, listing, nearest
 from assay.core.sample import Sample
 from assay.core.score import Attempt
-from assay.core.task import ComponentSpec, Scorer
+from assay.core.task import ComponentSpec, CorpusScorer, Scorer
 from assay.scoring.extract import extract_number, extract_option, extract_text
+from assay.scoring.scorers.author_metrics import AuthorMetrics
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, are_numbers
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.probability import LabelProbability
 from assay.scoring.scorers.text import TextLikelihood
 
-SCORERS: dict[str, Callable[..., Scorer]] = {
+SCORERS: dict[str, Callable[..., Scorer | CorpusScorer]] = {
     "option_likelihood": OptionLikelihood,
     "whole_text_likelihood": WholeTextLikelihood,
     "text_likelihood": TextLikelihood,
     "label_probability": LabelProbability,
     "generated_option": GeneratedOption,
     "generated_answer": GeneratedAnswer,
+    "author_metrics": AuthorMetrics,
 }
 """Every scorer that a dialect may name."""
 
 
-def make_scorer(spec: ComponentSpec) -> Scorer:
+def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
     """Return the scorer that a spec names; PlanError when the name or an argument is unknown."""
     make = SCORERS.get(spec.name)
     if make is None:
@@ -50,8 +52,13 @@ def make_scorer(spec: ComponentSpec) -> Scorer:
                     "remove the argument or correct its name",
                 )
             )
+    # A scorer may be given another one, by name.
+    args = {
+        name: make_scorer(value) if isinstance(value, ComponentSpec) else value
+        for name, value in spec.args.items()
+    }
     try:
-        return make(**spec.args)
+        return make(**args)
     except ValueError as error:
         raise PlanError(
             Problem("SCORE-002", f"the scorer {spec.name!r}: {error}", "correct the value")

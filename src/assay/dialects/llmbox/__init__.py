@@ -1,0 +1,1 @@
+"""Dataset classes as LLMBox's document describes them, compiled into tasks."""

@@ -1,0 +1,150 @@
+"""What an author's class does with predictions: the shapes it is handed them in, and what comes back.
+
+The shapes are the original's. `get_ppl`: a pair (negative log-likelihood, tokens) for each option of each
+row, and with normalisation the same once more for the options alone. `get_prob`: the labels' probabilities of
+each row. `generation`: texts, or tuples of texts when there are several turns. With several samples of each
+row, all rows come once for each sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from assay.core.errors import AuthorError
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.task import Answered
+from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
+from assay.dialects.llmbox.prepared import Prepared
+
+Raw = tuple[Any, ...]
+"""The raw predictions of one row: one for each option, or one for each sample."""
+
+
+class AuthorEvaluation:
+    """The lists that one object's metrics compare."""
+
+    def __init__(self, prepared: Prepared, *, is_faithful: bool) -> None:
+        self._prepared = prepared
+        self._dataset = prepared.dataset
+        self._author = prepared.author
+        own = type(prepared.dataset).post_processing
+        self.chooses_itself = isinstance(prepared.dataset, MultipleChoiceDataset) and (
+            is_faithful or own is not MultipleChoiceDataset.post_processing
+        )
+        """Whether the class, and not Assay's own scorer, says which option a row's answer is."""
+        self.groups_samples = prepared.dataset.args.pass_at_k is not None
+
+    @property
+    def metrics(self) -> Sequence[Any]:
+        """The metrics, in the author's order."""
+        return self._dataset.metrics
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self._prepared.instances)
+
+    def row(self, sample_id: str) -> int:
+        """Return the number of a sample's row."""
+        return self._prepared.index[sample_id]
+
+    def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
+        """Return the answers to one row's requests as raw predictions; the failure, if one failed."""
+        found: list[Any] = []
+        alone: list[Any] = []
+        for request, response in sorted(answers, key=lambda one: (one.request.role, one.request.index)):
+            outcome = response.outcome
+            if isinstance(outcome, Failure):
+                return outcome
+            if isinstance(outcome, Likelihood):
+                pair = (-outcome.sum_logprob, outcome.n_tokens)
+                (alone if request.role == "unconditional" else found).append(pair)
+            elif isinstance(outcome, LabelProbs):
+                found.append(list(outcome.probs))
+            elif isinstance(outcome, Completion):
+                found += [tuple(output.turns) if output.turns else output.text for output in outcome.outputs]
+        return (*found, *alone)
+
+    def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
+        """Return what the class makes of the raw predictions of all rows; rows that failed are None."""
+        dataset = self._dataset
+        n_samples = 1 if dataset.model_evaluation_method != "generation" else dataset.sample_num
+        filled = [self._filled(raw, number, n_samples) for number, raw in enumerate(raws)]
+        if dataset.model_evaluation_method == "get_ppl":
+            flat = self._flat_pairs(filled)
+        else:
+            flat = [raw[sample] for sample in range(n_samples) for raw in filled]
+        with self._author.calling("post_processing"):
+            made = dataset.post_processing(flat)
+        made = list(made)
+        expected = self.n_rows * n_samples
+        if len(made) != expected:
+            raise AuthorError(
+                self._author.problem(
+                    "LLMBOX-010",
+                    f"post_processing returned {len(made):,} predictions for {expected:,}",
+                    "return one prediction for each; the model's answers are kept, so the same command "
+                    "goes on once it is corrected",
+                )
+            )
+        if n_samples == 1:
+            return [[one] for one in made] if self.groups_samples else made
+        by_row = [made[number :: self.n_rows] for number in range(self.n_rows)]
+        return by_row if self.groups_samples else [_most_frequent(several) for several in by_row]
+
+    def references(self) -> list[Any]:
+        """Return the right answers, one for each row."""
+        return references_of(self._prepared)
+
+    def _filled(self, raw: Raw | None, number: int, n_samples: int) -> Raw:
+        """Return stand-ins of the right shape for a row that failed; what is made of them is dropped."""
+        if raw is not None:
+            return raw
+        method = self._dataset.model_evaluation_method
+        n_options = self._dataset.option_nums[number] if self._dataset.option_nums else 1
+        if method == "get_ppl":
+            return ((0.0, 1),) * (n_options * (2 if self._dataset.use_normalization else 1))
+        if method == "get_prob":
+            return ([0.0] * n_options,)
+        n_turns = len(self._prepared.instances[number].sources)
+        return ((("",) * n_turns) if self._dataset.multi_turn else "",) * n_samples
+
+    def _flat_pairs(self, filled: Sequence[Raw]) -> list[Any]:
+        if not self._dataset.use_normalization:
+            return [pair for raw in filled for pair in raw]
+        halves = [(raw[: len(raw) // 2], raw[len(raw) // 2 :]) for raw in filled]
+        return [pair for half in (0, 1) for both in halves for pair in both[half]]
+
+
+def references_of(prepared: Prepared) -> list[Any]:
+    """Return the author's references; where the class defines none, what the rows say themselves."""
+    dataset, author = prepared.dataset, prepared.author
+    with author.calling("references"):
+        given = _given_references(dataset)
+        references = None if given is None else list(given)
+    if references is None:
+        return [one.gold if one.gold is not None else one.target for one in prepared.instances]
+    if len(references) != len(prepared.instances):
+        raise AuthorError(
+            author.problem(
+                "LLMBOX-006",
+                f"references has {len(references):,} entries for {len(prepared.instances):,} rows",
+                "return one reference for each row of self.evaluation_data",
+            )
+        )
+    return references
+
+
+def _given_references(dataset: Dataset) -> Any:
+    """Return `references`, or `reference` as the document once writes it: a property, or a method."""
+    for name in ("references", "reference"):
+        found = getattr(dataset, name, None)
+        if found is not None:
+            return found() if callable(found) else found
+    return None
+
+
+def _most_frequent(several: Sequence[Any]) -> Any:
+    """Return the prediction that most samples agree on; the first of equals."""
+    return max(several, key=lambda one: (several.count(one), -several.index(one)))

@@ -1,0 +1,193 @@
+"""From an author's file to the dataset class in it.
+
+The file is run as it is written: the package it believes to be part of is a table of namespaces (see
+dialects/parts/author_modules.py), filled here with Assay's base classes and the metrics that the app hands
+over.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import typing
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
+from assay.dialects.llmbox import authoring
+from assay.dialects.llmbox.authoring import (
+    Dataset,
+    GenerationDataset,
+    MultipleChoiceDataset,
+    ValidationPerplexityDataset,
+)
+from assay.dialects.llmbox.calling import Author
+from assay.dialects.llmbox.library import conversation, dataset_enum, math_equiv
+from assay.dialects.llmbox.library.download_config import DownloadConfig
+from assay.dialects.llmbox.library.raw_data import RawData
+from assay.dialects.llmbox.library.subset_rule import accepts_subset
+from assay.dialects.parts.author_modules import AuthorModules
+
+PACKAGE = "utilization.dataset"
+BASES = {
+    cls.__name__: cls
+    for cls in (Dataset, GenerationDataset, MultipleChoiceDataset, ValidationPerplexityDataset)
+}
+
+
+class LoadedClass(NamedTuple):
+    """A dataset class, and where it stands."""
+
+    cls: type[Dataset]
+    author: Author
+    name: str
+    """The dataset's name: the file's, or the one it was registered under."""
+    notes: tuple[str, ...]
+
+
+def load_class(
+    path: Path, metrics: Mapping[str, Any], raw_data: RawData, class_name: str | None = None
+) -> LoadedClass:
+    """Run a file and return the dataset class in it."""
+    registered: dict[str, type[Dataset]] = {}
+
+    def register_dataset(name: str) -> Any:
+        def register(cls: type[Dataset]) -> type[Dataset]:
+            registered[name] = cls
+            return cls
+
+        return register
+
+    MultipleChoiceDataset.metrics = [metrics["Accuracy"]()]
+    modules = AuthorModules(
+        PACKAGE,
+        _namespaces(metrics, raw_data, register_dataset),
+        folder=path.parent,
+        ambient={**BASES, **metrics, **_TYPING, "cached_property": functools.cached_property},
+        code="LLMBOX-001",
+    )
+    module = modules.run(path)
+    names = {id(cls): name for name, cls in registered.items()}
+    found = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Dataset) and value.__module__ == module.__name__
+    }
+    cls, notes = _chosen(found, path, class_name)
+    uses_random = any(
+        value is np or getattr(value, "__name__", "") == "random" for value in vars(module).values()
+    )
+    shuffles = "shuffle_options" in path.read_text(encoding="utf-8")
+    return LoadedClass(
+        cls,
+        Author(path, cls.__name__, draws=uses_random or shuffles),
+        names.get(id(cls), path.stem),
+        notes,
+    )
+
+
+def _chosen(
+    found: Mapping[str, type[Dataset]], path: Path, class_name: str | None
+) -> tuple[type[Dataset], tuple[str, ...]]:
+    where = Origin(str(path))
+    if class_name is not None:
+        if class_name not in found:
+            raise AuthorError(
+                Problem(
+                    "LLMBOX-002",
+                    f"there is no dataset class {class_name!r}; the file has {listing(found) or 'none'}",
+                    "name one of these",
+                    where,
+                )
+            )
+        return found[class_name], ()
+    if not found:
+        raise AuthorError(_no_class(path))
+    # A class that another one of the file extends is a step on the way.
+    leaves = [
+        cls
+        for cls in found.values()
+        if not any(cls is not other and issubclass(other, cls) for other in found.values())
+    ]
+    leaves.sort(key=lambda cls: cls.__name__)
+    others = [cls.__name__ for cls in leaves[1:]]
+    note = (
+        f"the file has the classes {listing(cls.__name__ for cls in leaves)}; {leaves[0].__name__} is taken"
+    )
+    hint = f"write {path.name}::{others[0]} for another" if others else ""
+    return leaves[0], (f"{note}, {hint}",) if others else ()
+
+
+def _no_class(path: Path) -> Problem:
+    """Return what is wrong with a file that has no class; a `def` in place of `class` is easily written."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.FunctionDef) and any(arg.arg in BASES for arg in node.args.args):
+            return Problem(
+                "LLMBOX-002",
+                f"{node.name!r} is written with `def`, so it is a function and no dataset",
+                f"write class {node.name}({node.args.args[0].arg}):",
+                Origin(str(path), line=node.lineno),
+            )
+    return Problem(
+        "LLMBOX-002",
+        f"the file defines no dataset class; expected one that extends {listing(BASES)}",
+        "write class MyDataset(MultipleChoiceDataset): or see `assay new my_dataset --like llmbox`",
+        Origin(str(path)),
+    )
+
+
+def _namespaces(
+    metrics: Mapping[str, Any], raw_data: RawData, register_dataset: Any
+) -> dict[str, Mapping[str, Any]]:
+    loaders = {
+        "get_raw_dataset_loader": raw_data.get_raw_dataset_loader,
+        "load_raw_dataset_from_file": raw_data.load_raw_dataset_from_file,
+        "accepts_subset": accepts_subset,
+    }
+    conversations = {"Conversation": conversation.Conversation}
+    # Authors name the hub's library to say how to download; nothing is downloaded here.
+    hub_library = {} if find_spec("datasets") else {"datasets": {"DownloadConfig": DownloadConfig}}
+    return {
+        **hub_library,
+        "utilization": {"register_dataset": register_dataset, "DatasetArguments": authoring.DatasetArguments},
+        "utilization.metric": metrics,
+        "utilization.metric.metric": metrics,
+        "utilization.metric.drop_utils": metrics,
+        "utilization.dataset_enum": dataset_enum.constants(),
+        "utilization.utils": {"math_equiv": math_equiv, "DatasetArguments": authoring.DatasetArguments},
+        "utilization.utils.math_equiv": vars(math_equiv),
+        "utilization.model.model_utils.conversation": conversations,
+        "utilization.load_dataset": {"register_dataset": register_dataset},
+        PACKAGE: {**BASES},
+        f"{PACKAGE}.dataset": BASES,
+        f"{PACKAGE}.generation_dataset": BASES,
+        f"{PACKAGE}.multiple_choice_dataset": BASES,
+        f"{PACKAGE}.validation_perplexity_dataset": BASES,
+        f"{PACKAGE}.utils": loaders,
+        f"{PACKAGE}.dataset_utils": loaders,
+        f"{PACKAGE}.dataset_utils.raw_dataset_loader": loaders,
+    }
+
+
+_TYPING = {
+    name: getattr(typing, name)
+    for name in (
+        "Any",
+        "Callable",
+        "Dict",
+        "Iterable",
+        "List",
+        "Literal",
+        "Optional",
+        "Sequence",
+        "Set",
+        "Tuple",
+        "Union",
+    )
+}
+"""Names that the document uses without an import."""

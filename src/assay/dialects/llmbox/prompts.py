@@ -1,0 +1,91 @@
+"""Joining examples, question and answer into what a model reads.
+
+A base model reads one text: examples end in an empty line, and one space parts two pieces unless white space
+already does. A chat model reads messages: examples are pairs of a user's and an assistant's turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.core.prompt import Message, Prompt
+
+AFTER_EXAMPLE = "\n\n"
+
+
+class Shot(NamedTuple):
+    """A solved example."""
+
+    source: str
+    target: str
+
+
+class Shown(NamedTuple):
+    """The examples of one prompt."""
+
+    shots: Sequence[Shot] = ()
+    preface: str = ""
+    """Examples that the author wrote as one text."""
+    n_left_out: int = 0
+
+    def __len__(self) -> int:
+        return len(self.shots)
+
+    def at_most(self, n: int | None, *, drops_last: bool) -> Shown:
+        """Return so many of them, whole. A preface cannot be divided: it stays or goes."""
+        if n is None:
+            return self
+        preface = self.preface if n else ""
+        excess = max(0, len(self.shots) - n)
+        if not excess:
+            return self._replace(preface=preface)
+        shots = self.shots[:-excess] if drops_last else self.shots[excess:]
+        return Shown(shots, preface, self.n_left_out + excess)
+
+
+class Opening(NamedTuple):
+    """A prompt up to the answer."""
+
+    before: tuple[Message, ...] | str
+    """Messages, the question last; or one text."""
+
+    @property
+    def asked(self) -> Prompt:
+        """The prompt for a letter or a text to be written: white space at its end is left to the model."""
+        if not isinstance(self.before, str):
+            return self.before
+        return self.before.rstrip() or self.before
+
+    def followed_by(self, target: str) -> tuple[Prompt, int]:
+        """Return the prompt with an answer, and where in its final text the answer begins."""
+        if not isinstance(self.before, str):
+            return (*self.before, Message("assistant", target)), 0
+        return self.before + gap(self.before, target) + target, len(self.before)
+
+
+def opening(shown: Shown, source: str, *, is_chat: bool, system: str | None = None) -> Opening:
+    """Put examples before a question."""
+    if not is_chat:
+        lead = f"{system}{AFTER_EXAMPLE}" if system else ""
+        return Opening(lead + examples_text(shown) + source)
+    messages = [Message("system", system)] if system else []
+    for shot in shown.shots:
+        messages += [Message("user", shot.source), Message("assistant", shot.target)]
+    question = f"{shown.preface}{source}"
+    return Opening((*messages, Message("user", question)) if question else tuple(messages))
+
+
+def examples_text(shown: Shown) -> str:
+    """Return the examples as a base model reads them."""
+    return shown.preface + "".join(example_text(shot) + AFTER_EXAMPLE for shot in shown.shots)
+
+
+def example_text(shot: Shot) -> str:
+    """Return one example as a base model reads it."""
+    return f"{shot.source}{gap(shot.source, shot.target)}{shot.target}"
+
+
+def gap(left: str, right: str) -> str:
+    """Return the space between two pieces, if they need one."""
+    return " " if left and right and not left[-1].isspace() and not right[0].isspace() else ""

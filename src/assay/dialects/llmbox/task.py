@@ -1,0 +1,146 @@
+"""The task that a dataset class becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.prompt import Prompt
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, Scorer, TaskSpec
+from assay.dialects.llmbox.evaluation import AuthorEvaluation
+from assay.dialects.llmbox.formatting import Instance, letter
+from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.prompts import Opening, Shown, opening
+
+KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
+
+
+class Asking(NamedTuple):
+    """How the task asks."""
+
+    is_chat: bool
+    is_faithful: bool
+    system: str | None
+    sampling: Mapping[str, Sampling]
+    """By method; only generation has one."""
+    score_by: str | None
+
+
+class ClassTask:
+    """One dataset, or one subset of it, by one or more methods."""
+
+    def __init__(
+        self, spec: TaskSpec, samples: Sequence[Sample], prepared: Mapping[str, Prepared], asking: Asking
+    ) -> None:
+        self._spec = spec
+        self._samples = samples
+        self._prepared = prepared
+        self._asking = asking
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return what the manifest records."""
+        return self._spec
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Return the kinds of ask it will make."""
+        return frozenset(KINDS[method] for method in self._spec.methods)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in the order of the rows."""
+        return iter(self._samples)
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return what to ask about a sample, for every method; with at most so many examples."""
+        made: list[Request] = []
+        for method, prepared in self._prepared.items():
+            number = prepared.index[sample.id]
+            shown = prepared.shown(number).at_most(shots, drops_last=self._asking.is_faithful)
+            asks = _ASKS[method](self, prepared, prepared.instances[number], shown)
+            for role, index, ask in asks:
+                is_alone = role == "unconditional"
+                made.append(
+                    request(
+                        self._spec.name,
+                        sample.id,
+                        method,
+                        role,
+                        index,
+                        ask,
+                        n_shots=0 if is_alone else len(shown),
+                        n_shots_left_out=0 if is_alone else shown.n_left_out,
+                    )
+                )
+        return made
+
+    def shown(self, sample: Sample, method: str) -> Prompt:
+        """Return a sample's prompt for a person to see."""
+        prepared = self._prepared[method]
+        number = prepared.index[sample.id]
+        return self._opening(prepared.shown(number), prepared.instances[number].sources[0]).asked
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Name the scorer of each method, with the author's own metrics."""
+        named: list[ComponentSpec | Scorer] = []
+        for method, prepared in self._prepared.items():
+            evaluation = AuthorEvaluation(prepared, is_faithful=self._asking.is_faithful)
+            inner = self._inner(method, prepared)
+            args: dict[str, Any] = {"track": method, "author": evaluation, "inner": inner}
+            named.append(ComponentSpec("author_metrics", args))
+        return named
+
+    def _inner(self, method: str, prepared: Prepared) -> ComponentSpec | None:
+        """Name the scorer that says which option was chosen, and why."""
+        dataset = prepared.dataset
+        if dataset.evaluation_type != "ranking":
+            return None
+        if method == "prob":
+            return ComponentSpec("label_probability", {"track": method})
+        if method == "gen":
+            return ComponentSpec("generated_option", {"track": method})
+        own = "pmi" if dataset.use_normalization else "per_token"
+        return ComponentSpec("option_likelihood", {"track": method, "score_by": self._asking.score_by or own})
+
+    def _opening(self, shown: Shown, source: str) -> Opening:
+        return opening(shown, source, is_chat=self._asking.is_chat, system=self._asking.system)
+
+    def _ppl(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
+        if prepared.dataset.evaluation_type == "perplexity":
+            text = one.options[0] if one.options else one.sources[0]
+            yield "option", 0, Span(text, 0)
+            return
+        if one.has_contexts:
+            for index, source in enumerate(one.sources):
+                yield "option", index, Span(*self._opening(shown, source).followed_by(one.target or ""))
+            return
+        before = self._opening(shown, one.sources[0])
+        for index, text in enumerate(one.options):
+            yield "option", index, Span(*before.followed_by(text))
+        if prepared.dataset.use_normalization:
+            bare = self._opening(Shown(), prepared.dataset.normalization_prompt)
+            for index, text in enumerate(one.options):
+                yield "unconditional", index, Span(*bare.followed_by(text))
+
+    def _prob(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
+        labels = tuple((f" {name}", name) for name in map(letter, range(len(one.options))))
+        yield "labels", 0, Labels(self._opening(shown, one.sources[0]).asked, labels)
+
+    def _gen(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
+        prompt = self._opening(shown, one.sources[0]).asked
+        sampling = self._asking.sampling["gen"]
+        later = one.sources[1:] if prepared.dataset.multi_turn else ()
+        if not later or sampling.n == 1:
+            yield "answer", 0, Generate(prompt, sampling, later)
+            return
+        # Every sample of a conversation goes its own way from the first answer on.
+        for index in range(sampling.n):
+            seed = None if sampling.seed is None else sampling.seed + index
+            yield "answer", index, Generate(prompt, msgspec.structs.replace(sampling, n=1, seed=seed), later)
+
+
+_ASKS = {"ppl": ClassTask._ppl, "prob": ClassTask._prob, "gen": ClassTask._gen}

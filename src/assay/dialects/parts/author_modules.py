@@ -1,0 +1,171 @@
+"""Running an author's Python file whose imports name another system's package.
+
+The file gets an `import` of its own: names of that package are looked up in a table of namespaces, and in the
+files beside it; all other imports go their usual way. Nothing is put into `sys.modules` under a foreign name
+and nothing is patched, so the names exist for that file alone, while it loads and later inside its functions,
+and two files never see each other's modules.
+"""
+
+from __future__ import annotations
+import __future__
+
+import builtins
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+
+Namespaces = Mapping[str, Mapping[str, Any]]
+
+
+class AuthorModules:
+    """The modules that one author's file sees."""
+
+    def __init__(
+        self,
+        package: str,
+        namespaces: Namespaces,
+        *,
+        folder: Path | None = None,
+        ambient: Mapping[str, Any] | None = None,
+        code: str,
+    ) -> None:
+        """Take the dotted package the file believes to be in, and what its modules hold.
+
+        `folder`: files beside it can be imported as modules of the package. `ambient`: names that are there
+        without an import, as documents leave imports out of their examples. `code`: of the problem raised
+        when a file does not load.
+        """
+        self._package = package
+        self._roots = {name.partition(".")[0] for name in (package, *namespaces)}
+        self._folder = folder
+        self._code = code
+        self._modules: dict[str, ModuleType] = {}
+        self._builtins = {**vars(builtins), **(ambient or {}), "__import__": self._import}
+        for name, namespace in namespaces.items():
+            vars(self._module(name)).update(namespace)
+        self._module(package)
+
+    def run(self, path: Path) -> ModuleType:
+        """Run a file as a module of the package; what goes wrong is an AuthorError that names the line."""
+        return self._run(f"{self._package}.{path.stem}", path)
+
+    def _run(self, name: str, path: Path) -> ModuleType:
+        module = self._module(name)
+        # A name that is its own in this process: pickling, dataclasses and tracebacks look it up.
+        own_name = f"assay_author_{id(self):x}.{name}"
+        vars(module).update(
+            __name__=own_name,
+            __file__=str(path),
+            __package__=self._package,
+            __builtins__=self._builtins,
+        )
+        sys.modules[own_name] = module
+        try:
+            exec(self._compiled(path), vars(module))  # noqa: S102 (the person's own program, named by them)
+        except AuthorError:
+            raise
+        except Exception as error:
+            del sys.modules[own_name], self._modules[name]
+            raise AuthorError(self._problem(error, path)) from error
+        return module
+
+    def _compiled(self, path: Path) -> CodeType:
+        # Annotations may name what only a type checker would import, or what is no name at all.
+        flags = __future__.annotations.compiler_flag
+        code: CodeType = compile(path.read_bytes(), str(path), "exec", flags=flags, dont_inherit=True)
+        return code
+
+    def _problem(self, error: Exception, path: Path) -> Problem:
+        where = place_in(error, path)
+        if isinstance(error, SyntaxError):
+            where = Origin(str(path), line=error.lineno)
+            return Problem(self._code, f"not valid Python: {error.msg}", "correct the file", where)
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            package = error.name.partition(".")[0]
+            return Problem(
+                self._code,
+                f"it imports {error.name!r}, which is not installed",
+                f"install the package that provides it, often: pip install {package}",
+                where,
+            )
+        return Problem(self._code, f"it raised {type(error).__name__}: {error}", "correct the file", where)
+
+    def _module(self, name: str) -> ModuleType:
+        """Return a module of the package, made when it is not there, with its parents."""
+        module = self._modules.get(name)
+        if module is None:
+            module = self._modules[name] = ModuleType(name)
+            module.__dict__["__path__"] = []
+            parent, _, last = name.rpartition(".")
+            if parent:
+                setattr(self._module(parent), last, module)
+        return module
+
+    def _import(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """Stand in for `__import__` inside the file."""
+        root = name.partition(".")[0]
+        if level == 0 and root not in self._roots:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        full = self._resolved(name, level)
+        module = self._found(full)
+        if not fromlist:
+            return module if level else self._modules[root]
+        for wanted in fromlist:
+            if wanted != "*" and not hasattr(module, wanted):
+                submodule = f"{full}.{wanted}"
+                if submodule in self._modules or self._beside(submodule) is not None:
+                    self._found(submodule)
+                else:
+                    known = [known for known in vars(module) if not known.startswith("__")]
+                    raise ImportError(
+                        f"cannot import name {wanted!r} from {full!r}{nearest(wanted, known)}; "
+                        f"it has {listing(sorted(known)) or 'nothing'}",
+                        name=full,
+                    )
+        return module
+
+    def _resolved(self, name: str, level: int) -> str:
+        if level == 0:
+            return name
+        base = self._package.rsplit(".", level - 1)[0] if level > 1 else self._package
+        return f"{base}.{name}" if name else base
+
+    def _found(self, name: str) -> ModuleType:
+        if name in self._modules:
+            return self._modules[name]
+        beside = self._beside(name)
+        if beside is not None:
+            return self._run(name, beside)
+        raise ModuleNotFoundError(
+            f"no module {name!r}{nearest(name, self._modules)}; known are {listing(sorted(self._modules))}",
+            name=name,
+        )
+
+    def _beside(self, name: str) -> Path | None:
+        """Return the file beside the author's that a module name of the package means."""
+        parent, _, last = name.rpartition(".")
+        if self._folder is None or parent != self._package:
+            return None
+        path = self._folder / f"{last}.py"
+        return path if path.is_file() else None
+
+
+def place_in(error: BaseException, path: Path) -> Origin:
+    """Return the innermost line of a file that an exception passed through."""
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
+    ]
+    return Origin(str(path), line=lines[-1] if lines else None)

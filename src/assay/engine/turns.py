@@ -1,0 +1,121 @@
+"""Conversations of several turns, asked turn by turn.
+
+A backend answers prompts; what the user says next is known beforehand, but what stands before it is not. So a
+request with turns goes to the backend as its first prompt, and comes again with the answer and the next turn
+appended until all turns are answered. Only then is there a response. Memory: the conversations under way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from assay.core.ports import Backend
+from assay.core.prompt import Message, Prompt
+from assay.core.request import Generate, Request
+from assay.core.response import Completion, Failure, Outcome, Output, Response
+
+AFTER_TURN = "\n\n"
+"""What parts the turns of a plain text."""
+
+
+class _Talk(msgspec.Struct):
+    """A conversation under way."""
+
+    request: Request
+    ask: Generate
+    prompt: Prompt
+    """All that was said so far."""
+    answers: list[Output]
+    n_prompt_tokens: int = 0
+    seconds: float = 0.0
+
+    def answered(self, outcome: Outcome) -> Response:
+        """Return the response to the conversation as a whole."""
+        return Response(self.request.id, self.request.key, outcome, self.seconds)
+
+    def joined(self) -> Completion:
+        """Return all answers as one completion."""
+        output = msgspec.structs.replace(
+            self.answers[-1],
+            n_tokens=sum(answer.n_tokens for answer in self.answers),
+            turns=tuple(answer.text for answer in self.answers),
+        )
+        return Completion((output,), self.n_prompt_tokens)
+
+
+def run_turns(backend: Backend, requests: Iterable[Request]) -> Iterator[Response]:
+    """Answer requests as the backend does, those with several turns as well."""
+    return _TurnByTurn(backend).run(requests)
+
+
+class _TurnByTurn:
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._talks: dict[str, _Talk] = {}
+        self._owed: deque[Request] = deque()
+        """Turns that can be asked now."""
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        for response in self._backend.run(self._feed(requests)):
+            yield from self._settled(response)
+        # The last answers came when the backend no longer asked for requests.
+        while self._owed:
+            for response in self._backend.run(list(self._waiting())):
+                yield from self._settled(response)
+
+    def _feed(self, requests: Iterable[Request]) -> Iterator[Request]:
+        for request in requests:
+            yield from self._waiting()
+            if isinstance(request.ask, Generate) and request.ask.turns:
+                yield self._asked(_Talk(request, request.ask, request.ask.prompt, []))
+            else:
+                yield request
+        yield from self._waiting()
+
+    def _waiting(self) -> Iterator[Request]:
+        while self._owed:
+            yield self._owed.popleft()
+
+    def _asked(self, talk: _Talk) -> Request:
+        """Return the request for a conversation's next answer."""
+        id_ = f"{talk.request.id}#{len(talk.answers)}"
+        turn = msgspec.structs.replace(
+            talk.request, id=id_, ask=Generate(talk.prompt, talk.ask.sampling), key=""
+        )
+        self._talks[id_] = talk
+        return turn
+
+    def _settled(self, response: Response) -> Iterator[Response]:
+        talk = self._talks.pop(response.request_id, None)
+        if talk is None:
+            yield response
+            return
+        talk.seconds += response.seconds
+        outcome = response.outcome
+        if not isinstance(outcome, Completion):
+            yield talk.answered(_at_turn(outcome, len(talk.answers) + 1))
+            return
+        talk.answers.append(outcome.outputs[0])
+        talk.n_prompt_tokens += outcome.n_prompt_tokens
+        if len(talk.answers) > len(talk.ask.turns):
+            yield talk.answered(talk.joined())
+            return
+        turn = talk.ask.turns[len(talk.answers) - 1]
+        talk.prompt = _continued(talk.prompt, outcome.outputs[0].text, turn)
+        self._owed.append(self._asked(talk))
+
+
+def _at_turn(outcome: Outcome, turn: int) -> Failure:
+    if not isinstance(outcome, Failure):
+        return Failure("no_text", f"turn {turn}: expected a text, got {type(outcome).__name__}")
+    return msgspec.structs.replace(outcome, message=f"turn {turn}: {outcome.message}")
+
+
+def _continued(prompt: Prompt, answer: str, turn: str) -> Prompt:
+    if isinstance(prompt, str):
+        space = "" if not prompt or prompt[-1].isspace() or answer[:1].isspace() else " "
+        return f"{prompt}{space}{answer}{AFTER_TURN}{turn}"
+    return (*prompt, Message("assistant", answer), Message("user", turn))

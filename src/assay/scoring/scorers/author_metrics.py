@@ -1,0 +1,370 @@
+"""Metrics of an author's own over whole lists of predictions and references.
+
+A metric is called once with all rows that have a prediction. What it says about single rows becomes their
+scores; a row on which it raises fails alone. A value that is the mean of the rows' values is left to the
+aggregator, which gives it an interval; any other, such as a corpus's BLEU, is handed on as the metric
+returned it, with an interval from resampled rows.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from assay.core.errors import PlanError, Problem
+from assay.core.response import Completion, Failure, Finish
+from assay.core.sample import Sample
+from assay.core.score import Metric, Score, Verdict
+from assay.core.task import Answered, Evaluation, Scorer
+from assay.scoring.scorers.outcomes import score_of
+
+_N_RESAMPLES = 200
+_MAX_RESAMPLED = 200_000
+"""Rows that resampling may score in all; beyond, a value has no interval."""
+
+
+class AuthorLists(Protocol):
+    """What a dialect knows about an author's evaluation."""
+
+    chooses_itself: bool
+    """Whether the author's code, and not the inner scorer, decides between options."""
+
+    @property
+    def metrics(self) -> Sequence[Any]:
+        """Return the author's metrics."""
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows there are."""
+
+    def row(self, sample_id: str) -> int:
+        """Return the number of a sample's row."""
+
+    def raw(self, answers: Sequence[Answered]) -> tuple[Any, ...] | Failure:
+        """Return one row's answers in the shape that the author's code expects."""
+
+    def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
+        """Return what the author's code makes of all rows; rows that failed are None."""
+
+    def references(self) -> Sequence[Any]:
+        """Return the right answers."""
+
+
+class _Kept(NamedTuple):
+    """What is kept of one sample until all are there."""
+
+    sample: Sample
+    answers: tuple[Answered, ...]
+    raw: tuple[Any, ...] | Failure
+    inner: Score | None
+    is_truncated: bool
+
+
+class Values(NamedTuple):
+    """What metrics said."""
+
+    per_row: dict[str, list[float | None]]
+    """For each name, the value of each row; None where the metric raised or gave none."""
+    whole: dict[str, float]
+    lower_is_better: frozenset[str]
+    troubles: dict[int, str]
+    """Rows on which a metric raised, and what."""
+
+
+class AuthorMetrics:
+    """Scores one track by the author's metrics."""
+
+    def __init__(self, track: str, author: AuthorLists, inner: Scorer | None = None) -> None:
+        self.track = track
+        self._author = author
+        self._inner = inner
+        self._kept: list[_Kept] = []
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        """Take one sample."""
+        inner = None if self._inner is None else self._inner.score(sample, answers)
+        cut = any(
+            output.finish is Finish.LENGTH
+            for answered in answers
+            if isinstance(answered.response.outcome, Completion)
+            for output in answered.response.outcome.outputs
+        )
+        # The first request stands for all: it is needed for its task's name alone.
+        self._kept.append(_Kept(sample, tuple(answers[:1]), self._author.raw(answers), inner, cut))
+
+    def finish(self) -> Evaluation:
+        """Call the metrics, and return every sample's score."""
+        if not self._kept:
+            return Evaluation(())
+        rows = {self._author.row(kept.sample.id): kept for kept in self._kept}
+        predictions = self._predictions(rows)
+        references = list(self._author.references())
+        usable = [
+            number
+            for number, kept in sorted(rows.items())
+            if not isinstance(kept.raw, Failure) and references[number] is not _UNKNOWN
+        ]
+        values = evaluate(
+            self._author.metrics,
+            [predictions[number] for number in usable],
+            [references[number] for number in usable],
+        )
+        by_row = {number: at for at, number in enumerate(usable)}
+        scores = [
+            self._score(kept, predictions, references, values, by_row.get(self._author.row(kept.sample.id)))
+            for kept in self._kept
+        ]
+        return Evaluation(
+            scores, self._metrics(scores, values, predictions, references, usable), values.lower_is_better
+        )
+
+    def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
+        n = self._author.n_rows
+        raws = [rows[number].raw if number in rows else None for number in range(n)]
+        chosen = [None if isinstance(raw, Failure) else raw for raw in raws]
+        if self._inner is None or self._author.chooses_itself:
+            return list(self._author.predictions(chosen))
+        return [_chosen_option(rows[number]) if number in rows else None for number in range(n)]
+
+    def _score(
+        self,
+        kept: _Kept,
+        predictions: Sequence[Any],
+        references: Sequence[Any],
+        values: Values,
+        at: int | None,
+    ) -> Score:
+        number = self._author.row(kept.sample.id)
+        names = list(values.per_row) or ["none"]
+        deciding = names[0]
+        target = _spelled(references[number])
+        known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
+        if kept.inner is not None:
+            known |= {
+                "options": kept.inner.options,
+                "margin": kept.inner.margin,
+                "mass": kept.inner.mass,
+                "rule": kept.inner.rule,
+                "span": kept.inner.span,
+                "answer": kept.inner.answer,
+                "target": kept.inner.target if kept.inner.target is not None else target,
+            }
+        if isinstance(kept.raw, Failure):
+            why = f"{kept.raw.kind}: {kept.raw.message}"
+            return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
+        if kept.inner is None or self._author.chooses_itself:
+            known |= {"answer": _answer(predictions[number], kept.sample), "rule": "author"}
+        if at is None:
+            return score_of(self.track, kept.sample, kept.answers, Verdict.UNGRADED, **known)
+        if at in values.troubles:
+            why = f"the metric raised {values.troubles[at]}"
+            return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
+        if (
+            kept.inner is not None
+            and kept.inner.verdict is Verdict.UNANSWERED
+            and not self._author.chooses_itself
+        ):
+            return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
+        value = values.per_row[deciding][at] if values.per_row else None
+        also = {name: one for name in names[1:] if (one := values.per_row[name][at]) is not None}
+        if value is None:
+            return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, also=also, **known)
+        return score_of(
+            self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, also=also, **known
+        )
+
+    def _metrics(
+        self,
+        scores: Sequence[Score],
+        values: Values,
+        predictions: Sequence[Any],
+        references: Sequence[Any],
+        usable: Sequence[int],
+    ) -> list[Metric]:
+        """Return the metrics whose value is no mean over the rows."""
+        made = []
+        task = scores[0].task
+        deciding = next(iter(values.per_row), None)
+        n_failed = sum(score.verdict is Verdict.FAILED for score in scores)
+        kept = [number for at, number in enumerate(usable) if at not in values.troubles]
+        for name, value in values.whole.items():
+            known = [one for one in values.per_row.get(name, ()) if one is not None]
+            if known and math.isclose(math.fsum(known) / len(known), value, rel_tol=1e-9, abs_tol=1e-12):
+                continue
+            low, high = _resampled(
+                partial(_whole_value, self._author.metrics, name),
+                [predictions[number] for number in kept],
+                [references[number] for number in kept],
+            )
+            made.append(
+                Metric(
+                    task,
+                    self.track,
+                    name,
+                    None,
+                    value,
+                    low,
+                    high,
+                    n=len(scores),
+                    n_scored=len(kept),
+                    n_unanswered=0,
+                    n_truncated=sum(score.is_truncated for score in scores),
+                    n_failed=n_failed,
+                    is_headline=name == deciding or deciding is None,
+                )
+            )
+        return made
+
+
+_UNKNOWN = object()
+
+
+def evaluate(
+    metrics: Sequence[Any], predictions: Sequence[Any], references: Sequence[Any], *, alone: bool = True
+) -> Values:
+    """Call metrics over lists; with `alone`, a row on which one raises is found and left out."""
+    per_row: dict[str, list[float | None]] = {}
+    whole: dict[str, float] = {}
+    lower: set[str] = set()
+    troubles: dict[int, str] = {}
+    for metric in metrics if predictions else ():
+        kept = [at for at in range(len(predictions)) if at not in troubles]
+        try:
+            found = _called(metric, predictions, references, kept)
+        except Exception as error:
+            if not alone:
+                raise
+            fresh = _raising_rows(metric, predictions, references, kept)
+            if not fresh:
+                raise _metric_problem(metric, error) from error
+            troubles |= fresh
+            kept = [at for at in kept if at not in fresh]
+            found = _called(metric, predictions, references, kept) if kept else {}
+        scale = float(getattr(metric, "scale", 1.0))
+        lists = _row_values(metric, predictions, references, kept, found) if alone else {}
+        for name, value in found.items():
+            whole[name] = value / scale
+            if not getattr(metric, "higher_is_better", True):
+                lower.add(name)
+            if name in lists:
+                placed: list[float | None] = [None] * len(predictions)
+                for at, one in zip(kept, lists[name], strict=True):
+                    placed[at] = one
+                per_row[name] = placed
+    return Values(per_row, whole, frozenset(lower), troubles)
+
+
+def _called(
+    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
+) -> dict[str, float]:
+    returned = metric([predictions[at] for at in kept], [references[at] for at in kept])
+    if not isinstance(returned, Mapping):
+        raise TypeError(f"it returned {type(returned).__name__}, expected a dict of names and numbers")
+    return {str(name): float(value) for name, value in returned.items()}
+
+
+def _row_values(
+    metric: Any,
+    predictions: Sequence[Any],
+    references: Sequence[Any],
+    kept: Sequence[int],
+    found: Mapping[str, float],
+) -> dict[str, list[float | None]]:
+    """Return the rows' own values: those that the metric kept, else what it says of each row alone."""
+    lists = dict(getattr(metric, "last_score_lists", None) or {})
+    scale = float(getattr(metric, "scale", 1.0))
+    made: dict[str, list[float | None]] = {}
+    for name in found:
+        given = lists.get(name)
+        if given is not None and len(given) == len(kept):
+            made[name] = [_number(one) for one in given]
+    missing = [name for name in found if name not in made]
+    if missing:
+        alone = [_called(metric, predictions, references, [at]) for at in kept]
+        for name in missing:
+            made[name] = [one[name] / scale if name in one else None for one in alone]
+    return made
+
+
+def _raising_rows(
+    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
+) -> dict[int, str]:
+    troubles = {}
+    for at in kept:
+        try:
+            _called(metric, predictions, references, [at])
+        except Exception as error:  # noqa: BLE001
+            troubles[at] = f"{type(error).__name__}: {error}"
+    return troubles
+
+
+def _metric_problem(metric: Any, error: Exception) -> PlanError:
+    return PlanError(
+        Problem(
+            "SCORE-003",
+            f"the metric {type(metric).__name__} raised {type(error).__name__}: {error}",
+            "correct the metric or its references; the model's answers are kept, so the same command goes on",
+        )
+    )
+
+
+def _whole_value(
+    metrics: Sequence[Any], name: str, predictions: Sequence[Any], references: Sequence[Any]
+) -> float | None:
+    return evaluate(metrics, predictions, references, alone=False).whole.get(name)
+
+
+def _resampled(
+    value_of: Callable[[Sequence[Any], Sequence[Any]], float | None],
+    predictions: Sequence[Any],
+    references: Sequence[Any],
+) -> tuple[float | None, float | None]:
+    """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
+    n = len(predictions)
+    if n < 2 or n * _N_RESAMPLES > _MAX_RESAMPLED:
+        return None, None
+    draw = random.Random("resampled rows")
+    found = []
+    for _ in range(_N_RESAMPLES):
+        rows = [draw.randrange(n) for _ in range(n)]
+        value = value_of([predictions[row] for row in rows], [references[row] for row in rows])
+        if value is None:
+            return None, None
+        found.append(value)
+    found.sort()
+    edge = max(0, round(_N_RESAMPLES * 0.025) - 1)
+    return found[edge], found[-edge - 1]
+
+
+def _chosen_option(kept: _Kept) -> int:
+    """Return the index of the option that the inner scorer found; -1 for none."""
+    answer = None if kept.inner is None else kept.inner.answer
+    return kept.sample.labels.index(answer) if answer in kept.sample.labels else -1
+
+
+def _answer(prediction: Any, sample: Sample) -> str | None:
+    """Return a prediction as a person reads it: an option's label, or a text."""
+    is_index = isinstance(prediction, int) and not isinstance(prediction, bool)
+    if is_index and sample.labels:
+        return sample.labels[prediction] if 0 <= prediction < len(sample.labels) else None
+    return _spelled(prediction)
+
+
+def _spelled(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+        return " | ".join(value)
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except TypeError:
+        return str(value)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or value != value else float(value)

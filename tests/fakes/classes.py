@@ -1,0 +1,79 @@
+"""Dataset classes for tests: written to a file, compiled, asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.request import Generate, Labels, Span
+from assay.core.task import TaskSettings
+from assay.dialects.llmbox.authoring import ModelView
+from assay.dialects.llmbox.compile import CompiledClass, Tools, compile_classes
+from assay.dialects.llmbox.library.raw_data import RawData
+from assay.scoring.metrics import LIST_METRICS
+from assay.sources.hub import Hub
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def words(text: str) -> list[int]:
+    """Divide a text at spaces; what a word's number is does not matter."""
+    return list(range(len(text.split())))
+
+
+def compile_text(
+    folder: Path,
+    text: str,
+    rows: Rows | None = None,
+    *,
+    examples: Rows | None = None,
+    hub: Path | None = None,
+    selection: str = "",
+    model_type: Any = "base",
+    settings: Mapping[str, Any] | None = None,
+    **dataset_args: str,
+) -> list[CompiledClass]:
+    """Compile a class written in a file of its own; rows are put where it looks for them."""
+    path = folder / "my_dataset.py"
+    path.write_text(text, encoding="utf-8")
+    if rows is not None:
+        for split, some in (("test", rows), ("dev", examples or ())):
+            (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some), "utf-8")
+        dataset_args = {
+            "dataset_path": str(folder / "{split}.jsonl"),
+            "evaluation_set": "test",
+            **({"example_set": "dev"} if examples else {}),
+            **dataset_args,
+        }
+    made = TaskSettings(is_chat=model_type == "chat", dataset_args=dataset_args, **(settings or {}))
+    data = RawData(None if hub is None else Hub(hub), dataset_args.get("dataset_path"), beside=folder)
+    view = ModelView("test", model_type, words, lambda ids: " ".join(map(str, ids)))
+    return compile_classes(f"{path}{selection}", made, Tools(LIST_METRICS, data, view))
+
+
+def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) -> CompiledClass:
+    """Compile a class that has one subset, or none."""
+    (one,) = compile_text(folder, text, rows, **more)
+    return one
+
+
+def asked(one: CompiledClass, number: int = 0, role: str | None = None) -> list[dict[str, Any]]:
+    """Return what is asked about a row in the document's words: a source, and the target that is scored."""
+    sample = list(one.task.samples())[number]
+    found = []
+    for request in one.task.requests(sample):
+        if role is not None and request.role != role:
+            continue
+        ask = request.ask
+        if isinstance(ask, Span):
+            text = final_text(ask.prompt)
+            before: Prompt = with_final_text(ask.prompt, text[: ask.start])
+            found.append({"source": before, "target": text[ask.start :].lstrip(" ")})
+        elif isinstance(ask, Labels):
+            found.append({"source": ask.prompt, "labels": [names[-1] for names in ask.labels]})
+        elif isinstance(ask, Generate):
+            found.append({"source": ask.prompt, "turns": ask.turns, "sampling": ask.sampling})
+    return found
