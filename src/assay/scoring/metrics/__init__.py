@@ -1,0 +1,41 @@
+"""Metrics over whole lists, by the names that dataset authors write, and the functions they are made of.
+
+Classes take lists and complain to the author (`AuthorError`); functions take numbers and texts and raise
+ValueError. Packages such as sacrebleu and nltk are imported by the functions that call them.
+"""
+
+from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
+from assay.scoring.metrics.answers import F1, Em
+from assay.scoring.metrics.gaokao import GaokaoBenchMetric
+from assay.scoring.metrics.likelihoods import PPL
+from assay.scoring.metrics.list_metric import ListMetric
+from assay.scoring.metrics.perspective import PerspectiveApi
+from assay.scoring.metrics.rouge import Rouge
+from assay.scoring.metrics.translation import Bleu
+
+LIST_METRICS: dict[str, type[ListMetric]] = {
+    "Accuracy": Accuracy,
+    "Bleu": Bleu,
+    "Em": Em,
+    "F1": F1,
+    "GaokaoBenchMetric": GaokaoBenchMetric,
+    "PPL": PPL,
+    "PerspectiveApi": PerspectiveApi,
+    "Rouge": Rouge,
+    "WordAccuracy": WordAccuracy,
+}
+"""The metrics that a dataset's author may name."""
+
+__all__ = [
+    "F1",
+    "LIST_METRICS",
+    "PPL",
+    "Accuracy",
+    "Bleu",
+    "Em",
+    "GaokaoBenchMetric",
+    "ListMetric",
+    "PerspectiveApi",
+    "Rouge",
+    "WordAccuracy",
+]

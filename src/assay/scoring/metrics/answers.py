@@ -1,0 +1,117 @@
+"""Em and F1: free answers against one or several references, as SQuAD, CoQA, QuAC and DROP count them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from assay.scoring.metrics.checks import joined_text, known_option, paired, reference_texts
+from assay.scoring.metrics.list_metric import ListMetric
+from assay.scoring.metrics.words import ARTICLES, WORDS_BY, bag_f1, is_number, squad_form
+
+Strategy = Literal["max", "leave_one_out"]
+_STRATEGIES: tuple[Strategy, ...] = ("max", "leave_one_out")
+_DROPPED = (*ARTICLES, "and")
+
+
+def answer_form(text: str) -> str:
+    """Return SQuAD's form of an answer without `and`, so that `salt and pepper` equals `salt pepper`.
+
+    SQuAD itself keeps `and`. LLMBox drops it, and its published numbers rest on that, so it stays.
+    """
+    return squad_form(text, dropped=_DROPPED)
+
+
+def over_references(scores: Sequence[float], strategy: Strategy = "max") -> float:
+    """Return what several references make together.
+
+    `max` takes the best. `leave_one_out` is CoQA's: the mean over all ways to leave one reference out of
+    the best of the others, which is (best · (n - 1) + second best) / n. One reference counts as it is.
+    """
+    if strategy == "max" or len(scores) == 1:
+        return max(scores)
+    best, second = sorted(scores, reverse=True)[:2]
+    return (best * (len(scores) - 1) + second) / len(scores)
+
+
+class Em(ListMetric):
+    """The share of predictions that equal a reference once both are in `answer_form`, in percent.
+
+    A row's reference is a text or a list of acceptable texts. The form drops `and`, as the original does.
+    """
+
+    scale: ClassVar[float] = 100.0
+
+    def __init__(self, *, multiref_strategy: Strategy = "max") -> None:
+        known_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
+        self.multiref_strategy: Strategy = multiref_strategy
+        """How several references count together."""
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        """Return `EM`."""
+        scores = []
+        for row, prediction, reference in paired(self, predictions, references):
+            answer = answer_form(joined_text(self, row, "prediction", prediction))
+            equal = [float(answer == answer_form(text)) for text in reference_texts(self, row, reference)]
+            scores.append(over_references(equal, self.multiref_strategy))
+        return self._mean("EM", scores)
+
+
+class F1(ListMetric):
+    """The mean F1 between the words of predictions and references, in percent.
+
+    With `normalize_level="token"` a word that is all article or punctuation stays in the bag as an empty
+    word, as in the original; `text` and `both` take such words out before they are parted.
+    """
+
+    scale: ClassVar[float] = 100.0
+
+    def __init__(
+        self,
+        *,
+        multiref_strategy: Strategy = "max",
+        word_tokenize: Literal["nltk", "split", "regex"] = "nltk",
+        normalize_level: Literal["token", "text", "both"] = "both",
+        align_bag: Literal["counter", "set"] = "counter",
+        force_number_match: bool = False,
+    ) -> None:
+        known_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
+        known_option(self, "word_tokenize", word_tokenize, WORDS_BY)
+        known_option(self, "normalize_level", normalize_level, ("token", "text", "both"))
+        known_option(self, "align_bag", align_bag, ("counter", "set"))
+        self.multiref_strategy: Strategy = multiref_strategy
+        """How several references count together."""
+        self.word_tokenize = WORDS_BY[word_tokenize]
+        """How words are parted: `nltk` (Penn Treebank), `split` (white space), `regex` (space and hyphen)."""
+        self.normalizes_text = normalize_level in ("text", "both")
+        self.normalizes_words = normalize_level in ("token", "both")
+        self.counts_repeats = align_bag == "counter"
+        """Whether a word that stands twice counts twice."""
+        self.force_number_match = force_number_match
+        """Whether a reference of numbers alone, none of which the prediction has, is worth 0.
+
+        So LLMBox defines it, and so it never changes a score: bags that share nothing are worth 0 anyway.
+        DROP's own rule, where one number in the reference is enough, is in `drop.py`.
+        """
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        """Return `F1`."""
+        scores = []
+        for row, prediction, reference in paired(self, predictions, references):
+            got = self._words(joined_text(self, row, "prediction", prediction))
+            by_reference = [
+                self._compare(got, self._words(text)) for text in reference_texts(self, row, reference)
+            ]
+            scores.append(over_references(by_reference, self.multiref_strategy))
+        return self._mean("F1", scores)
+
+    def _words(self, text: str) -> list[str]:
+        words = self.word_tokenize(answer_form(text) if self.normalizes_text else text)
+        if self.normalizes_words:
+            words = [answer_form(word) for word in words]
+        return words if self.counts_repeats else sorted(set(words))
+
+    def _compare(self, got: list[str], wanted: list[str]) -> float:
+        if self.force_number_match and wanted and all(map(is_number, wanted)) and set(wanted).isdisjoint(got):
+            return 0.0
+        return bag_f1(got, wanted)

@@ -1,0 +1,77 @@
+"""GAOKAO-Bench: points of an exam paper, where questions weigh differently and may be half right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from assay.scoring.metrics.checks import misfit, paired
+from assay.scoring.metrics.list_metric import ListMetric
+
+_ONE_LETTER_EACH = ("multi_mcqs", "seven_option")
+_ONE_LETTER = "single_answer_mcq"
+_SEVERAL_LETTERS = "multi_answers_mcq"
+_TASKS = (*_ONE_LETTER_EACH, _ONE_LETTER, _SEVERAL_LETTERS)
+
+
+class GaokaoBenchMetric(ListMetric):
+    """The share of an exam's points that was reached, in percent.
+
+    A prediction is the list of answers to a row's questions. A reference is `{"answer": [...], "task": ...,
+    "score": points per question}`, or a list of such, of which the best counts and the first says how many
+    points there are. Questions with several right letters give half their points for some of them without a
+    wrong one. Answers beyond the last question count for nothing.
+
+    Two cases differ from the original, which gives half the points for an empty answer to such a question
+    and counts a letter as often as it is repeated.
+    """
+
+    scale: ClassVar[float] = 100.0
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        """Return `Scoring rate`. A sample's value is its own share of its points."""
+        reached, possible = [], []
+        for row, prediction, reference in paired(self, predictions, references):
+            keys = [reference] if isinstance(reference, Mapping) else reference
+            if not isinstance(keys, list | tuple) or not keys:
+                raise self._unusable(row, reference)
+            for key in keys:
+                self._check(row, key)
+            answers = [] if prediction is None else list(prediction)
+            reached.append(max(_points(answers, key) for key in keys))
+            possible.append(keys[0]["score"] * len(keys[0]["answer"]))
+        self.last_score_lists = {
+            "Scoring rate": [got / most for got, most in zip(reached, possible, strict=True)]
+        }
+        return {"Scoring rate": self.scale * sum(reached) / sum(possible)}
+
+    def _check(self, row: int, key: Any) -> None:
+        if not isinstance(key, Mapping) or not {"answer", "task", "score"} <= set(key):
+            raise self._unusable(row, key)
+        if key["task"] not in _TASKS or not key["answer"] or not key["score"] > 0:
+            raise self._unusable(row, key)
+
+    def _unusable(self, row: int, reference: Any) -> Exception:
+        return misfit(
+            self,
+            row,
+            f"the reference is {reference!r}; expected a dict with `answer` (a list that is not empty), "
+            f"`score` (points, above 0) and `task`, one of {', '.join(_TASKS)}",
+            "let `references` give these of each row",
+        )
+
+
+def _points(answers: list[str], key: Mapping[str, Any]) -> float:
+    wanted, task, score = list(key["answer"]), key["task"], float(key["score"])
+    if not answers:
+        return 0.0
+    if task in _ONE_LETTER_EACH:
+        # Fewer or more answers than questions: the rest has no partner.
+        pairs = zip(answers, wanted, strict=False)
+        return score * sum(1 for got, right in pairs if got == right)
+    if task == _ONE_LETTER:
+        return score if answers[0] == wanted[0] else 0.0
+    given, right = set(answers[0]), set(wanted[0])
+    if not given or not given <= right:
+        return 0.0
+    return score if given == right else score / 2

@@ -1,0 +1,95 @@
+"""ROUGE by rouge-score, the package whose numbers are the ones papers compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+from assay.scoring.metrics.checks import joined_text, known_option, misfit, paired, reference_texts
+from assay.scoring.metrics.list_metric import ListMetric
+
+Words = Literal["ascii", "unicode"]
+
+_ASCII_WORD = re.compile(r"[a-zA-Z0-9]")
+# Chinese and Japanese characters stand for themselves, since no spaces part their words.
+_UNICODE_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
+
+
+class _UnicodeTokenizer:
+    """Words of any script, in the interface that rouge-score asks for."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return _UNICODE_WORD.findall(text.casefold())
+
+
+@lru_cache(maxsize=8)
+def _scorer(kinds: tuple[str, ...], uses_stemmer: bool, words: Words) -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(
+        list(kinds), use_stemmer=uses_stemmer, tokenizer=_UnicodeTokenizer() if words == "unicode" else None
+    )
+
+
+def rouge(
+    prediction: str,
+    references: Sequence[str],
+    *,
+    kinds: Sequence[str] = ("rouge1", "rouge2", "rougeL"),
+    uses_stemmer: bool = False,
+    words: Words = "ascii",
+) -> dict[str, float]:
+    """Return the F-measure of each kind, 0 to 1, against the reference that fits it best.
+
+    `rougeLsum` takes each line as a sentence. `ascii` words are rouge-score's own: lower-case a to z and
+    digits, everything else parts words; the stemmer belongs to them.
+    """
+    if not references:
+        raise ValueError("expected at least one reference")
+    scorer = _scorer(tuple(kinds), uses_stemmer, words)
+    best = scorer.score_multi(list(references), prediction)
+    return {kind: float(best[kind].fmeasure) for kind in kinds}
+
+
+class Rouge(ListMetric):
+    """ROUGE-1, ROUGE-2 and ROUGE-L: the mean F-measure in percent, with Porter's stemmer.
+
+    rouge-score knows only a to z and digits: a text in another script has no words for it and would score 0
+    whatever it says. Such a reference is an error; `words="unicode"` counts words of any script.
+    """
+
+    scale: ClassVar[float] = 100.0
+    _KINDS: ClassVar[dict[str, str]] = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE_L": "rougeL"}
+
+    def __init__(self, *, words: Words = "ascii") -> None:
+        known_option(self, "words", words, ("ascii", "unicode"))
+        self.words: Words = words
+        """Which characters make words."""
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        """Return `ROUGE-1`, `ROUGE-2` and `ROUGE_L`."""
+        scores: dict[str, list[float]] = {name: [] for name in self._KINDS}
+        for row, prediction, reference in paired(self, predictions, references):
+            text = joined_text(self, row, "prediction", prediction)
+            targets = reference_texts(self, row, reference)
+            self._refuse_other_scripts(row, targets)
+            values = rouge(text, targets, uses_stemmer=True, words=self.words)
+            for name, kind in self._KINDS.items():
+                scores[name].append(values[kind])
+        self.last_score_lists = scores
+        return {name: self.scale * sum(values) / len(values) for name, values in scores.items()}
+
+    def _refuse_other_scripts(self, row: int, targets: list[str]) -> None:
+        if self.words == "unicode":
+            return
+        for target in targets:
+            if not _ASCII_WORD.search(target) and _UNICODE_WORD.search(target):
+                raise misfit(
+                    self,
+                    row,
+                    f"the reference {target[:40]!r} has no word of a to z or digits, the only ones that "
+                    "ROUGE's own tokenizer knows",
+                    'use Rouge(words="unicode")',
+                )

@@ -1,0 +1,92 @@
+"""BLEU, chrF and TER, all by sacrebleu, whose numbers are the ones papers compare.
+
+One prediction may have several references, and rows need not have equally many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from assay.scoring.metrics.checks import joined_text, paired, reference_texts
+from assay.scoring.metrics.list_metric import ListMetric
+
+References = Sequence[Sequence[str]]
+"""For each prediction its references."""
+
+
+def corpus_bleu(predictions: Sequence[str], references: References, *, tokenize: str = "13a") -> float:
+    """Return BLEU over a corpus, 0 to 100: sums of n-gram counts over all rows, not a mean over rows."""
+    from sacrebleu.metrics import BLEU
+
+    return _corpus_score(BLEU(tokenize=tokenize), predictions, references)
+
+
+def sentence_bleu(prediction: str, references: Sequence[str], *, tokenize: str = "13a") -> float:
+    """Return BLEU of one sentence, 0 to 100: only orders that it is long enough for, smoothed."""
+    from sacrebleu.metrics import BLEU
+
+    return float(BLEU(tokenize=tokenize, effective_order=True).sentence_score(prediction, references).score)
+
+
+def bleu_up_to(order: int, prediction: str, references: Sequence[str]) -> float:
+    """Return BLEU of one sentence from n-grams of 1 to `order` words, 0 to 100, not smoothed.
+
+    0 when any order has no match, so also for a sentence of fewer than `order` words.
+    """
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU(max_ngram_order=order, smooth_method="none", effective_order=False)
+    return _corpus_score(metric, [prediction], [references])
+
+
+def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> float:
+    """Return chrF over a corpus, 0 to 100; chrF++ with `word_order` 2."""
+    from sacrebleu.metrics import CHRF
+
+    return _corpus_score(CHRF(word_order=word_order), predictions, references)
+
+
+def ter(predictions: Sequence[str], references: References) -> float:
+    """Return the translation edit rate over a corpus in percent; lower is better, and 100 is no bound."""
+    from sacrebleu.metrics import TER
+
+    return _corpus_score(TER(), predictions, references)
+
+
+def _corpus_score(metric: Any, predictions: Sequence[str], references: References) -> float:
+    if len(predictions) != len(references):
+        raise ValueError(f"{len(predictions)} predictions but references for {len(references)}")
+    if not predictions or not all(references):
+        raise ValueError("expected at least one prediction, and a reference for each")
+    # sacrebleu wants it turned: streams that each hold one reference per row, None where a row has no more.
+    streams = [
+        [row[index] if index < len(row) else None for row in references]
+        for index in range(max(map(len, references)))
+    ]
+    return float(metric.corpus_score(list(predictions), streams).score)
+
+
+class Bleu(ListMetric):
+    """BLEU with sacrebleu's `intl` tokenizer: the mean over sentences, and the corpus's own.
+
+    Papers report the corpus's. A row's reference is a text, or a list of several.
+    """
+
+    scale: ClassVar[float] = 100.0
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        """Return `Sentence_BLEU` and `Corpus_BLEU`."""
+        texts: list[str] = []
+        targets: list[list[str]] = []
+        for row, prediction, reference in paired(self, predictions, references):
+            texts.append(joined_text(self, row, "prediction", prediction))
+            targets.append(reference_texts(self, row, reference))
+        sentences = [
+            sentence_bleu(text, target, tokenize="intl") / self.scale
+            for text, target in zip(texts, targets, strict=True)
+        ]
+        return {
+            **self._mean("Sentence_BLEU", sentences),
+            "Corpus_BLEU": corpus_bleu(texts, targets, tokenize="intl"),
+        }

@@ -1,0 +1,81 @@
+"""Texts as bags of words: the normal form of SQuAD-like answers, ways to part words, and F1 between bags.
+
+The normal form here is the one of published scores; `assay.scoring.normalize` holds Assay's own, which
+knows more than ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+ARTICLES = ("a", "an", "the")
+"""The words that SQuAD and DROP leave out."""
+
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_SPACE_OR_HYPHEN = re.compile(" |-")
+
+
+def squad_form(text: str, *, dropped: Sequence[str] = ARTICLES) -> str:
+    """Return lower case, without ASCII punctuation, without the dropped words, with single spaces.
+
+    Punctuation goes first, so `4.5` becomes `45`: true to the published scores, and no good for numbers.
+    """
+    plain = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_whole_words(tuple(dropped)).sub(" ", plain).split())
+
+
+@lru_cache(maxsize=16)
+def _whole_words(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
+
+
+@lru_cache(maxsize=1)
+def _treebank() -> Any:
+    # The class needs no data files, unlike nltk.word_tokenize, which downloads a sentence splitter.
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
+
+def treebank_words(text: str) -> list[str]:
+    """Part words as the Penn Treebank does: `don't` gives `do` and `n't`, marks stand alone.
+
+    The text is taken as one sentence: only the last full stop is parted from its word.
+    """
+    return list(_treebank().tokenize(text))
+
+
+def space_or_hyphen_words(text: str) -> list[str]:
+    """Part words at every single space and hyphen, as DROP's official script does."""
+    return _SPACE_OR_HYPHEN.split(text)
+
+
+WORDS_BY: dict[str, Callable[[str], list[str]]] = {
+    "nltk": treebank_words,
+    "split": str.split,
+    "regex": space_or_hyphen_words,
+}
+"""Ways of parting words, by the name an author gives."""
+
+
+def bag_f1(predicted: Iterable[Hashable], expected: Iterable[Hashable]) -> float:
+    """Return F1 between two bags of words. Two empty bags are equal, one empty bag shares nothing."""
+    got, wanted = Counter(predicted), Counter(expected)
+    if not got or not wanted:
+        return float(got == wanted)
+    # 2 p r / (p + r) with p = shared / got and r = shared / wanted.
+    return 2 * (got & wanted).total() / (got.total() + wanted.total())
+
+
+def is_number(word: str) -> bool:
+    """Whether Python reads the word as a number, as DROP's official script asks."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from itertools import combinations
+from statistics import mean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.scoring.metrics.attempts import avg_at_k, g_pass_at_k, majority, mg_pass_at_k, pass_at_k
+
+COUNTS = st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
+
+
+def share_of_draws(n: int, c: int, k: int, wanted: int) -> float:
+    """Look at every draw of k attempts."""
+    attempts = [True] * c + [False] * (n - c)
+    return mean(float(sum(draw) >= wanted) for draw in combinations(attempts, k))
+
+
+@given(COUNTS)
+def test_pass_at_k_is_the_share_of_draws_with_a_right_one(counts: tuple[int, int, int]) -> None:
+    assert pass_at_k(*counts) == pytest.approx(share_of_draws(*counts, 1))
+
+
+@given(COUNTS, st.integers(0, 20))
+def test_g_pass_at_k_is_the_share_of_draws_with_enough_right_ones(
+    counts: tuple[int, int, int], twentieths: int
+) -> None:
+    k = counts[2]
+    wanted = max(1, -(-twentieths * k // 20))  # ceil in whole numbers
+    assert g_pass_at_k(*counts, twentieths / 20) == pytest.approx(share_of_draws(*counts, wanted))
+
+
+@given(COUNTS)
+def test_mg_pass_at_k_is_the_area_above_one_half(counts: tuple[int, int, int]) -> None:
+    k = counts[2]
+    tail = sum(share_of_draws(*counts, wanted) for wanted in range(-(-k // 2) + 1, k + 1))
+    assert mg_pass_at_k(*counts) == pytest.approx(2 * tail / k)
+
+
+@pytest.mark.parametrize("estimate", [pass_at_k, mg_pass_at_k, lambda n, c, k: g_pass_at_k(n, c, k, 0.5)])
+def test_fewer_attempts_than_k_are_an_error_and_not_a_pass(estimate: object) -> None:
+    assert callable(estimate)
+    with pytest.raises(ValueError, match=r"k = 10 .* n = 1"):
+        estimate(1, 0, 10)
+    for n, c, k in ((3, 4, 1), (3, -1, 1), (3, 1, 0)):
+        with pytest.raises(ValueError, match="expected k"):
+            estimate(n, c, k)
+
+
+def test_a_share_above_1_is_refused() -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        g_pass_at_k(3, 1, 2, 1.5)
+
+
+def test_large_counts_stay_exact() -> None:
+    assert pass_at_k(2000, 1, 1000) == pytest.approx(0.5)
+
+
+def test_the_mean_of_the_first_k() -> None:
+    assert avg_at_k([1.0, 0.0, 1.0], 2) == 0.5
+    for k in (0, 4):
+        with pytest.raises(ValueError, match="cannot be averaged"):
+            avg_at_k([1.0, 0.0, 1.0], k)
+
+
+def test_the_majority_and_of_equals_the_first() -> None:
+    assert majority(["b", "a", "a", "b", "c"]) == "b"
+    assert majority(["b", "a", "a"], 2) == "b"
+    assert majority(["b", "a", "a"]) == "a"
+    for k in (0, 4):
+        with pytest.raises(ValueError, match="cannot vote"):
+            majority(["a", "b", "c"], k)
+    with pytest.raises(ValueError, match="cannot vote"):
+        majority([])
