@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import Problem
+from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.files import open_source
 from assay.sources.hub import Hub
 
@@ -151,3 +152,97 @@ def test_broken_hub_json(tmp_path: Path, problem_of: ProblemOf) -> None:
 def test_a_folder_without_data(tmp_path: Path, problem_of: ProblemOf) -> None:
     (tmp_path / "d").mkdir()
     assert "holds no data file" in problem_of(lambda: Hub(tmp_path).resolve("d")).what
+
+
+SHARDS = tuple(f"train-0000{number}-of-00002.parquet" for number in range(2))
+
+
+def test_shards_are_one_file_in_several(tmp_path: Path, problem_of: ProblemOf) -> None:
+    hub = hub_of(tmp_path, *(f"d/data/{shard}" for shard in SHARDS), "d/data/test-00000-of-00001.parquet")
+    assert [path.name for path in hub.files("d", split="train")] == list(SHARDS)
+    problem = problem_of(lambda: hub.resolve("d", split="train"))
+    assert all(f"'d/data/{shard}'" in problem.what for shard in SHARDS)
+    (tmp_path / "d" / "data" / SHARDS[1]).unlink()
+    problem = problem_of(lambda: Hub(tmp_path).files("d", split="train"))
+    assert "has 1 of 2 shards" in problem.what
+
+
+@pytest.mark.parametrize("folder", ["openai/gsm8k", "openai___gsm8k", "openai--gsm8k"])
+def test_spellings_of_a_hub_name(tmp_path: Path, folder: str) -> None:
+    hub = hub_of(tmp_path, f"{folder}/main/test.jsonl")
+    assert (
+        hub.resolve("openai/gsm8k", config="main", split="test") == tmp_path / folder / "main" / "test.jsonl"
+    )
+
+
+def test_the_cache_of_the_datasets_library(tmp_path: Path, problem_of: ProblemOf) -> None:
+    stamp = "0123456789abcdef0123456789abcdef01234567"
+    hub = hub_of(
+        tmp_path,
+        f"openai___gsm8k/main/0.0.0/{stamp}/gsm8k-test.arrow",
+        f"openai___gsm8k/main/0.0.0/{stamp}/gsm8k-train-00000-of-00002.arrow",
+        f"openai___gsm8k/main/0.0.0/{stamp}/gsm8k-train-00001-of-00002.arrow",
+        f"openai___gsm8k/main/0.0.0/{stamp}/cache-1234567890abcdef.arrow",
+        f"openai___gsm8k/main/0.0.0/{stamp}/dataset_info.json",
+        f"openai___gsm8k/socratic/0.0.0/{stamp}/gsm8k-test.arrow",
+        f"cnn_dailymail/3.0.0/3.0.0/{stamp}/cnn_dailymail-test.arrow",
+        f"race/all/1.0.0/{stamp}/race-test.arrow",
+        f"race/all/1.0.0/{stamp[::-1]}/race-test.arrow",
+    )
+    assert hub.configs("openai/gsm8k") == ("main", "socratic")
+    assert hub.resolve("openai/gsm8k", config="main", split="test").parent.parent.parent.name == "main"
+    assert (
+        hub.resolve("openai/gsm8k", config="socratic", split="test").parent.parent.parent.name == "socratic"
+    )
+    assert len(hub.files("openai/gsm8k", config="main", split="train")) == 2
+    assert hub.resolve("cnn_dailymail", config="3.0.0", split="test").name == "cnn_dailymail-test.arrow"
+    assert "fits 2 files" in problem_of(lambda: hub.files("race", config="all", split="test")).what
+
+
+def test_the_cache_of_the_hub_client(tmp_path: Path, problem_of: ProblemOf) -> None:
+    repository = "datasets--allenai--ai2_arc"
+    hub = hub_of(tmp_path, *(f"{repository}/snapshots/{rev}/ARC-Easy/test.parquet" for rev in ("old", "new")))
+    assert "2 snapshots" in problem_of(lambda: hub.folder("allenai/ai2_arc")).what
+    (tmp_path / repository / "refs").mkdir()
+    (tmp_path / repository / "refs" / "main").write_text("new")
+    path = hub.resolve("allenai/ai2_arc", config="ARC-Easy", split="test")
+    assert path.relative_to(tmp_path / repository).parts[:2] == ("snapshots", "new")
+
+
+def test_what_save_to_disk_writes(tmp_path: Path) -> None:
+    hub = hub_of(tmp_path, "one/test/data-00000-of-00001.arrow", "many/a/test/data-00000-of-00001.arrow")
+    assert hub.resolve("one", split="test").name == "data-00000-of-00001.arrow"
+    assert hub.configs("many") == ("a",)
+    assert hub.resolve("many", config="a", split="test").parts[-3:-1] == ("a", "test")
+
+
+def test_splits_that_are_not_the_usual_words(tmp_path: Path) -> None:
+    hub = hub_of(
+        tmp_path, "anli/dev_r2.jsonl", "anli/train_r2.jsonl", "halu/qa_samples/data.json", "e/eval.json"
+    )
+    assert hub.configs("anli") == ()
+    assert hub.resolve("anli", split="dev_r2").name == "dev_r2.jsonl"
+    assert hub.configs("halu", split="data") == ("qa_samples",)
+    assert hub.resolve("halu", config="qa_samples", split="data").name == "data.json"
+    assert hub.resolve("e", split="eval").name == "eval.json"
+
+
+def test_a_config_with_a_folder_of_its_own(tmp_path: Path, problem_of: ProblemOf) -> None:
+    names = (
+        '{"super_glue:boolq": "boolq", "winogrande:debiased": "winogrande", "winogrande:xl": "winogrande/xl"}'
+    )
+    files = ("boolq/validation.jsonl", "winogrande/validation.jsonl", "winogrande/xl/train.jsonl")
+    hub = hub_of(tmp_path, *files, names=names)
+    assert hub.resolve("super_glue", config="boolq", split="validation").parent.name == "boolq"
+    assert hub.configs("super_glue") == ("boolq",)
+    assert hub.resolve("winogrande", config="debiased", split="validation").parent.name == "winogrande"
+    assert hub.resolve("winogrande", config="xl", split="train").parent.name == "xl"
+    assert hub.configs("winogrande") == ("debiased", "xl")
+    with pytest.raises(DatasetMissing):
+        hub.resolve("super_glue", config="copa", split="validation")
+
+
+@pytest.mark.parametrize(("config", "split"), [("a", "train"), ("b", "test")])
+def test_what_is_missing_has_a_type_of_its_own(tmp_path: Path, config: str, split: str) -> None:
+    with pytest.raises(DatasetMissing):
+        hub_of(tmp_path, "d/a/test.csv").resolve("d", config=config, split=split)

@@ -1,0 +1,211 @@
+"""Raw rows for an author's class: `get_raw_dataset_loader` and `load_raw_dataset_from_file`.
+
+Nothing is downloaded and no loader script is run. Rows come from the path that the person gives, or from the
+data root by hub name; when they are in neither, the error names the dataset and every place that was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, overload
+
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
+from assay.dialects.llmbox.library.file_pattern import FilePattern
+from assay.dialects.llmbox.library.load_request import LoadRequest, require_known
+from assay.dialects.llmbox.library.python_data import read_python_rows
+from assay.dialects.llmbox.library.rows import Rows, read_rows
+from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
+from assay.sources.hub import Hub
+from assay.sources.splits import parse_split
+
+
+class Load(Protocol):
+    """What a loader is: a call with a split, such as `train[:10%]`, that returns its rows."""
+
+    def __call__(self, split: str | None = None) -> Rows:
+        """Return the rows of a split; without one, those of the only split there is."""
+
+
+class Place(NamedTuple):
+    """Where a dataset may be."""
+
+    files: Callable[..., tuple[Path, ...]]
+    """Takes a config and a split, and returns their files or raises DatasetMissing."""
+    configs: Callable[[str | None], tuple[str, ...]]
+    """Takes a name for a split, and returns the configs or raises DatasetMissing."""
+
+
+class RawData:
+    """The author's loading functions, bound to what the person said about places."""
+
+    def __init__(self, hub: Hub | None, dataset_path: str | None, *, beside: Path | None = None) -> None:
+        self.hub = hub
+        """The data root, asked for datasets by hub name."""
+        self.dataset_path = dataset_path
+        """The place that the person gave for this dataset: a folder, a file, or a pattern."""
+        self.beside = beside
+        """The folder of the author's file, where its own small files are looked for too."""
+
+    @overload
+    def get_raw_dataset_loader(
+        self,
+        dataset_name: str,
+        dataset_path: str | None,
+        subset_name: str | None,
+        load_args: Sequence[str] | None,
+        load_kwargs: Mapping[str, Any] | None,
+        return_msg: Literal[False] = False,
+        use_etag: bool = False,
+    ) -> Load: ...
+    @overload
+    def get_raw_dataset_loader(
+        self,
+        dataset_name: str,
+        dataset_path: str | None,
+        subset_name: str | None,
+        load_args: Sequence[str] | None,
+        load_kwargs: Mapping[str, Any] | None,
+        return_msg: Literal[True],
+        use_etag: bool = False,
+    ) -> tuple[Load, str]: ...
+    def get_raw_dataset_loader(
+        self,
+        dataset_name: str,
+        dataset_path: str | None,
+        subset_name: str | None,
+        load_args: Sequence[str] | None,
+        load_kwargs: Mapping[str, Any] | None = None,
+        return_msg: bool = False,
+        use_etag: bool = False,
+    ) -> Load | tuple[Load, str]:
+        """Return what loads the splits of a dataset, and with `return_msg` a line that says from where.
+
+        `dataset_path` None means: by hub name, as `load_args` and the subset name it.
+        """
+        require_known(load_kwargs or {}, dataset_name)
+        request = LoadRequest.of(dataset_name, subset_name, load_args, dataset_path)
+
+        def load(split: str | None = None) -> Rows:
+            if not split:
+                return self._rows(request, None)
+            rows: Rows = []
+            for part in parse_split(split):
+                whole = self._rows(request, part.name)
+                rows += whole[part.rows(len(whole))]
+            return rows
+
+        source = repr(dataset_path) if dataset_path else f"the data root ({request.hub_name})"
+        message = f"Loading raw dataset {request} from {source}"
+        return (load, message) if return_msg else load
+
+    def load_raw_dataset_from_file(self, dataset_file_path: str | Path) -> Rows:
+        """Return the rows of one file: every format that sources read, and .py with one public object.
+
+        A relative path is looked for in the working folder, in the person's dataset path, and beside the
+        author's file, in this order.
+        """
+        asked = Path(dataset_file_path).expanduser()
+        folders = [Path()] if asked.is_absolute() else [Path(), *self._folders()]
+        found = next((folder / asked for folder in folders if (folder / asked).is_file()), None)
+        if found is None and len(folders) > 1:
+            places = listing(str(folder / asked) for folder in folders)
+            what = f"there is no file {str(asked)!r}; looked for {places}"
+            raise AuthorError(Problem("SOURCE-001", what, "check the path", Origin(str(asked))))
+        return _read(found or asked)
+
+    def subsets(
+        self, dataset_name: str, load_args: Sequence[str] | None, *, split: str | None = None
+    ) -> list[str]:
+        """Return the subsets (configs) that are there; empty when there is only one, unnamed.
+
+        `split` is the one that will be evaluated; it tells the file of a split from that of a subset.
+        """
+        if load_args is None:
+            return []
+        request = LoadRequest.of(dataset_name, None, load_args, self.dataset_path)
+        name = parse_split(split)[0].name if split else None
+        tried: list[Problem] = []
+        for place in self._places(request):
+            try:
+                found = set(place.configs(name))
+            except DatasetMissing as missing:
+                tried.append(missing.problems[0])
+                continue
+            if "wmt" in dataset_name:
+                # One file serves both directions of a pair of languages.
+                found |= {f"en-{subset.removesuffix('-en')}" for subset in found if subset.endswith("-en")}
+            return sorted(found)
+        raise self._missing(request, name, tried)
+
+    def _rows(self, request: LoadRequest, split: str | None) -> Rows:
+        tried: list[Problem] = []
+        for place in self._places(request):
+            noted = len(tried)
+            for config in request.configs:
+                try:
+                    files = place.files(config=config, split=split)
+                except DatasetMissing as missing:
+                    # Of a config's names, the last is the one that was asked for.
+                    tried[noted:] = missing.problems
+                    continue
+                return [row for file in files for row in _read(file)]
+        raise self._missing(request, split, tried)
+
+    def _places(self, request: LoadRequest) -> list[Place]:
+        """Return where a dataset is, or, when it is nowhere, where it would be looked for."""
+        path = request.dataset_path
+        if path is None:
+            root = self.hub
+        elif Path(path).is_dir():
+            # A folder that the person gives is the dataset's own, or one of several datasets.
+            root = Hub(Path(path))
+            if not any(root.holds(name, request.config) for name in request.names):
+                own = DatasetFolder(Path(path), name=request.hub_name)
+                return [Place(own.files, own.configs)]
+        else:
+            pattern = FilePattern(path)
+            return [Place(pattern.files, pattern.configs)]
+        if root is None:
+            return []
+        held = [name for name in request.names if root.holds(name, request.config)]
+        return [
+            Place(partial(root.files, name), partial(root.configs, name))
+            for name in held[:1] or request.names
+        ]
+
+    def _folders(self) -> Iterator[Path]:
+        if self.dataset_path is not None and Path(self.dataset_path).is_dir():
+            yield Path(self.dataset_path)
+        if self.beside is not None:
+            yield self.beside
+
+    def _missing(self, request: LoadRequest, split: str | None, tried: list[Problem]) -> DatasetMissing:
+        config, root = request.config, "DATA_ROOT" if self.hub is None else str(self.hub.root)
+        asked = f"the dataset {request.hub_name!r}"
+        asked += f", config {config!r}" if config else ""
+        asked += f", split {split!r}" if split else ""
+        looked = "; ".join(map(_said, tried)) or "no data root and no dataset path were given"
+        folder = f"{root}/{request.hub_name}"
+        if self.hub is not None and self.hub.holds(request.hub_name):
+            folder = str(self.hub.folder(request.hub_name).path)
+        file = "/".join(filter(None, (folder, config, f"{split or 'test'}.jsonl")))
+        key = f"{request.hub_name}:{config}" if config else request.hub_name
+        also = ", and give --data-root" if self.hub is None else ""
+        fix = (
+            f"put its rows at {file} (or .json, .csv, .parquet, .arrow), or name the folder that holds them"
+            f' in {root}/hub.json: {{"{key}": "FOLDER"}}{also};'
+            " or give the dataset path: a folder, a file, or a pattern with {subset} and {split}"
+        )
+        return DatasetMissing(Problem("DATA-001", f"{asked} is needed and was not found; {looked}", fix))
+
+
+def _read(path: Path) -> Rows:
+    return read_python_rows(path) if path.suffix == ".py" else read_rows(path)
+
+
+def _said(problem: Problem) -> str:
+    place = "" if problem.where is None or problem.where.path in problem.what else f"in {problem.where}: "
+    return place + problem.what

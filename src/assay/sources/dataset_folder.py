@@ -1,0 +1,220 @@
+"""One dataset's folder: which of its files is which config and split, told by their paths alone.
+
+Knows the layouts of people's folders, of hub repositories, of the `datasets` library's cache and of what its
+`save_to_disk` writes. Runs no loader script. A split is never replaced by another one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.sources.files import known_suffix
+
+LAYOUTS = (
+    "{split}/{config}{sep}{split}",  # mmlu: dev/anatomy_dev
+    "{split}/{config}",  # test/anatomy
+    "{config}/{split}",  # ARC-Easy/validation
+    "{config}/{split}/data",  # save_to_disk: ARC-Easy/test/data
+    "data/{config}/{split}",  # data/ARC-Easy/test
+    "{config}/{word}{sep}{split}{sep}{word}",  # KorNLI/xnli.dev.ko
+    "{config}/{word}{sep}{split}",  # KorSTS/sts-dev, klue-nli-v1.1/klue-nli-v1.1_dev, main/gsm8k-test (cache)
+    "{dataset}/{config}",  # bbh: bbh/web_of_lies
+    "{split}",  # train
+    "{config}{sep}{split}",  # anatomy_dev
+    "{config}",  # web_of_lies
+)
+"""Paths of data files inside a dataset's folder, without their suffix. The first that fits is taken, so
+those that say most stand first. A config or split that appears twice must be the same both times."""
+
+SPELLINGS = (("validation", "valid", "val"), ("train", "training"), ("test",))
+"""Names that are one word for one split."""
+SYNONYMS = (("validation", "valid", "val", "dev"),)
+"""Names that people use for one split, taken when no spelling of the asked one is there."""
+
+_SPLIT_WORDS = (
+    "auxiliary_train",
+    "devtest",
+    "dev",
+    r"(?:train|dev|test)_r\d",  # the rounds of ANLI
+    "(?:validation|test)_(?:mis)?matched",  # MNLI
+    *(name for names in SPELLINGS for name in names),
+)
+_ONLY_CONFIGS = ("default", "main", "plain_text")
+"""What hubs call the only config of a dataset; beside others, the first one."""
+_PLAIN_CONFIGS = (*_ONLY_CONFIGS, "data")
+"""Names of folders that say nothing about the config."""
+_BESIDES = re.compile(r".*\.meta\.json|dataset_infos?\.json|dataset_dict\.json|state\.json|hub\.json")
+"""Names of files that describe data and hold none."""
+_CACHED = re.compile(r"(?:^|(?<=/))\d+\.\d+\.\d+/[0-9a-f]{16,}/")
+"""The version and fingerprint between the config and the files in the `datasets` library's cache."""
+_SHARD = re.compile(r"-\d{5}-of-(\d{5})$")
+
+
+class DatasetMissing(AuthorError):
+    """A dataset, config or split that is asked for is not on this machine."""
+
+
+class DataFile(NamedTuple):
+    """One data file of a dataset, and what its path says about it."""
+
+    path: Path
+    config: str | None
+    """None also for a name that says nothing, such as `main`."""
+    written: str | None
+    """The config as the path writes it."""
+    split: str | None
+    whole: str
+    """The path without the mark of a shard: shards of one table share it."""
+    n_shards: int
+    """Into how many shards the table was written, as far as the name says."""
+
+
+class DatasetFolder:
+    """A folder that holds the files of one dataset."""
+
+    def __init__(self, path: Path, *, name: str | None = None, stands_for: str | None = None) -> None:
+        self.path = path
+        self.name = name or path.name
+        """What the dataset is called, for errors and for files that repeat it."""
+        self.stands_for = stands_for
+        """The config that the folder as a whole is, when its owner says so."""
+
+    def files(self, *, config: str | None = None, split: str | None = None) -> tuple[Path, ...]:
+        """Return the file of a config and split, or its shards in order; raise when it is none or several.
+
+        Either may be left out where only one exists, the config also where some files belong to none.
+        `val`, `valid`, `validation` and `dev` stand for each other when the asked one is absent. A
+        dataset whose files name no split counts as `test`.
+        """
+        found = _of_split(self._of_config(config, split), split)
+        asked = f"{self.name!r}, config {config!r}, split {split!r}"
+        if not found:
+            present = listing(self.splits(config)) or "none: its files name no split"
+            fix = "ask for a split that is there, or add its file"
+            raise DatasetMissing(self._problem(f"{asked} is not there; the splits are {present}", fix))
+        if len({file.whole for file in found}) > 1:
+            files = listing((self._shown(file.path) for file in found), at_most=8)
+            fix = "name the config and the split; where that is not enough, give the path of one file"
+            raise AuthorError(self._problem(f"{asked} fits {len(found)} files: {files}", fix))
+        if len(found) < found[0].n_shards:
+            what = f"{asked} has {len(found)} of {found[0].n_shards} shards of {self._shown(found[0].path)!r}"
+            raise DatasetMissing(self._problem(what, "add the shards that are missing"))
+        return tuple(file.path for file in found)
+
+    def configs(self, split: str | None = None) -> tuple[str, ...]:
+        """Return the configs as the paths name them; empty when there is only one, unnamed.
+
+        `split` is a name that the person uses for a split, where it is not one of the usual words.
+        """
+        files = self._files(split)
+        named = {file.config for file in files if file.config}
+        beside = {file.written for file in files if file.written in _ONLY_CONFIGS} if named else set()
+        return tuple(sorted(named.union(filter(None, beside))))
+
+    def splits(self, config: str | None = None) -> tuple[str, ...]:
+        """Return the splits of a config, or of the whole dataset, as the paths name them."""
+        return tuple(sorted({file.split for file in self._of_config(config, None) if file.split}))
+
+    def _of_config(self, config: str | None, split: str | None) -> list[DataFile]:
+        files = self._files(split)
+        unnamed = [file for file in files if file.config is None]
+        if config is None or config == self.stands_for:
+            return unnamed or files
+        dataset = self.path.name
+        matches = [file for file in files if file.config == config]
+        matches = matches or [file for file in files if file.config and _bare(file.config, dataset) == config]
+        if not matches and config in (*_PLAIN_CONFIGS, dataset, self._last_name):
+            matches = unnamed
+        if matches:
+            return matches
+        present = self.configs(split)
+        has = f"the configs are {listing(present)}" if present else "the dataset has no configs"
+        fix = "ask for a config that is there" if present else "leave the config out"
+        what = f"{self.name!r} has no config {config!r}{nearest(config, present)}; {has}"
+        raise DatasetMissing(self._problem(what, fix))
+
+    def _files(self, split: str | None) -> list[DataFile]:
+        words = (*_SPLIT_WORDS, re.escape(split)) if split else _SPLIT_WORDS
+        layouts = [_pattern(layout, self.path.name, words) for layout in LAYOUTS]
+        files = [file for path in self._paths if (file := self._data_file(path, layouts))]
+        if not files:
+            what = f"{str(self.path)!r} holds no data file in a layout that is known"
+            fix = f"lay the files out as one of {', '.join(LAYOUTS)}"
+            raise DatasetMissing(self._problem(what, fix))
+        # Beside files that name their split, one that names none is a companion (categories, outputs).
+        return [file for file in files if file.split] or files
+
+    @cached_property
+    def _paths(self) -> list[Path]:
+        return sorted(path for path in self.path.rglob("*") if path.is_file())
+
+    def _data_file(self, path: Path, layouts: list[re.Pattern[str]]) -> DataFile | None:
+        relative = path.relative_to(self.path)
+        suffix = known_suffix(path.name)
+        if suffix is None or _BESIDES.fullmatch(path.name) or any(part[0] == "." for part in relative.parts):
+            return None
+        stem = _CACHED.sub("", relative.as_posix()[: -len(suffix)])
+        shard = _SHARD.search(stem)
+        whole = stem[: shard.start()] if shard else stem
+        match = next((match for layout in layouts if (match := layout.fullmatch(whole))), None)
+        if match is None:
+            return None
+        config, split = (match.groupdict().get(part) for part in ("config", "split"))
+        # The dataset's own name says nothing more: `gsm8k/gsm8k-train.arrow`, `humaneval/HumanEval.jsonl`.
+        is_plain = config in _PLAIN_CONFIGS or (config or "").lower() in (
+            self.path.name.lower(),
+            self._last_name.lower(),
+        )
+        # Of two tables in the cache that differ by version alone, neither is a shard of the other.
+        place = f"{relative.parent}/{whole}{suffix}"
+        n_shards = int(shard[1]) if shard else 1
+        return DataFile(path, None if is_plain else config, config, split, place, n_shards)
+
+    @property
+    def _last_name(self) -> str:
+        return self.name.rpartition("/")[2]
+
+    def _shown(self, path: Path) -> str:
+        return str(path.relative_to(self.path.parent))
+
+    def _problem(self, what: str, fix: str) -> Problem:
+        return Problem("SOURCE-010", what, fix, Origin(str(self.path)))
+
+
+def _of_split(files: list[DataFile], split: str | None) -> list[DataFile]:
+    if split is None:
+        return files
+    for names in (split,), _same(split, SPELLINGS), _same(split, SYNONYMS):
+        if found := [file for file in files if file.split in names]:
+            return found
+    # Evaluation data is what people keep unsplit; never handed out as train, where shots come from.
+    return [file for file in files if file.split is None and split == "test"]
+
+
+def _same(split: str, groups: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    return next((group for group in groups if split in group), ())
+
+
+def _bare(config: str, dataset: str) -> str:
+    """Return a config's name without the dataset's name before it and a version after it."""
+    return re.sub(r"-v[\d.]+$", "", config.removeprefix(f"{dataset}-"))
+
+
+def _pattern(layout: str, dataset: str, split_words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a layout as a regular expression."""
+    parts = {
+        "dataset": re.escape(dataset),
+        "config": r"(?P<config>[^/]+)",
+        "split": rf"(?P<split>{'|'.join(split_words)})",
+        "sep": "[-_.]",
+        "word": "[^/]+",
+    }
+    for part in ("config", "split"):
+        first, name, rest = layout.partition(f"{{{part}}}")
+        layout = first + name + rest.replace(name, f"(?P={part})") if name else layout
+    return re.compile(re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], layout))
