@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.prompt import Prompt
 from assay.core.request import Ask, Request
-from assay.core.response import Outcome, Response
+from assay.core.response import Completion, Failure, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.core.task import Evaluation
@@ -68,6 +69,16 @@ class ResponseCache(Protocol):
 
     def put(self, key: str, outcome: Outcome) -> None:
         """Keep an answer."""
+
+
+class Judge(Protocol):
+    """A model that grades the answers of others. Scoring is handed one and never makes one."""
+
+    def identity(self) -> ModelIdentity:
+        """Return who judges: a grade means nothing without it."""
+
+    def ask(self, prompts: Sequence[Prompt]) -> Sequence[Completion | Failure]:
+        """Return the reply to each prompt, in their order. Trouble with one prompt is a `Failure`."""
 
 
 class Sink(Protocol):

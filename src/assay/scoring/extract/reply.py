@@ -34,9 +34,22 @@ _ASKS_FOR_ANSWER = re.compile(r"(?:answer|答案|정답|답)\s*[*_]*[:：]$", re
 def visible(text: str) -> tuple[int, int] | None:
     """Return the part of a reply that is searched, or None when all of it is unfinished reasoning.
 
+    A base model that goes on with a question of its own has answered before it.
+    """
+    region = spoken(text)
+    if region is None:
+        return None
+    start, end = region
+    if end - start > 2:
+        end = _before_next_question(text, start, end)
+    return start, end
+
+
+def spoken(text: str) -> tuple[int, int] | None:
+    """Return what the model said in its turn, or None when all of it is unfinished reasoning.
+
     Only what follows the last closing reasoning tag counts (its opening may stand in the prompt). A
-    reasoning tag that is never closed means the model did not come to its answer. A base model that
-    goes on with a question of its own has answered before it.
+    reasoning tag that is never closed means the model did not come to its answer.
     """
     start, end = 0, len(text)
     # The tags need one of these characters; most replies have none.
@@ -50,8 +63,6 @@ def visible(text: str) -> tuple[int, int] | None:
         ended = _END_OF_TURN.search(text, start)
         if ended:
             end = ended.start()
-    if end - start > 2:
-        end = _before_next_question(text, start, end)
     return start, end
 
 

@@ -7,6 +7,7 @@ ValueError. Packages such as sacrebleu and nltk are imported by the functions th
 from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
 from assay.scoring.metrics.answers import F1, Em
 from assay.scoring.metrics.gaokao import GaokaoBenchMetric
+from assay.scoring.metrics.gpteval import GPTEval
 from assay.scoring.metrics.likelihoods import PPL
 from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.perspective import PerspectiveApi
@@ -18,6 +19,7 @@ LIST_METRICS: dict[str, type[ListMetric]] = {
     "Bleu": Bleu,
     "Em": Em,
     "F1": F1,
+    "GPTEval": GPTEval,
     "GaokaoBenchMetric": GaokaoBenchMetric,
     "PPL": PPL,
     "PerspectiveApi": PerspectiveApi,
@@ -33,6 +35,7 @@ __all__ = [
     "Accuracy",
     "Bleu",
     "Em",
+    "GPTEval",
     "GaokaoBenchMetric",
     "ListMetric",
     "PerspectiveApi",

@@ -1,0 +1,155 @@
+"""The desk where scoring asks a judge: a model that grades the answers of others.
+
+It is handed the judge's backend and turns prompts into requests. What the journal or the cache already
+knows is not asked again, so a run that was killed while judging goes on where it stood. It knows nothing of
+grades: what a reply means is for scoring to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import msgspec
+
+from assay.core.errors import PlanError, Problem
+from assay.core.ids import digest
+from assay.core.model import ModelIdentity
+from assay.core.ports import Backend, Journal, ResponseCache
+from assay.core.prompt import Prompt
+from assay.core.request import Generate, Kind, Request, Sampling, request
+from assay.core.response import Completion, Failure, Outcome, Response
+
+MAX_TOKENS = 1024
+"""Room for a judge to explain itself before its verdict."""
+_REMEMBERED = 4096
+"""Replies kept in memory, for metrics that are computed again over parts of a dataset."""
+
+
+class JudgeTally(msgspec.Struct):
+    """What a judge was asked, and what that took."""
+
+    n_prompts: int = 0
+    """Prompts handed in: the sum of the four counts that follow."""
+    n_sent: int = 0
+    """Prompts that the model was given."""
+    n_journaled: int = 0
+    """Prompts answered by an earlier start of this run."""
+    n_cached: int = 0
+    """Prompts answered by the cache."""
+    n_shared: int = 0
+    """Prompts that asked the same as another of this run."""
+    n_failed: int = 0
+    """Sent prompts that the model could not answer."""
+    n_prompt_tokens: int = 0
+    n_generated_tokens: int = 0
+    """Tokens of the sent prompts and of the replies to them."""
+    seconds: float = 0.0
+    """Model time of the sent prompts."""
+
+
+class JudgeDesk:
+    """A `Judge` over any backend that writes text.
+
+    Beside what it is given and gives back, it holds the latest few thousand replies. Journal and cache are
+    the judge's own by name: requests carry the judge's identity, and the cache must be one of that identity.
+    """
+
+    def __init__(
+        self, backend: Backend, journal: Journal, cache: ResponseCache, *, max_tokens: int = MAX_TOKENS
+    ) -> None:
+        if Kind.GENERATE not in backend.card.kinds:
+            raise PlanError(
+                Problem(
+                    "JUDGE-002",
+                    f"the judge {backend.card.name!r} cannot write text, and a verdict is text",
+                    "name a judge that can generate",
+                )
+            )
+        self._backend = backend
+        self._journal = journal
+        self._cache = cache
+        self._sampling = Sampling(max_tokens=max_tokens, temperature=0.0)
+        self._remembered: dict[str, Completion | Failure] = {}
+        self.tally = JudgeTally()
+
+    def identity(self) -> ModelIdentity:
+        """Return who judges."""
+        return self._identity
+
+    def ask(self, prompts: Sequence[Prompt]) -> Sequence[Completion | Failure]:
+        """Return the reply to each prompt, in their order. Equal prompts are sent once."""
+        keys: list[str] = []
+        outcomes: dict[str, Completion | Failure] = {}
+        for response in self._backend.run(self._owed(prompts, keys, outcomes)):
+            self._settle(response, outcomes)
+        return [outcomes[key] for key in keys]
+
+    @cached_property
+    def _identity(self) -> ModelIdentity:
+        return self._backend.identity()  # May hash weight files: done once, and not before it is needed.
+
+    def _owed(
+        self, prompts: Sequence[Prompt], keys: list[str], outcomes: dict[str, Completion | Failure]
+    ) -> Iterator[Request]:
+        """Note every prompt's key, note the replies that are known, and yield the requests that are not."""
+        sent: set[str] = set()
+        for prompt in prompts:
+            asked = self._request(prompt)
+            keys.append(asked.key)
+            self.tally.n_prompts += 1
+            if asked.key in outcomes or asked.key in sent:
+                self.tally.n_shared += 1
+            elif (known := self._known(asked)) is not None:
+                outcomes[asked.key] = known
+            else:
+                sent.add(asked.key)
+                self.tally.n_sent += 1
+                yield asked
+
+    def _request(self, prompt: Prompt) -> Request:
+        """Return the request for a prompt. Its id follows from the judge and the ask alone."""
+        ask = Generate(self._shown(prompt), self._sampling)
+        return request(f"judge-{self._identity.digest}", digest(ask), "judge", "verdict", 0, ask)
+
+    def _shown(self, prompt: Prompt) -> Prompt:
+        """Return the prompt as this judge can read it: without a chat template, messages become one text."""
+        if isinstance(prompt, str) or self._backend.card.is_chat:
+            return prompt
+        return "\n\n".join(message.content for message in prompt) + "\n\n"
+
+    def _known(self, asked: Request) -> Completion | Failure | None:
+        """Return the reply to a request without asking the model, if there is one."""
+        if (remembered := self._remembered.get(asked.key)) is not None:
+            self.tally.n_shared += 1
+            return remembered
+        response = self._journal.get(asked.id, asked.key)
+        if response is not None:
+            self.tally.n_journaled += 1
+            return self._remember(asked.key, response.outcome)
+        outcome = self._cache.get(asked.key)
+        if outcome is None:
+            return None
+        self.tally.n_cached += 1
+        self._journal.append(Response(asked.id, asked.key, outcome, cached=True))
+        return self._remember(asked.key, outcome)
+
+    def _settle(self, response: Response, outcomes: dict[str, Completion | Failure]) -> None:
+        """Take a reply from the backend: journal it before anything else is asked."""
+        self._journal.append(response)
+        outcome = outcomes[response.key] = self._remember(response.key, response.outcome)
+        self.tally.seconds += response.seconds
+        if isinstance(outcome, Failure):
+            self.tally.n_failed += 1
+            return
+        self._cache.put(response.key, outcome)
+        self.tally.n_prompt_tokens += outcome.n_prompt_tokens
+        self.tally.n_generated_tokens += sum(output.n_tokens for output in outcome.outputs)
+
+    def _remember(self, key: str, outcome: Outcome) -> Completion | Failure:
+        if not isinstance(outcome, Completion | Failure):
+            raise TypeError(f"a GENERATE ask was answered with {type(outcome).__name__}")
+        if len(self._remembered) >= _REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[key] = outcome
+        return outcome

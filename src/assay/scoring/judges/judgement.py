@@ -1,0 +1,108 @@
+"""Asking a judge about samples: questions go out together, and each sample gets one judgement.
+
+A failure is never a grade: a sample has a value only when every question about it got a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from assay.core.ports import Judge
+from assay.core.prompt import Prompt
+from assay.core.response import Completion, Failure, Finish
+from assay.core.score import Verdict
+from assay.scoring.extract.extraction import Rule
+from assay.scoring.judges.reading import read_verdict
+
+
+class Question(NamedTuple):
+    """One thing to ask the judge about a sample, and how the reply is read."""
+
+    about: str
+    """What it asks, such as `turn 2`."""
+    prompt: Prompt
+    rules: Sequence[Rule[str]]
+    """How the verdict is found in the reply."""
+    worth: Callable[[str], float]
+    """What the verdict is worth to the model that is evaluated."""
+
+
+class Unaskable(Exception):
+    """Nothing can be asked about a sample; the message says why."""
+
+
+class JudgeReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the judge replied to one question, as it was read."""
+
+    about: str
+    verdict: Verdict
+    value: float | None = None
+    """None unless SCORED."""
+    text: str = ""
+    rule: str | None = None
+    """The rule that found the verdict, or that saw one which is none (a grade outside the scale)."""
+    why: str | None = None
+    """Why there is no value."""
+
+
+class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a sample got from the judge.
+
+    SCORED: every reply held a verdict; the value is their mean. UNANSWERED: the judge spoke, but in some
+    reply no verdict was found. FAILED: some reply did not come, or nothing could be asked.
+    """
+
+    verdict: Verdict
+    value: float | None = None
+    """None unless SCORED."""
+    replies: tuple[JudgeReply, ...] = ()
+    why: str | None = None
+    """Why there is no value."""
+
+    @property
+    def text(self) -> str:
+        """Return all that the judge wrote."""
+        return "\n\n".join(reply.text for reply in self.replies)
+
+
+def judge_all(judge: Judge, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
+    """Return the judgement of each case, in their order; all their questions go out as one batch."""
+    questions = [question for case in cases if not isinstance(case, Unaskable) for question in case]
+    outcomes = iter(judge.ask([question.prompt for question in questions]))
+    return [
+        Judgement(Verdict.FAILED, why=str(case)) if isinstance(case, Unaskable) else _judged(case, outcomes)
+        for case in cases
+    ]
+
+
+def _judged(questions: Sequence[Question], outcomes: Iterator[Completion | Failure]) -> Judgement:
+    replies = tuple(_read(question, next(outcomes)) for question in questions)
+    for verdict in (Verdict.FAILED, Verdict.UNANSWERED):
+        short = [reply for reply in replies if reply.verdict is verdict]
+        if short:
+            why = "; ".join(f"{reply.about}: {reply.why}" for reply in short)
+            return Judgement(verdict, replies=replies, why=why)
+    values = [reply.value for reply in replies if reply.value is not None]
+    return Judgement(Verdict.SCORED, sum(values) / len(values), replies)
+
+
+def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
+    if isinstance(outcome, Failure):
+        return JudgeReply(question.about, Verdict.FAILED, why=f"{outcome.kind}: {outcome.message}")
+    if not outcome.outputs:
+        return JudgeReply(question.about, Verdict.FAILED, why="no text came back")
+    output = outcome.outputs[0]
+    is_whole = output.finish is not Finish.LENGTH
+    found = read_verdict(output.text, question.rules, is_whole=is_whole)
+    if found.answer is not None:
+        value = question.worth(found.answer)
+        return JudgeReply(question.about, Verdict.SCORED, value, output.text, found.rule)
+    why = "no verdict in the reply"
+    if found.rule is not None:
+        why = "the grade is outside the scale"
+    elif not is_whole:
+        why = f"cut off after {output.n_tokens:,} tokens, before a verdict"
+    return JudgeReply(question.about, Verdict.UNANSWERED, text=output.text, rule=found.rule, why=why)

@@ -1,0 +1,91 @@
+"""What did the judge say? A grade from 1 to 10, or which of two answers is better.
+
+A reply that holds no verdict is unread: nothing is clamped, guessed or taken for the lowest grade. Of several
+verdicts the last one counts, since judges are asked to explain themselves first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from assay.scoring.extract.extraction import Extraction, Found, Rule, search
+from assay.scoring.extract.reply import spoken
+
+LOWEST, HIGHEST = 1.0, 10.0
+"""The scale of grades."""
+
+_GRADE = r"(?P<grade>[-−]?\d+(?:\.\d+)?)\s*(?:/\s*10\s*)?"
+_DOUBLE = re.compile(rf"\[\[\s*{_GRADE}\]\]")
+_SINGLE = re.compile(rf"(?<!\[)\[\s*{_GRADE}\](?![\](])")
+_OUT_OF_TEN = re.compile(
+    r"(?<![\w.,/])(?P<grade>\d+(?:\.\d+)?)\s*(?:/|out of)\s*10(?!\w|[.,]\d)", re.IGNORECASE
+)
+_DIGITS = re.compile(r"\d+(?:[.,/:]\d+)*")
+_LONE = re.compile(r"(?<![\w.,\-−+/])(?P<grade>[-−]?\d+(?:\.\d+)?)(?![\w%]|[.,/:\-]\d)")
+
+_CHOICE_DOUBLE = re.compile(r"\[\[\s*(?P<choice>[ABC])\s*\]\]")
+_CHOICE_SINGLE = re.compile(r"(?<!\[)\[\s*(?P<choice>[ABC])\s*\](?![\](])")
+_CHOICE_WHOLE = re.compile(r"[\s*_\"'(]*(?P<choice>[ABC])[\s*_\"').:]*")
+
+
+def _grade(match: re.Match[str]) -> Found:
+    """Return a grade; one outside the scale is a statement that gives none."""
+    grade = float(match["grade"].replace("−", "-"))
+    return Found(f"{grade:g}" if LOWEST <= grade <= HIGHEST else None, match.start(), match.end())
+
+
+def _last(pattern: re.Pattern[str], body: str) -> re.Match[str] | None:
+    return max(pattern.finditer(body), key=re.Match.start, default=None)
+
+
+def _last_grade(pattern: re.Pattern[str], body: str) -> Found | None:
+    match = _last(pattern, body)
+    return None if match is None else _grade(match)
+
+
+def _lone_number(body: str) -> Found | None:
+    """Return the number of a reply that has a single one: of several, nobody can tell which is the grade."""
+    if len(_DIGITS.findall(body)) != 1:
+        return None
+    match = _LONE.search(body)
+    return None if match is None else _grade(match)
+
+
+def _last_choice(pattern: re.Pattern[str], body: str) -> Found | None:
+    match = _last(pattern, body)
+    return None if match is None else Found(match["choice"], match.start(), match.end())
+
+
+def _whole_choice(body: str) -> Found | None:
+    match = _CHOICE_WHOLE.fullmatch(body)
+    return None if match is None else Found(match["choice"], match.start("choice"), match.end("choice"))
+
+
+GRADE_RULES: tuple[Rule[str], ...] = (
+    Rule("double_brackets", lambda body: _last_grade(_DOUBLE, body)),
+    Rule("brackets", lambda body: _last_grade(_SINGLE, body)),
+    Rule("out_of_ten", lambda body: _last_grade(_OUT_OF_TEN, body)),
+    Rule("lone_number", _lone_number),
+)
+"""How a grade is found: `[[7]]`, `[7]`, `7/10`, or the only number of the reply; in this order."""
+
+CHOICE_RULES: tuple[Rule[str], ...] = (
+    Rule("double_brackets", lambda body: _last_choice(_CHOICE_DOUBLE, body)),
+    Rule("brackets", lambda body: _last_choice(_CHOICE_SINGLE, body)),
+    Rule("whole_reply", _whole_choice),
+)
+"""How a choice is found: `[[A]]`, `[A]`, or a reply that is the letter; C is a tie. In this order."""
+
+
+def read_verdict(text: str, rules: Sequence[Rule[str]], *, is_whole: bool) -> Extraction:
+    """Return the verdict of a reply.
+
+    In a reply that was cut off, only the form that was asked for counts: a number in the middle of an
+    explanation is no grade.
+    """
+    region = spoken(text)
+    if region is None:
+        return Extraction()
+    start, end = region
+    return search(text[start:end], rules if is_whole else rules[:1], start)
