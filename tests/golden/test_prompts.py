@@ -14,13 +14,13 @@ from assay.app.run import task_settings
 from assay.app.settings import RunSettings
 from assay.backends.registry import open_backend
 from assay.core.errors import AssayError, AuthorError
+from assay.core.limit import Limit
 from assay.core.prompt import final_text
 from assay.core.request import Generate, Labels, Request, Span
 from assay.core.task import Task, TaskSettings
 from assay.dialects.parts.template import compile_template
 from assay.dialects.table.compile import compile_table
 from assay.dialects.table.meta import TableMeta
-from assay.core.limit import Limit
 from assay.engine.limit import LimitedTask
 from cli import assay
 from fakes.families import CHAT, MakeModel

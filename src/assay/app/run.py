@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,8 +14,8 @@ import msgspec
 
 import assay
 from assay.app.datasets import compile_datasets
+from assay.app.judge import judging, open_cache, open_judge
 from assay.app.settings import RunSettings, Settings
-from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
@@ -26,7 +26,6 @@ from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
-from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import LimitedTask
@@ -86,8 +85,10 @@ def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None
         )
         tasks = [_limited(one, values) for one in compiled]
         check_plan(tasks, card)
-        observer.compiled(compiled, tasks, card)
-        return _execute(tasks, backend, settings, compiled, observer)
+        scorers = {task.spec.name: [_scorer(spec) for spec in task.scorers()] for task in tasks}
+        with open_judge(scorers, values, backend) as judge:
+            observer.compiled(compiled, tasks, card)
+            return _execute(tasks, scorers, backend, judge, settings, compiled, observer)
 
 
 def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
@@ -125,13 +126,15 @@ def _limited(one: Compiled, values: RunSettings) -> Task:
 
 def _execute(
     tasks: Sequence[Task],
+    scorers: Mapping[str, Sequence[Scorer | CorpusScorer]],
     backend: Backend,
+    judge: Backend | None,
     settings: Settings,
     compiled: Sequence[Compiled],
     observer: Observer,
 ) -> FinishedRun:
     values = settings.values
-    manifest = _manifest(tasks, backend, settings, compiled)
+    manifest = _manifest(tasks, backend, judge, settings, compiled)
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         _set_aside(folder.path)
@@ -139,20 +142,21 @@ def _execute(
     started = time.monotonic()
     try:
         folder.write_manifest(manifest)
-        cache = (
-            SqliteCache(cache_dir() / "responses", manifest.model, is_read=not values.fresh)
-            if values.cache and backend.card.is_cacheable
-            else NoCache()
-        )
+        cache = open_cache(backend, manifest.model, values)
         journal = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
         observer.started(manifest, folder.path, earlier, len(journal))
         aggregator = MeanAggregator()
-        with closing(cache), closing(journal), SampleWriter(folder.path) as writer:
+        with (
+            closing(cache),
+            closing(journal),
+            SampleWriter(folder.path) as writer,
+            judging(scorers, judge, manifest.judge, folder.path, values),
+        ):
             sink = _Sink(writer)
             execution = Execution(
                 tasks,
                 backend,
-                {task.spec.name: [_scorer(spec) for spec in task.scorers()] for task in tasks},
+                scorers,
                 journal=journal,
                 cache=cache,
                 sink=sink,
@@ -210,11 +214,16 @@ def _scorer(spec: ComponentSpec | Scorer | CorpusScorer) -> Scorer | CorpusScore
 
 
 def _manifest(
-    tasks: Sequence[Task], backend: Backend, settings: Settings, compiled: Sequence[Compiled]
+    tasks: Sequence[Task],
+    backend: Backend,
+    judge: Backend | None,
+    settings: Settings,
+    compiled: Sequence[Compiled],
 ) -> RunManifest:
     specs = tuple(task.spec for task in tasks)
     model = backend.identity()
-    fingerprint = run_fingerprint(specs, model)
+    grader = None if judge is None else judge.identity()
+    fingerprint = run_fingerprint(specs, model, grader)
     name = specs[0].name if len(specs) == 1 else f"{specs[0].name}+{len(specs) - 1}"
     return RunManifest(
         _slug(f"{name}-{model.name.rstrip('/').rsplit('/', 1)[-1]}") + f"-{fingerprint[:8]}",
@@ -224,6 +233,7 @@ def _manifest(
         _versions(),
         _now(),
         notes=tuple(note for one in compiled for note in one.notes),
+        judge=grader,
     )
 
 

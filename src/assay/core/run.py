@@ -72,17 +72,22 @@ class RunManifest(msgspec.Struct, frozen=True):
     """What was inferred or let pass, in words."""
     disagreements: dict[str, int] = {}
     """For each task with several methods: samples on which their answers differ."""
+    judge: ModelIdentity | None = None
+    """The model that graded answers."""
     schema_version: int = SCHEMA_VERSION
 
     @property
     def fingerprint(self) -> str:
         """Return the hash of what decides every answer and score; equal runs can be resumed."""
-        return run_fingerprint(self.tasks, self.model)
+        return run_fingerprint(self.tasks, self.model, self.judge)
 
 
-def run_fingerprint(tasks: tuple[TaskSpec, ...], model: ModelIdentity) -> str:
+def run_fingerprint(
+    tasks: tuple[TaskSpec, ...], model: ModelIdentity, judge: ModelIdentity | None = None
+) -> str:
     """Return the hash that two runs share exactly when one may continue the other.
 
     How the dataset's path was written does not count; what is in the file does.
     """
-    return digest(([msgspec.structs.replace(task, source="") for task in tasks], model))
+    asked = [msgspec.structs.replace(task, source="") for task in tasks]
+    return digest((asked, model) if judge is None else (asked, model, judge))

@@ -110,3 +110,5 @@ class Metric(msgspec.Struct, frozen=True):
     higher_is_better: bool = True
     is_headline: bool = False
     """Whether it is what the method is judged by, over the task or a group; the others are beside it."""
+    is_share: bool = True
+    """Whether it lies between 0 and 1 and is read in percent; else it has a scale of its own."""

@@ -116,6 +116,8 @@ class Evaluation(NamedTuple):
     """Values that are no mean over the samples, such as a corpus's BLEU."""
     lower_is_better: frozenset[str] = frozenset()
     """Names of metrics of which less is more."""
+    off_scale: frozenset[str] = frozenset()
+    """Names of metrics that are no shares between 0 and 1."""
 
 
 class CorpusScorer(Protocol):

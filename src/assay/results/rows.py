@@ -85,7 +85,7 @@ def result_rows(metrics: Sequence[Metric], costs: Sequence[Cost]) -> list[Result
             rows.append(
                 ResultRow(
                     metric.task,
-                    metric.method,
+                    method(metric),
                     f"{metric.n_scored + metric.n_unanswered:,}/{metric.n:,}",
                     value(metric),
                     interval(metric),
@@ -135,7 +135,7 @@ def group_rows(metrics: Sequence[Metric]) -> list[tuple[Sequence[str], list[list
         if not metric.is_headline or metric.group is None:
             continue
         counted = f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}"
-        row = [metric.task, metric.method, metric.group, counted, value(metric), interval(metric)]
+        row = [metric.task, method(metric), metric.group, counted, value(metric), interval(metric)]
         if is_perplexity(metric):
             texts.append(row)
         else:
@@ -159,9 +159,17 @@ def _spent(metric: Metric, costs: Sequence[Cost]) -> tuple[str, str]:
     return "-", "-"
 
 
+def method(metric: Metric) -> str:
+    """Return a metric's method, with its name unless it is an accuracy."""
+    name = metric.metric.casefold()
+    if name == "accuracy" or name.startswith("perplexity"):
+        return metric.method
+    return f"{metric.method} {metric.metric}"
+
+
 def value(metric: Metric) -> str:
-    """Return a metric's value as its kind is read: a share in percent, a perplexity as it is."""
-    if is_perplexity(metric):
+    """Return a metric's value as its kind is read: a share in percent, anything else as it is."""
+    if is_perplexity(metric) or not metric.is_share:
         return plain(metric.value)
     return "-" if metric.value is None else f"{100 * metric.value:.1f}"
 
@@ -197,7 +205,7 @@ def interval(metric: Metric) -> str:
     """Return a metric's interval."""
     if metric.low is None or metric.high is None:
         return "-"
-    if is_perplexity(metric):
+    if is_perplexity(metric) or not metric.is_share:
         return f"{plain(metric.low)}–{plain(metric.high)}"
     return f"{100 * metric.low:.1f}–{100 * metric.high:.1f}"
 

@@ -134,14 +134,22 @@ class MeanAggregator:
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str], dict[str | None, _Cell]] = {}
         self._given: list[Metric] = []
+        self._headlines: set[tuple[str, str, str]] = set()
         self._lower = LOWER_IS_BETTER
+        self._off_scale: frozenset[str] = frozenset()
 
     def take(self, evaluation: Evaluation) -> None:
-        """Take the scores of a whole list, and its metrics that are no means of them."""
+        """Take the scores of a whole list, and its metrics that are no means of them.
+
+        What an author names as metrics is what the task is judged by, all of it.
+        """
         for score in evaluation.scores:
             self.add(score)
+            names = (score.metric, *score.also)
+            self._headlines.update((score.task, score.track, name) for name in names)
         self._given += evaluation.metrics
         self._lower |= evaluation.lower_is_better
+        self._off_scale |= evaluation.off_scale
 
     def add(self, score: Score) -> None:
         """Take one score."""
@@ -176,11 +184,15 @@ class MeanAggregator:
         """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""
         given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
         made = [given.pop((one.task, one.method, one.metric, one.group), one) for one in found]
-        better = [
-            msgspec.structs.replace(one, higher_is_better=False) if one.metric in self._lower else one
+        return [
+            msgspec.structs.replace(
+                one,
+                higher_is_better=one.higher_is_better and one.metric not in self._lower,
+                is_headline=one.is_headline or (one.task, one.method, one.metric) in self._headlines,
+                is_share=one.metric not in self._off_scale,
+            )
             for one in (*made, *given.values())
         ]
-        return better
 
 
 def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell) -> Metric:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from assay.core.errors import PlanError, Problem
+from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
@@ -72,8 +73,10 @@ class Values(NamedTuple):
     """For each name, the value of each row; None where the metric raised or gave none."""
     whole: dict[str, float]
     lower_is_better: frozenset[str]
+    off_scale: frozenset[str]
+    """Names of metrics that are no shares."""
     troubles: dict[int, str]
-    """Rows on which a metric raised, and what."""
+    """Rows that a metric could not judge, and why."""
 
 
 class AuthorMetrics:
@@ -84,6 +87,17 @@ class AuthorMetrics:
         self._author = author
         self._inner = inner
         self._kept: list[_Kept] = []
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a metric asks a model for its opinion."""
+        return any(hasattr(metric, "bind") for metric in self._author.metrics)
+
+    def bind(self, judge: Judge) -> None:
+        """Give the judge to the metrics that need one."""
+        for metric in self._author.metrics:
+            if hasattr(metric, "bind"):
+                metric.bind(judge)
 
     def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
         """Take one sample."""
@@ -120,7 +134,10 @@ class AuthorMetrics:
             for kept in self._kept
         ]
         return Evaluation(
-            scores, self._metrics(scores, values, predictions, references, usable), values.lower_is_better
+            scores,
+            self._metrics(scores, values, predictions, references, usable),
+            values.lower_is_better,
+            values.off_scale,
         )
 
     def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
@@ -162,7 +179,7 @@ class AuthorMetrics:
         if at is None:
             return score_of(self.track, kept.sample, kept.answers, Verdict.UNGRADED, **known)
         if at in values.troubles:
-            why = f"the metric raised {values.troubles[at]}"
+            why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
         if (
             kept.inner is not None
@@ -194,6 +211,8 @@ class AuthorMetrics:
         kept = [number for at, number in enumerate(usable) if at not in values.troubles]
         for name, value in values.whole.items():
             known = [one for one in values.per_row.get(name, ()) if one is not None]
+            if math.isnan(value):
+                continue
             if known and math.isclose(math.fsum(known) / len(known), value, rel_tol=1e-9, abs_tol=1e-12):
                 continue
             low, high = _resampled(
@@ -231,6 +250,7 @@ def evaluate(
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
     lower: set[str] = set()
+    off_scale: set[str] = set()
     troubles: dict[int, str] = {}
     for metric in metrics if predictions else ():
         kept = [at for at in range(len(predictions)) if at not in troubles]
@@ -245,18 +265,33 @@ def evaluate(
             troubles |= fresh
             kept = [at for at in kept if at not in fresh]
             found = _called(metric, predictions, references, kept) if kept else {}
+        troubles |= _unjudged(metric, kept)
         scale = float(getattr(metric, "scale", 1.0))
         lists = _row_values(metric, predictions, references, kept, found) if alone else {}
         for name, value in found.items():
             whole[name] = value / scale
             if not getattr(metric, "higher_is_better", True):
                 lower.add(name)
+            if scale == 1.0:
+                off_scale.add(name)
             if name in lists:
                 placed: list[float | None] = [None] * len(predictions)
                 for at, one in zip(kept, lists[name], strict=True):
                     placed[at] = one
                 per_row[name] = placed
-    return Values(per_row, whole, frozenset(lower), troubles)
+    return Values(per_row, whole, frozenset(lower), frozenset(off_scale), troubles)
+
+
+def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
+    """Return the rows on which a judge gave no verdict: that is no answer's fault, so it is not scored."""
+    verdicts = getattr(metric, "last_verdicts", ())
+    if len(verdicts) != len(kept):
+        return {}
+    return {
+        at: f"no verdict from the judge: {one.why}"
+        for at, one in zip(kept, verdicts, strict=True)
+        if one.verdict is not Verdict.SCORED
+    }
 
 
 def _called(
@@ -299,7 +334,7 @@ def _raising_rows(
         try:
             _called(metric, predictions, references, [at])
         except Exception as error:  # noqa: BLE001
-            troubles[at] = f"{type(error).__name__}: {error}"
+            troubles[at] = f"the metric raised {type(error).__name__}: {error}"
     return troubles
 
 

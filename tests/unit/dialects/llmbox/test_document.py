@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.classes import asked, compile_one, compile_text
 
 from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.dialects.llmbox.instruction import compile_instruction, environment
+from fakes.classes import asked, compile_one, compile_text
 
 QUESTION = {
     "question": "[Question A]",
@@ -141,11 +141,11 @@ def hub_with_two_subsets(folder: Path) -> Path:
 
 
 def test_the_whole_class_with_its_spellings(blocks: list[str], tmp_path: Path) -> None:
-    """`category_subsets`, `reference` and `eval_data` are other names for what the document calls otherwise."""
+    """`category_subsets`, `reference` and `eval_data` are other names, used by the document once."""
     hub = hub_with_two_subsets(tmp_path / "hub")
     text = blocks[12].replace("def NewDataset", "class NewDataset", 1)
     text = 'def func(row, examples):\n    return row["q"], row["answer"] + str(len(examples))\n\n' + text
-    with pytest.raises(AuthorError, match="DATA-001.*did you mean .subset2"):
+    with pytest.raises(AuthorError, match=r"DATA-001.*did you mean .subset2"):
         compile_text(tmp_path, text, hub=hub)
     both = compile_text(tmp_path, text, hub=hub, selection=":[Group]")
     assert [one.task.spec.name for one in both] == ["my_dataset:subset1", "my_dataset:subset2"]

@@ -1,0 +1,76 @@
+"""The model that grades answers: opened when a metric needs one, and asked through a journal of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from assay.app.settings import RunSettings
+from assay.backends.cache_dir import cache_dir
+from assay.backends.registry import open_backend
+from assay.core.model import ModelIdentity
+from assay.core.ports import Backend
+from assay.core.task import CorpusScorer, Scorer
+from assay.engine.cache import NoCache, SqliteCache
+from assay.engine.journal import FileJournal
+from assay.engine.judging import JudgeDesk
+from assay.scoring.metrics.gpteval import no_judge
+from assay.scoring.scorers.author_metrics import AuthorMetrics
+
+JUDGEMENTS = "judgements.jsonl"
+"""The judge's journal in a run folder."""
+
+Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
+
+
+@contextmanager
+def open_judge(scorers: Scorers, values: RunSettings, backend: Backend) -> Iterator[Backend | None]:
+    """Open the judge that was named, if a metric needs one; a model may be named as its own."""
+    if not _judged(scorers):
+        yield None
+        return
+    if values.judge is None:
+        raise no_judge()
+    if values.judge == values.model:
+        yield backend
+        return
+    with closing(open_backend(values.judge, {})) as judge:
+        yield judge
+
+
+@contextmanager
+def judging(
+    scorers: Scorers,
+    judge: Backend | None,
+    identity: ModelIdentity | None,
+    folder: Path,
+    values: RunSettings,
+) -> Iterator[None]:
+    """Give the judge to the metrics that need it, for as long as a run goes."""
+    if judge is None or identity is None:
+        yield
+        return
+    cache = open_cache(judge, identity, values)
+    journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
+    with closing(cache), closing(journal):
+        desk = JudgeDesk(judge, journal, cache)
+        for scorer in _judged(scorers):
+            scorer.bind(desk)
+        yield
+
+
+def open_cache(backend: Backend, identity: ModelIdentity, values: RunSettings) -> SqliteCache | NoCache:
+    """Open the cache of a model's answers, where keeping them is wanted and worth while."""
+    if not values.cache or not backend.card.is_cacheable:
+        return NoCache()
+    return SqliteCache(cache_dir() / "responses", identity, is_read=not values.fresh)
+
+
+def _judged(scorers: Scorers) -> list[AuthorMetrics]:
+    return [
+        scorer
+        for named in scorers.values()
+        for scorer in named
+        if isinstance(scorer, AuthorMetrics) and scorer.needs_judge
+    ]
