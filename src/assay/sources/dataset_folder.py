@@ -112,6 +112,9 @@ class DatasetFolder:
         `split` is a name that the person uses for a split, where it is not one of the usual words.
         """
         files = self._files(split)
+        if not files[0].split and any(file.config is None for file in files):
+            # Beside the file of the dataset's own name, others that name no split are its companions.
+            return ()
         named = {file.config for file in files if file.config}
         beside = {file.written for file in files if file.written in _ONLY_CONFIGS} if named else set()
         return tuple(sorted(named.union(filter(None, beside))))

@@ -95,6 +95,13 @@ def test_files_beside_the_data_are_left_out(tmp_path: Path) -> None:
     assert hub.splits("d") == ("test",)
 
 
+def test_files_beside_the_one_of_the_dataset_s_name_are_no_configs(tmp_path: Path) -> None:
+    hub = hub_of(tmp_path, "humaneval/HumanEval.jsonl", "humaneval/example_samples.jsonl")
+    assert hub.configs("humaneval") == ()
+    assert hub.resolve("humaneval", split="test").name == "HumanEval.jsonl"
+    assert hub.resolve("humaneval", config="example_samples").name == "example_samples.jsonl"
+
+
 def test_layouts_of_the_hub_itself(tmp_path: Path) -> None:
     shard = "train-00000-of-00001.parquet"
     hub = hub_of(tmp_path, f"flat/data/{shard}", f"deep/en/{shard}", "disk/test/data-00000-of-00001.arrow")
