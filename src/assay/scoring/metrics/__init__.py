@@ -1,0 +1,1 @@
+"""Metrics that a dataset's author names: called with all predictions and references at once."""
