@@ -8,6 +8,7 @@ from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
 from assay.scoring.metrics.answers import F1, Em
 from assay.scoring.metrics.gaokao import GaokaoBenchMetric
 from assay.scoring.metrics.gpteval import GPTEval
+from assay.scoring.metrics.ifeval import IFEval
 from assay.scoring.metrics.likelihoods import PPL
 from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.perspective import PerspectiveApi
@@ -21,6 +22,7 @@ LIST_METRICS: dict[str, type[ListMetric]] = {
     "F1": F1,
     "GPTEval": GPTEval,
     "GaokaoBenchMetric": GaokaoBenchMetric,
+    "IFEval": IFEval,
     "PPL": PPL,
     "PerspectiveApi": PerspectiveApi,
     "Rouge": Rouge,
@@ -37,6 +39,7 @@ __all__ = [
     "Em",
     "GPTEval",
     "GaokaoBenchMetric",
+    "IFEval",
     "ListMetric",
     "PerspectiveApi",
     "Rouge",

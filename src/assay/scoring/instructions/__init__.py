@@ -1,0 +1,7 @@
+"""Instructions that code can verify: the 25 kinds of IFEval (Zhou et al., 2023), read strictly or loosely."""
+
+from assay.scoring.instructions.following import Reading, follows, verdicts
+from assay.scoring.instructions.instruction import Instruction
+from assay.scoring.instructions.registry import INSTRUCTIONS, read_rows
+
+__all__ = ["INSTRUCTIONS", "Instruction", "Reading", "follows", "read_rows", "verdicts"]

@@ -1,0 +1,110 @@
+"""Every instruction by its id, and reading the instructions that a dataset's row gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from assay.core.errors import Problem, Problems, listing, nearest
+from assay.scoring.instructions.case import AllCapitals, AllLowercase, CapitalWordFrequency
+from assay.scoring.instructions.combination import RepeatPrompt, TwoResponses
+from assay.scoring.instructions.content import Placeholders, Postscript
+from assay.scoring.instructions.ends import EndPhrase, Quotation
+from assay.scoring.instructions.format import (
+    BulletList,
+    ConstrainedResponse,
+    HighlightedSections,
+    JsonFormat,
+    Sections,
+    Title,
+)
+from assay.scoring.instructions.instruction import Instruction
+from assay.scoring.instructions.keywords import (
+    ForbiddenWords,
+    KeywordFrequency,
+    KeywordsExist,
+    LetterFrequency,
+)
+from assay.scoring.instructions.language import ResponseLanguage
+from assay.scoring.instructions.length import NthParagraphFirstWord, ParagraphCount, SentenceCount, WordCount
+from assay.scoring.instructions.punctuation import NoComma
+
+INSTRUCTIONS: dict[str, type[Instruction]] = {
+    kind.id: kind
+    for kind in (
+        KeywordsExist,
+        KeywordFrequency,
+        ForbiddenWords,
+        LetterFrequency,
+        ResponseLanguage,
+        SentenceCount,
+        ParagraphCount,
+        WordCount,
+        NthParagraphFirstWord,
+        Placeholders,
+        Postscript,
+        BulletList,
+        ConstrainedResponse,
+        HighlightedSections,
+        Sections,
+        JsonFormat,
+        Title,
+        TwoResponses,
+        RepeatPrompt,
+        EndPhrase,
+        Quotation,
+        CapitalWordFrequency,
+        AllCapitals,
+        AllLowercase,
+        NoComma,
+    )
+}
+"""The 25 kinds of instruction."""
+
+
+def read_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Instruction, ...]]:
+    """Return the instructions of each row; AuthorError with the problems of all of them.
+
+    A row has the ids of its instructions and, at the same places, their arguments. An argument that is None
+    is not given: tables have a column for every argument of any kind.
+    """
+    problems = Problems()
+    read = [tuple(_read_row(row, f"row {number}", problems)) for number, row in enumerate(rows, start=1)]
+    problems.raise_if_any()
+    return read
+
+
+def _read_row(row: Mapping[str, Any], place: str, problems: Problems) -> Iterator[Instruction]:
+    ids, arguments = row.get("instruction_id_list"), row.get("kwargs")
+    if isinstance(ids, list) and isinstance(arguments, list) and 0 < len(ids) == len(arguments):
+        for name, given in zip(ids, arguments, strict=True):
+            instruction = _read(name, given, place)
+            if isinstance(instruction, Problem):
+                problems.add(instruction)
+            else:
+                yield instruction
+        return
+    what = (
+        f"{place}: 'instruction_id_list' and 'kwargs' must be two lists of one length, at least 1; "
+        f"seen {ids!r} and {arguments!r}"
+    )
+    problems.add(Problem("IFEVAL-001", what, "give each instruction its arguments, {} where it has none"))
+
+
+def _read(name: Any, given: Any, place: str) -> Instruction | Problem:
+    kind = INSTRUCTIONS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        what = f"{place}: there is no instruction {name!r}{nearest(str(name), INSTRUCTIONS)}"
+        return Problem("IFEVAL-002", what, f"name one of {listing(INSTRUCTIONS, at_most=len(INSTRUCTIONS))}")
+    if not isinstance(given, Mapping):
+        what = f"{place}: the arguments of {name!r} are {given!r}, not a mapping"
+        return Problem("IFEVAL-003", what, "give a mapping, {} for no arguments")
+    stated = {argument: value for argument, value in given.items() if value is not None}
+    try:
+        return msgspec.convert(stated, kind)
+    except msgspec.ValidationError as error:
+        fields = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) or "none"
+        what = f"{place}: the arguments {stated!r} of {name!r} do not fit: {error}"
+        return Problem("IFEVAL-003", what, f"correct them; this instruction takes: {fields}")

@@ -1,0 +1,56 @@
+"""IFEval: the share of verifiable instructions that were followed, and of prompts with all followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, get_args
+
+from assay.scoring.instructions.following import Reading, verdicts
+from assay.scoring.instructions.language import require_langdetect
+from assay.scoring.instructions.registry import read_rows
+from assay.scoring.metrics.list_metric import ListMetric
+
+
+class IFEval(ListMetric):
+    """Accuracy in following instructions, read strictly or loosely; the two together give all four numbers.
+
+    A reference is a whole row with `instruction_id_list` and `kwargs`. Two values come back, in percent:
+
+    - `IFEval(strict)`: instruction-level, followed instructions of all prompts by all instructions.
+    - `IFEval(strict):Prompt`: prompt-level, prompts with every instruction followed by all prompts.
+
+    Per sample they are the share of its instructions that were followed, and 1 or 0. The mean of the shares
+    is not the instruction-level value: there each instruction counts alike, not each prompt.
+    """
+
+    scale: ClassVar[float] = 100.0
+
+    def __init__(self, type: Reading = "strict") -> None:
+        if type not in get_args(Reading):
+            raise ValueError(f"IFEval reads 'strict' or 'loose', not {type!r}")
+        require_langdetect()
+        self.type: Reading = type
+
+    def __call__(
+        self, predictions: Sequence[str], references: Sequence[Mapping[str, Any]]
+    ) -> dict[str, float]:
+        """Return both accuracies over all prompts."""
+        if not predictions or len(predictions) != len(references):
+            counts = f"{len(predictions)} predictions and {len(references)} references"
+            raise ValueError(f"IFEval needs as many predictions as references, at least one; seen {counts}")
+        followed = [
+            verdicts(instructions, prediction, self.type)
+            for instructions, prediction in zip(read_rows(references), predictions, strict=True)
+        ]
+        name = f"IFEval({self.type})"
+        by_prompt = f"{name}:Prompt"
+        self.last_score_lists = {
+            name: [sum(row) / len(row) for row in followed],
+            by_prompt: [float(all(row)) for row in followed],
+        }
+        n_followed, n_instructions = sum(map(sum, followed)), sum(map(len, followed))
+        n_passed = sum(map(all, followed))
+        return {
+            name: self.scale * n_followed / n_instructions,
+            by_prompt: self.scale * n_passed / len(followed),
+        }
