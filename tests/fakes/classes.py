@@ -63,7 +63,7 @@ def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) 
 def asked(one: CompiledClass, number: int = 0, role: str | None = None) -> list[dict[str, Any]]:
     """Return what is asked about a row in the document's words: a source, and the target that is scored."""
     sample = list(one.task.samples())[number]
-    found = []
+    found: list[dict[str, Any]] = []
     for request in one.task.requests(sample):
         if role is not None and request.role != role:
             continue

@@ -220,7 +220,8 @@ def _bounded(metric: str, estimate: Estimate) -> Estimate:
         return estimate
     if metric.startswith("perplexity") or metric == "bits_per_byte":
         return clipped(estimate, 0.0 if metric == "bits_per_byte" else 1.0, math.inf)
-    is_share = metric.startswith(("accuracy", "prob_")) or metric in (MASS, "f1", "contains")
+    name = metric.casefold()
+    is_share = name.startswith(("accuracy", "prob_", "pass@")) or name in (MASS, "em", "f1", "contains")
     return clipped(estimate) if is_share else estimate
 
 

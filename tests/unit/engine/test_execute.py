@@ -10,6 +10,7 @@ from assay.core.ports import ResponseCache
 from assay.core.request import Request
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
+from assay.core.task import Evaluation
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
@@ -27,7 +28,13 @@ class Notes:
         self.landed.append(f"{task}/{sample.id}")
         self.scores[sample.id] = scores[0]
 
+    def write_scores(self, scores: Sequence[Score]) -> None:
+        pass
+
     def add(self, score: Score) -> None:
+        pass
+
+    def take(self, evaluation: Evaluation) -> None:
         pass
 
     def metrics(self) -> Sequence[Metric]:

@@ -7,6 +7,7 @@ needs all of them. What the author may read or set is public here under the orig
 
 from __future__ import annotations
 
+import copy
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -43,6 +44,8 @@ class DatasetArguments:
     kate: bool = False
     globale: bool = False
     ape: bool = False
+    default_metrics: Sequence[Any] = ()
+    """For a class that names none."""
     load_rows: Callable[..., Rows] | None = None
     """How rows are found: (dataset, path, subset, split) to rows."""
     notes: list[str] = field(default_factory=list)
@@ -102,8 +105,9 @@ class Dataset:
         self.ranking_type = args.ranking_type
         self.cot = _supported(args.cot, self)
         # Each object has its own: in the original they are shared, and one dataset's change reaches others.
-        self.metrics = list(getattr(self, "metrics", []))
-        self.extra_model_args = dict(getattr(self, "extra_model_args", {}))
+        own = getattr(type(self), "metrics", None)
+        self.metrics = [copy.copy(metric) for metric in (args.default_metrics if own is None else own)]
+        self.extra_model_args = copy.deepcopy(getattr(self, "extra_model_args", {}))
         self.load_kwargs = dict(getattr(self, "load_kwargs", {}))
         if args.instruction is not None:
             self.instruction = args.instruction

@@ -21,6 +21,7 @@ from assay.dialects.llmbox.authoring import (
     Dataset,
     DatasetArguments,
     ModelView,
+    MultipleChoiceDataset,
 )
 from assay.dialects.llmbox.detect import ClassName
 from assay.dialects.llmbox.evaluation import references_of
@@ -266,6 +267,7 @@ class _Compilation:
             sample_num=self._settings.samples,
             pass_at_k=self._asked.pass_at_k,
             cot=self._settings.cot,
+            default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
         )
         with self._author.calling("the class"):
@@ -278,10 +280,16 @@ class _Compilation:
             )
         self._check_metrics(dataset)
         for metric in dataset.metrics:
+            if method == "ppl" and dataset.use_normalization and _is_plain_accuracy(metric):
+                metric.tag = "Norm" if metric.tag is None else metric.tag
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
                 setup(self._tools.model, args, None, dataset)
         return dataset
+
+    def _default_metrics(self) -> Sequence[Any]:
+        is_choice = issubclass(self._loaded.cls, MultipleChoiceDataset)
+        return [self._tools.metrics["Accuracy"]()] if is_choice else []
 
     def _load_rows(
         self,

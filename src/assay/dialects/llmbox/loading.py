@@ -63,7 +63,6 @@ def load_class(
 
         return register
 
-    MultipleChoiceDataset.metrics = [metrics["Accuracy"]()]
     modules = AuthorModules(
         PACKAGE,
         _namespaces(metrics, raw_data, register_dataset),
