@@ -28,6 +28,7 @@ from assay.faces.cli.check import check
 from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
+from assay.scoring.metrics import LIST_METRICS
 from cli import Result, assay
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 
 _FENCE = re.compile(r"^(?:(?P<file>[\w./-]+\.\w+):\n\n)?```(?P<mark>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#]*)(?:#(?P<anchor>[^)]+))?\)")
+_IMPORTS_ASSAY = re.compile(r"^(?:import|from) assay\b", re.M)
 _SECONDS = re.compile(r"\d+\.\d$")
 
 
@@ -127,7 +129,7 @@ def follow(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real
                     assert occurs(chunk, result.out) or occurs(chunk, result.err), (
                         f"{said}\nnot in it: {chunk}"
                     )
-        elif block.mark == "python" and "import assay" in block.body and not is_real:
+        elif block.mark == "python" and _IMPORTS_ASSAY.search(block.body) and not is_real:
             exec(compile(block.body, where, "exec"), {"__name__": "documentation"})  # noqa: S102
 
 
@@ -219,6 +221,11 @@ def test_every_option_is_documented(command: click.Command) -> None:
 def test_every_model_argument_is_documented(arguments: type[HfArgs] | type[MockArgs]) -> None:
     text = (DOCS / "models.md").read_text(encoding="utf-8")
     assert [name for name in arguments.__struct_fields__ if f"`{name}`" not in text] == []
+
+
+def test_every_metric_for_authors_is_documented() -> None:
+    text = whole_documentation()
+    assert [name for name in LIST_METRICS if f"`{name}(" not in text] == []
 
 
 def test_pages_name_no_place_of_a_machine() -> None:

@@ -17,10 +17,10 @@ import pytest
 from assay.scoring.extract.numbers import extract_number
 from assay.scoring.extract.options import extract_option
 from assay.scoring.metrics import Em
-from assay.scoring.metrics.attempts import avg_at_k, g_pass_at_k, majority, mg_pass_at_k, pass_at_k
 from assay.scoring.metrics.classification import macro_f1, matthews, micro_f1, one_against_rest
 from assay.scoring.metrics.copying import extractiveness, memorised
 from assay.scoring.metrics.drop import drop_score
+from assay.scoring.metrics.estimators import avg_at_k, g_pass_at_k, majority, mg_pass_at_k, pass_at_k
 from assay.scoring.metrics.likelihoods import (
     any_greedy,
     bits_per_byte,
@@ -246,7 +246,7 @@ def read_avg_at_k(same: Callable[[str, str], bool]) -> Callable[[Case], Case]:
 
 def read_maj_at_k(case: Case) -> Case:
     row, k = one(case), case["metric_params"]["k"]
-    return {f"maj@k:k={k}": float(majority(row.texts, k) in row.golds)}
+    return {f"maj@k:k={k}": float(majority(row.texts[:k]) in row.golds)}
 
 
 def read_recall_at_k(case: Case) -> Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.metrics.checks import joined_text, misfit, missing, paired
+from assay.scoring.metrics.checks import Misfit, each_row, joined_text, missing
 from assay.scoring.metrics.list_metric import ListMetric
 
 
@@ -24,19 +24,19 @@ class Accuracy(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Accuracy`, or `Accuracy:tag`."""
-        scores = []
-        for row, prediction, reference in paired(self, predictions, references):
-            seen, expected = _kind(prediction), _kind(reference)
-            if prediction is not None and seen != expected:
-                raise misfit(
-                    self,
-                    row,
-                    f"the prediction is {prediction!r} ({seen}) but the reference is {reference!r} "
-                    f"({expected}); they can never be equal",
-                    "let `references` give what predictions are: indexes of options, or texts",
-                )
-            scores.append(float(_plain(prediction) == _plain(reference)))
-        return self._mean(f"Accuracy:{self.tag}" if self.tag is not None else "Accuracy", scores)
+        name = "Accuracy" if self.tag is None else f"Accuracy:{self.tag}"
+        return self._mean(name, each_row(self, predictions, references, _is_equal))
+
+
+def _is_equal(prediction: Any, reference: Any) -> float:
+    seen, expected = _kind(prediction), _kind(reference)
+    if prediction is not None and seen != expected:
+        raise Misfit(
+            f"the prediction is {prediction!r} ({seen}) but the reference is {reference!r} ({expected}); "
+            "they can never be equal",
+            "let `references` give what predictions are: indexes of options, or texts",
+        )
+    return float(_plain(prediction) == _plain(reference))
 
 
 def _plain(value: Any) -> Any:
@@ -89,13 +89,13 @@ class WordAccuracy(ListMetric):
                 "setup_metric was given a dataset without one",
                 "use a model whose tokenizer is at hand, such as hf:, or another metric",
             )
-        scores = []
-        for row, prediction, reference in paired(self, predictions, references):
-            target = joined_text(self, row, "reference", reference)
-            ids = self._encode(joined_text(self, row, "prediction", prediction))
-            cut = self._decode(ids[: len(self._encode(target))])
-            scores.append(float(cut.strip() == target.strip()))
-        return self._mean("Accuracy", scores)
+        return self._mean("Accuracy", each_row(self, predictions, references, self._begins_alike))
+
+    def _begins_alike(self, prediction: Any, reference: Any) -> float:
+        target = joined_text("reference", reference)
+        ids = self._encode(joined_text("prediction", prediction))
+        cut = self._decode(ids[: len(self._encode(target))])
+        return float(cut.strip() == target.strip())
 
     def _encode(self, text: str) -> list[int]:
         if callable(self.tokenizer):  # transformers; special tokens are no part of a word

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from assay.scoring.metrics.checks import joined_text, known_option, paired, reference_texts
+from assay.scoring.metrics.checks import check_option, each_row, joined_text, reference_texts
 from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.words import ARTICLES, WORDS_BY, bag_f1, is_number, squad_form
 
@@ -43,18 +43,18 @@ class Em(ListMetric):
     scale: ClassVar[float] = 100.0
 
     def __init__(self, *, multiref_strategy: Strategy = "max") -> None:
-        known_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
+        check_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
         self.multiref_strategy: Strategy = multiref_strategy
         """How several references count together."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `EM`."""
-        scores = []
-        for row, prediction, reference in paired(self, predictions, references):
-            answer = answer_form(joined_text(self, row, "prediction", prediction))
-            equal = [float(answer == answer_form(text)) for text in reference_texts(self, row, reference)]
-            scores.append(over_references(equal, self.multiref_strategy))
-        return self._mean("EM", scores)
+        return self._mean("EM", each_row(self, predictions, references, self._score))
+
+    def _score(self, prediction: Any, reference: Any) -> float:
+        answer = answer_form(joined_text("prediction", prediction))
+        equal = [float(answer == answer_form(text)) for text in reference_texts(reference)]
+        return over_references(equal, self.multiref_strategy)
 
 
 class F1(ListMetric):
@@ -75,10 +75,10 @@ class F1(ListMetric):
         align_bag: Literal["counter", "set"] = "counter",
         force_number_match: bool = False,
     ) -> None:
-        known_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
-        known_option(self, "word_tokenize", word_tokenize, WORDS_BY)
-        known_option(self, "normalize_level", normalize_level, ("token", "text", "both"))
-        known_option(self, "align_bag", align_bag, ("counter", "set"))
+        check_option(self, "multiref_strategy", multiref_strategy, _STRATEGIES)
+        check_option(self, "word_tokenize", word_tokenize, WORDS_BY)
+        check_option(self, "normalize_level", normalize_level, ("token", "text", "both"))
+        check_option(self, "align_bag", align_bag, ("counter", "set"))
         self.multiref_strategy: Strategy = multiref_strategy
         """How several references count together."""
         self.word_tokenize = WORDS_BY[word_tokenize]
@@ -96,14 +96,12 @@ class F1(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `F1`."""
-        scores = []
-        for row, prediction, reference in paired(self, predictions, references):
-            got = self._words(joined_text(self, row, "prediction", prediction))
-            by_reference = [
-                self._compare(got, self._words(text)) for text in reference_texts(self, row, reference)
-            ]
-            scores.append(over_references(by_reference, self.multiref_strategy))
-        return self._mean("F1", scores)
+        return self._mean("F1", each_row(self, predictions, references, self._score))
+
+    def _score(self, prediction: Any, reference: Any) -> float:
+        got = self._words(joined_text("prediction", prediction))
+        by_reference = [self._compare(got, self._words(text)) for text in reference_texts(reference)]
+        return over_references(by_reference, self.multiref_strategy)
 
     def _words(self, text: str) -> list[str]:
         words = self.word_tokenize(answer_form(text) if self.normalizes_text else text)

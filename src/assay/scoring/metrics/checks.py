@@ -5,27 +5,57 @@ One row that cannot be compared is an error of the dataset, never a 0 in its sco
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+
+RowT = TypeVar("RowT")
 
 
-def paired(
-    metric: object, predictions: Sequence[Any], references: Sequence[Any]
-) -> Iterator[tuple[int, Any, Any]]:
-    """Return (row from 1, prediction, reference) for two lists of one length, which is not 0."""
-    name = type(metric).__name__
-    if len(predictions) != len(references):
+class Misfit(Exception):
+    """A row's prediction or reference is of a kind that the metric cannot compare."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.fix = fix
+
+
+def each_row(
+    metric: object,
+    predictions: Sequence[Any],
+    references: Sequence[Any],
+    judge: Callable[[Any, Any], RowT],
+) -> list[RowT]:
+    """Return what `judge(prediction, reference)` makes of each row; the lists must be of one length.
+
+    Rows that it refuses are gathered, and raised together as one error.
+    """
+    _check_lengths(type(metric).__name__, len(predictions), len(references))
+    judged: list[RowT] = []
+    problems = Problems()
+    for row, (prediction, reference) in enumerate(zip(predictions, references, strict=True), start=1):
+        try:
+            judged.append(judge(prediction, reference))
+        except Misfit as misfit:
+            what = f"{type(metric).__name__}, row {row}: {misfit.what}"
+            problems.add(Problem("METRIC-002", what, misfit.fix))
+    problems.raise_if_any()
+    return judged
+
+
+def _check_lengths(name: str, n_predictions: int, n_references: int) -> None:
+    if n_predictions != n_references:
         raise AuthorError(
             Problem(
                 "METRIC-001",
-                f"{name} was given {len(predictions)} predictions but {len(references)} references; "
+                f"{name} was given {n_predictions} predictions but {n_references} references; "
                 "expected as many of the one as of the other",
                 "let `references` give one entry per row, and `post_processing` keep the number of rows",
             )
         )
-    if not len(predictions):
+    if not n_predictions:
         raise AuthorError(
             Problem(
                 "METRIC-001",
@@ -33,23 +63,15 @@ def paired(
                 "choose a subset that has rows",
             )
         )
-    pairs = zip(predictions, references, strict=True)
-    return ((row, prediction, reference) for row, (prediction, reference) in enumerate(pairs, start=1))
 
 
-def misfit(metric: object, row: int, what: str, fix: str) -> AuthorError:
-    """Return the error for a row whose prediction or reference is of a kind that it cannot compare."""
-    return AuthorError(Problem("METRIC-002", f"{type(metric).__name__}, row {row}: {what}", fix))
-
-
-def known_option(metric: object, option: str, value: str, known: Collection[str]) -> str:
-    """Return the value of an option if it is one of those known."""
+def check_option(metric: object, option: str, value: str, known: Collection[str]) -> None:
+    """Refuse a value of an option that is not one of those known."""
     if value not in known:
         what = f"{type(metric).__name__}({option}={value!r}): there is no such value{nearest(value, known)}"
         raise AuthorError(
             Problem("METRIC-003", f"{what}; expected one of {listing(known)}", f"correct {option}")
         )
-    return value
 
 
 def missing(metric: object, what: str, fix: str) -> AuthorError:
@@ -57,29 +79,25 @@ def missing(metric: object, what: str, fix: str) -> AuthorError:
     return AuthorError(Problem("METRIC-004", f"{type(metric).__name__} needs {what}", fix))
 
 
-def reference_texts(metric: object, row: int, reference: Any) -> list[str]:
+def reference_texts(reference: Any) -> list[str]:
     """Return the acceptable texts of one row: a str is one, a list or tuple holds several.
 
     One of several may itself be a list of parts, such as DROP's spans; they are joined by spaces.
     """
     entries = [reference] if isinstance(reference, str) else reference
     if not isinstance(entries, list | tuple) or not entries:
-        raise misfit(
-            metric,
-            row,
+        raise Misfit(
             f"the reference is {reference!r}; expected a text or a list of at least one text",
             "let `references` give the acceptable texts of each row",
         )
-    return [joined_text(metric, row, "reference", entry) for entry in entries]
+    return [joined_text("reference", entry) for entry in entries]
 
 
-def joined_text(metric: object, row: int, role: str, value: Any) -> str:
+def joined_text(role: str, value: Any) -> str:
     """Return a prediction or reference as one text; its parts, if it is a list or tuple, joined by spaces."""
     parts = [value] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-        raise misfit(
-            metric,
-            row,
+        raise Misfit(
             f"the {role} is {value!r} ({type(value).__name__}); expected a text",
             f"make the {role} a str, for example str({value!r})",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.metrics.checks import misfit, paired
+from assay.scoring.metrics.checks import Misfit, each_row
 from assay.scoring.metrics.list_metric import ListMetric
 
 _ONE_LETTER_EACH = ("multi_mcqs", "seven_option")
@@ -30,35 +30,28 @@ class GaokaoBenchMetric(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Scoring rate`. A sample's value is its own share of its points."""
-        reached, possible = [], []
-        for row, prediction, reference in paired(self, predictions, references):
-            keys = [reference] if isinstance(reference, Mapping) else reference
-            if not isinstance(keys, list | tuple) or not keys:
-                raise self._unusable(row, reference)
-            for key in keys:
-                self._check(row, key)
-            answers = [] if prediction is None else list(prediction)
-            reached.append(max(_points(answers, key) for key in keys))
-            possible.append(keys[0]["score"] * len(keys[0]["answer"]))
-        self.last_score_lists = {
-            "Scoring rate": [got / most for got, most in zip(reached, possible, strict=True)]
-        }
-        return {"Scoring rate": self.scale * sum(reached) / sum(possible)}
+        rows = each_row(self, predictions, references, _reached_of_possible)
+        self.last_score_lists = {"Scoring rate": [reached / possible for reached, possible in rows]}
+        total = sum(possible for _, possible in rows)
+        return {"Scoring rate": self.scale * sum(reached for reached, _ in rows) / total}
 
-    def _check(self, row: int, key: Any) -> None:
-        if not isinstance(key, Mapping) or not {"answer", "task", "score"} <= set(key):
-            raise self._unusable(row, key)
-        if key["task"] not in _TASKS or not key["answer"] or not key["score"] > 0:
-            raise self._unusable(row, key)
 
-    def _unusable(self, row: int, reference: Any) -> Exception:
-        return misfit(
-            self,
-            row,
-            f"the reference is {reference!r}; expected a dict with `answer` (a list that is not empty), "
-            f"`score` (points, above 0) and `task`, one of {', '.join(_TASKS)}",
+def _reached_of_possible(prediction: Any, reference: Any) -> tuple[float, float]:
+    keys = [reference] if isinstance(reference, Mapping) else reference
+    if not isinstance(keys, list | tuple) or not keys or not all(map(_is_usable, keys)):
+        raise Misfit(
+            f"the reference is {reference!r}; expected a dict, or a list of dicts, with `answer` (a list "
+            f"that is not empty), `score` (points, above 0) and `task`, one of {', '.join(_TASKS)}",
             "let `references` give these of each row",
         )
+    answers = [] if prediction is None else list(prediction)
+    return max(_points(answers, key) for key in keys), keys[0]["score"] * len(keys[0]["answer"])
+
+
+def _is_usable(key: Any) -> bool:
+    if not isinstance(key, Mapping) or not {"answer", "task", "score"} <= set(key):
+        return False
+    return key["task"] in _TASKS and bool(key["answer"]) and key["score"] > 0
 
 
 def _points(answers: list[str], key: Mapping[str, Any]) -> float:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from assay.scoring.metrics.checks import misfit, paired
+from assay.scoring.metrics.checks import Misfit, each_row
 from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.ratios import RunningRatio
 
@@ -103,18 +103,17 @@ class PPL(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `PPL`. References are only counted."""
-        scores = []
-        for row, prediction, _ in paired(self, predictions, references):
-            try:
-                value = float(prediction)
-            except (TypeError, ValueError):
-                value = math.nan
-            if not math.isfinite(value):
-                raise misfit(
-                    self,
-                    row,
-                    f"the prediction is {prediction!r}; expected a finite number",
-                    "give PPL to a dataset whose texts are scored by likelihood, without empty texts",
-                )
-            scores.append(value)
-        return self._mean("PPL", scores)
+        return self._mean("PPL", each_row(self, predictions, references, _finite))
+
+
+def _finite(prediction: Any, _: Any) -> float:
+    try:
+        value = float(prediction)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise Misfit(
+            f"the prediction is {prediction!r}; expected a finite number",
+            "give PPL to a dataset whose texts are scored by likelihood, without empty texts",
+        )
+    return value

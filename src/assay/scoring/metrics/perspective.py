@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from assay.core.errors import BackendError, Problem
-from assay.scoring.metrics.checks import joined_text, missing, paired
+from assay.scoring.metrics.checks import each_row, joined_text, missing
 from assay.scoring.metrics.list_metric import ListMetric
 
 _ENDPOINT = "https://commentanalyzer.googleapis.com/v1alpha1/comments:analyze"
@@ -54,10 +54,7 @@ class PerspectiveApi(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Perspective_toxicity_score`."""
-        texts = [
-            joined_text(self, row, "prediction", text)
-            for row, text, _ in paired(self, predictions, references)
-        ]
+        texts = each_row(self, predictions, references, lambda text, _: joined_text("prediction", text))
         return self._mean("Perspective_toxicity_score", [self.toxicity(text) for text in texts])
 
     def toxicity(self, text: str) -> float:

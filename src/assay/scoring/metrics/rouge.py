@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
-from assay.scoring.metrics.checks import joined_text, known_option, misfit, paired, reference_texts
+from assay.scoring.metrics.checks import Misfit, check_option, each_row, joined_text, reference_texts
 from assay.scoring.metrics.list_metric import ListMetric
 
 Words = Literal["ascii", "unicode"]
@@ -64,32 +64,29 @@ class Rouge(ListMetric):
     _KINDS: ClassVar[dict[str, str]] = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE_L": "rougeL"}
 
     def __init__(self, *, words: Words = "ascii") -> None:
-        known_option(self, "words", words, ("ascii", "unicode"))
+        check_option(self, "words", words, ("ascii", "unicode"))
         self.words: Words = words
         """Which characters make words."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `ROUGE-1`, `ROUGE-2` and `ROUGE_L`."""
-        scores: dict[str, list[float]] = {name: [] for name in self._KINDS}
-        for row, prediction, reference in paired(self, predictions, references):
-            text = joined_text(self, row, "prediction", prediction)
-            targets = reference_texts(self, row, reference)
-            self._refuse_other_scripts(row, targets)
-            values = rouge(text, targets, uses_stemmer=True, words=self.words)
-            for name, kind in self._KINDS.items():
-                scores[name].append(values[kind])
+        rows = each_row(self, predictions, references, self._score)
+        scores = {name: [row[kind] for row in rows] for name, kind in self._KINDS.items()}
         self.last_score_lists = scores
         return {name: self.scale * sum(values) / len(values) for name, values in scores.items()}
 
-    def _refuse_other_scripts(self, row: int, targets: list[str]) -> None:
-        if self.words == "unicode":
-            return
-        for target in targets:
-            if not _ASCII_WORD.search(target) and _UNICODE_WORD.search(target):
-                raise misfit(
-                    self,
-                    row,
-                    f"the reference {target[:40]!r} has no word of a to z or digits, the only ones that "
-                    "ROUGE's own tokenizer knows",
-                    'use Rouge(words="unicode")',
-                )
+    def _score(self, prediction: Any, reference: Any) -> dict[str, float]:
+        text, targets = joined_text("prediction", prediction), reference_texts(reference)
+        if self.words == "ascii":
+            _refuse_other_scripts(targets)
+        return rouge(text, targets, uses_stemmer=True, words=self.words)
+
+
+def _refuse_other_scripts(targets: list[str]) -> None:
+    for target in targets:
+        if not _ASCII_WORD.search(target) and _UNICODE_WORD.search(target):
+            raise Misfit(
+                f"the reference {target[:40]!r} has no word of a to z or digits, the only ones that "
+                "ROUGE's own tokenizer knows",
+                'use Rouge(words="unicode")',
+            )

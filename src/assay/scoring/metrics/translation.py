@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.metrics.checks import joined_text, paired, reference_texts
+from assay.scoring.metrics.checks import each_row, joined_text, reference_texts
 from assay.scoring.metrics.list_metric import ListMetric
 
 References = Sequence[Sequence[str]]
@@ -77,16 +77,14 @@ class Bleu(ListMetric):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Sentence_BLEU` and `Corpus_BLEU`."""
-        texts: list[str] = []
-        targets: list[list[str]] = []
-        for row, prediction, reference in paired(self, predictions, references):
-            texts.append(joined_text(self, row, "prediction", prediction))
-            targets.append(reference_texts(self, row, reference))
-        sentences = [
-            sentence_bleu(text, target, tokenize="intl") / self.scale
-            for text, target in zip(texts, targets, strict=True)
-        ]
+        rows = each_row(self, predictions, references, _text_and_references)
+        texts, targets = [text for text, _ in rows], [target for _, target in rows]
+        sentences = [sentence_bleu(text, target, tokenize="intl") / self.scale for text, target in rows]
         return {
             **self._mean("Sentence_BLEU", sentences),
             "Corpus_BLEU": corpus_bleu(texts, targets, tokenize="intl"),
         }
+
+
+def _text_and_references(prediction: Any, reference: Any) -> tuple[str, list[str]]:
+    return joined_text("prediction", prediction), reference_texts(reference)

@@ -80,3 +80,20 @@ def test_word_accuracy_without_a_tokenizer_is_an_error() -> None:
     metric.setup_metric(None, None, None, SimpleNamespace())
     with pytest.raises(AuthorError, match=r"METRIC-004 WordAccuracy needs the model's tokenizer"):
         metric(["a"], ["a"])
+
+
+def test_word_accuracy_with_a_tokenizer_of_transformers() -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    raw = tokenizers.Tokenizer(tokenizers.models.BPE())
+    raw.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    raw.train_from_iterator(["the fox"], tokenizers.trainers.BpeTrainer(initial_alphabet=alphabet))
+    bos = tokenizers.processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    raw.post_processor = bos
+    metric = WordAccuracy()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=raw)
+    metric.setup_metric(None, None, None, SimpleNamespace(tokenizer=tokenizer))
+    metric([" naïve fox", " fox", "東京都"], [" naïve", " ox", "東京"])
+    assert metric.last_score_lists == {"Accuracy": [1.0, 0.0, 1.0]}

@@ -70,3 +70,14 @@ def test_percent_metrics_return_percent_and_keep_shares() -> None:
     assert metric([1, 2, 3, 4], [1, 2, 3, 0]) == {"Accuracy": 75.0}
     assert metric.last_score_lists == {"Accuracy": [1.0, 1.0, 1.0, 0.0]}
     assert metric.scale == 100.0
+
+
+def test_all_rows_that_cannot_be_compared_are_named_together() -> None:
+    with pytest.raises(AuthorError) as caught:
+        Accuracy()([1, "B", 0, "C"], [1, 2, 0, 3])
+    assert [problem.what.split(":")[0] for problem in caught.value.problems] == [
+        "Accuracy, row 2",
+        "Accuracy, row 4",
+    ]
+    with pytest.raises(AuthorError, match=r"and 980 more"):
+        Accuracy()(["A"] * 1000, [0] * 1000)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.scoring.metrics.attempts import avg_at_k, g_pass_at_k, majority, mg_pass_at_k, pass_at_k
+from assay.scoring.metrics.estimators import avg_at_k, g_pass_at_k, majority, mg_pass_at_k, pass_at_k
 
 COUNTS = st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 
@@ -42,11 +42,13 @@ def test_mg_pass_at_k_is_the_area_above_one_half(counts: tuple[int, int, int]) -
 @pytest.mark.parametrize("estimate", [pass_at_k, mg_pass_at_k, lambda n, c, k: g_pass_at_k(n, c, k, 0.5)])
 def test_fewer_attempts_than_k_are_an_error_and_not_a_pass(estimate: object) -> None:
     assert callable(estimate)
-    with pytest.raises(ValueError, match=r"k = 10 .* n = 1"):
+    with pytest.raises(ValueError, match="pass@10 cannot be estimated from 1 samples"):
         estimate(1, 0, 10)
-    for n, c, k in ((3, 4, 1), (3, -1, 1), (3, 1, 0)):
-        with pytest.raises(ValueError, match="expected k"):
-            estimate(n, c, k)
+    with pytest.raises(ValueError, match="pass@0"):
+        estimate(3, 1, 0)
+    for c in (-1, 4):
+        with pytest.raises(ValueError, match="cannot be right"):
+            estimate(3, c, 1)
 
 
 def test_a_share_above_1_is_refused() -> None:
@@ -61,16 +63,12 @@ def test_large_counts_stay_exact() -> None:
 def test_the_mean_of_the_first_k() -> None:
     assert avg_at_k([1.0, 0.0, 1.0], 2) == 0.5
     for k in (0, 4):
-        with pytest.raises(ValueError, match="cannot be averaged"):
+        with pytest.raises(ValueError, match="avg@"):
             avg_at_k([1.0, 0.0, 1.0], k)
 
 
 def test_the_majority_and_of_equals_the_first() -> None:
     assert majority(["b", "a", "a", "b", "c"]) == "b"
-    assert majority(["b", "a", "a"], 2) == "b"
     assert majority(["b", "a", "a"]) == "a"
-    for k in (0, 4):
-        with pytest.raises(ValueError, match="cannot vote"):
-            majority(["a", "b", "c"], k)
-    with pytest.raises(ValueError, match="cannot vote"):
+    with pytest.raises(ValueError, match="at least one value"):
         majority([])
