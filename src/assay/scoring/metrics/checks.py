@@ -32,7 +32,7 @@ def each_row(
 
     Rows that it refuses are gathered, and raised together as one error.
     """
-    _check_lengths(type(metric).__name__, len(predictions), len(references))
+    check_lengths(metric, predictions, references)
     judged: list[RowT] = []
     problems = Problems()
     for row, (prediction, reference) in enumerate(zip(predictions, references, strict=True), start=1):
@@ -45,7 +45,9 @@ def each_row(
     return judged
 
 
-def _check_lengths(name: str, n_predictions: int, n_references: int) -> None:
+def check_lengths(metric: object, predictions: Sequence[Any], references: Sequence[Any]) -> None:
+    """Refuse lists of different lengths, and empty ones."""
+    name, n_predictions, n_references = type(metric).__name__, len(predictions), len(references)
     if n_predictions != n_references:
         raise AuthorError(
             Problem(

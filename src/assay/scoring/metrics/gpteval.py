@@ -17,6 +17,7 @@ from assay.scoring.judges.conversation import Conversation
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_all
 from assay.scoring.judges.prompts import JudgeType
 from assay.scoring.judges.questions import Procedure, comparing_questions, grading_questions
+from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.list_metric import ListMetric
 
 NAME = "GPT-Eval"
@@ -70,6 +71,7 @@ class GPTEval(ListMetric):
         self, predictions: Sequence[Any], references: Sequence[Mapping[str, Any]]
     ) -> dict[str, float]:
         """Ask the judge about every prediction and return the mean of its grades."""
+        check_lengths(self, predictions, references)
         if self._judge is None or self._procedure is None:
             raise no_judge()
         cases = [

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, get_args
 from assay.scoring.instructions.following import Reading, verdicts
 from assay.scoring.instructions.language import require_langdetect
 from assay.scoring.instructions.registry import read_rows
+from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.list_metric import ListMetric
 
 
@@ -35,9 +36,7 @@ class IFEval(ListMetric):
         self, predictions: Sequence[str], references: Sequence[Mapping[str, Any]]
     ) -> dict[str, float]:
         """Return both accuracies over all prompts."""
-        if not predictions or len(predictions) != len(references):
-            counts = f"{len(predictions)} predictions and {len(references)} references"
-            raise ValueError(f"IFEval needs as many predictions as references, at least one; seen {counts}")
+        check_lengths(self, predictions, references)
         followed = [
             verdicts(instructions, prediction, self.type)
             for instructions, prediction in zip(read_rows(references), predictions, strict=True)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from assay.core.errors import PlanError, Problem
+from assay.core.errors import AssayError, PlanError, Problem
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
@@ -260,8 +260,9 @@ def evaluate(
             if not alone:
                 raise
             fresh = _raising_rows(metric, predictions, references, kept)
-            if not fresh:
-                raise _metric_problem(metric, error) from error
+            if not fresh or len(fresh) == len(kept):
+                # No row's own fault: it would say the same of any.
+                raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
             troubles |= fresh
             kept = [at for at in kept if at not in fresh]
             found = _called(metric, predictions, references, kept) if kept else {}
