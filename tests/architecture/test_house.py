@@ -68,7 +68,7 @@ def test_the_readme_names_every_room() -> None:
     assert missing == []
 
 
-CODE = re.compile(r'"((?:SOURCE|TABLE|TEMPLATE|CONFIG|MODEL|PLAN|SCORE|STORE|USAGE)-\d{3})"')
+CODE = re.compile(r'"((?:CODE|SOURCE|TABLE|TEMPLATE|CONFIG|MODEL|PLAN|SCORE|STORE|USAGE)-\d{3})"')
 
 
 def codes_in_source() -> set[str]:
