@@ -1,0 +1,46 @@
+"""The interface of every metric that a dataset's author names: a call over whole lists.
+
+Knows nothing of samples, runs or models: predictions and references come in, numbers go out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class ListMetric:
+    """A metric over all predictions of a dataset at once.
+
+    A call returns its values by name; `last_score_lists` then holds the value of every sample of that call.
+    """
+
+    scale: ClassVar[float] = 1.0
+    """What a call returns for a perfect share: 100.0 for percent metrics. Samples' values are not scaled."""
+    higher_is_better: ClassVar[bool] = True
+    """Whether a larger value is the better one."""
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        """Return the metric's values by name, and keep the samples' in `last_score_lists`."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(predictions, references)")
+
+    @property
+    def last_score_lists(self) -> dict[str, list[float]]:
+        """The values of the samples in the latest call, by name, in the order of its predictions."""
+        # Made on first use and not in __init__: an author's subclass may have one that does not call ours.
+        lists: dict[str, list[float]] = self.__dict__.setdefault("_last_score_lists", {})
+        return lists
+
+    @last_score_lists.setter
+    def last_score_lists(self, values: Mapping[str, Sequence[Any]]) -> None:
+        self.__dict__["_last_score_lists"] = {
+            name: [float(value) for value in scores] for name, scores in values.items()
+        }
+
+    def setup_metric(self, *_: Any, **__: Any) -> None:
+        """Take what the run knows: model_args, dataset_args, evaluation_args, dataset. Does nothing here."""
+
+    def _mean(self, name: str, scores: Sequence[float]) -> dict[str, float]:
+        """Keep the samples' values and return their mean, scaled."""
+        self.last_score_lists = {name: scores}
+        return {name: self.scale * sum(scores) / len(scores)}
