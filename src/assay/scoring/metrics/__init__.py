@@ -11,6 +11,7 @@ from assay.scoring.metrics.gpteval import GPTEval
 from assay.scoring.metrics.ifeval import IFEval
 from assay.scoring.metrics.likelihoods import PPL
 from assay.scoring.metrics.list_metric import ListMetric
+from assay.scoring.metrics.pass_at_k import PassAtK
 from assay.scoring.metrics.perspective import PerspectiveApi
 from assay.scoring.metrics.rouge import Rouge
 from assay.scoring.metrics.translation import Bleu
@@ -24,6 +25,7 @@ LIST_METRICS: dict[str, type[ListMetric]] = {
     "GaokaoBenchMetric": GaokaoBenchMetric,
     "IFEval": IFEval,
     "PPL": PPL,
+    "PassAtK": PassAtK,
     "PerspectiveApi": PerspectiveApi,
     "Rouge": Rouge,
     "WordAccuracy": WordAccuracy,
@@ -41,6 +43,7 @@ __all__ = [
     "GaokaoBenchMetric",
     "IFEval",
     "ListMetric",
+    "PassAtK",
     "PerspectiveApi",
     "Rouge",
     "WordAccuracy",
