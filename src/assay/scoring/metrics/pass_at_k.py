@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, ClassVar
 
-from assay.core.errors import AuthorError, PlanError, Problem, Problems
+from assay.core.errors import PlanError, Problem, Problems
+from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.estimators import pass_at_k
 from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.sandbox import Limits, Protections, Ran, Sandbox
@@ -26,6 +27,7 @@ class PassAtK(ListMetric):
     """
 
     scale: ClassVar[float] = 100.0
+    takes_samples: ClassVar[bool] = True
 
     def __init__(
         self, k: int | None = None, *, limits: Limits | None = None, workers: int | None = None
@@ -45,7 +47,11 @@ class PassAtK(ListMetric):
         """Choose k."""
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             raise PlanError(
-                Problem("CODE-003", f"pass@k with k = {k!r}; expected a whole number from 1", "--pass_at_k 1")
+                Problem(
+                    "CODE-003",
+                    f"pass@k with k = {k!r}; expected a whole number from 1",
+                    "--dataset-arg pass_at_k=1",
+                )
             )
         self.k = k
 
@@ -54,14 +60,22 @@ class PassAtK(ListMetric):
         if (k := getattr(dataset_args, "pass_at_k", None)) is not None:
             self.set_k(k)
 
+    def check_plan(self, n_samples: int) -> None:
+        """Raise when k is not known, or cannot be estimated from so many answers."""
+        k = self._known_k()
+        if n_samples < k:
+            raise _too_few(k, n_samples, "")
+
+    def notes(self) -> Sequence[str]:
+        """Say what the sandbox protected from."""
+        return () if self.protections is None else (f"code ran in the sandbox: {self.protections}",)
+
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `pass@k` in percent. A prediction is a list of samples, or a text that is the only one."""
-        if self.k is None:
-            raise PlanError(
-                Problem("CODE-003", "PassAtK does not know its k", "--pass_at_k 1, or PassAtK(k=1)")
-            )
+        check_lengths(self, predictions, references)
+        k = self._known_k()
         rows = _rows(predictions, references)
-        _check_counts(rows, self.k)
+        _check_counts(rows, k)
         imported = _imports(references)
         _check_installed(imported)
         programs = [
@@ -72,10 +86,15 @@ class PassAtK(ListMetric):
             # As in HumanEval's own scorer, what stands under `if __name__ == "__main__":` is not run.
             outcomes = sandbox.run_many(programs, workers=self.workers, is_main=False)
             self.ran = [list(islice(outcomes, len(samples))) for samples, _ in rows]
-        values = [pass_at_k(len(row), sum(ran.is_ok for ran in row), self.k) for row in self.ran]
-        name = f"pass@{self.k}"
-        self.last_score_lists = {name: values}
-        return {name: self.scale * sum(values) / len(values)}
+        return self._mean(
+            f"pass@{k}", [pass_at_k(len(row), sum(ran.is_ok for ran in row), k) for row in self.ran]
+        )
+
+    def _known_k(self) -> int:
+        if self.k is None:
+            fix = "--dataset-arg pass_at_k=1, or PassAtK(k=1)"
+            raise PlanError(Problem("CODE-003", "PassAtK does not know its k", fix))
+        return self.k
 
 
 Row = tuple[list[str], str]
@@ -83,15 +102,6 @@ Row = tuple[list[str], str]
 
 
 def _rows(predictions: Sequence[Any], references: Sequence[Any]) -> list[Row]:
-    if len(predictions) != len(references) or not len(predictions):
-        raise AuthorError(
-            Problem(
-                "CODE-005",
-                f"PassAtK was given {len(predictions)} predictions and {len(references)} references; "
-                "expected as many of the one as of the other, at least one",
-                "let `references` give one program per row",
-            )
-        )
     problems = Problems()
     rows: list[Row] = []
     for number, (prediction, reference) in enumerate(zip(predictions, references, strict=True), start=1):
@@ -113,13 +123,17 @@ def _check_counts(rows: Sequence[Row], k: int) -> None:
     fewest = min(len(samples) for samples, _ in rows)
     if fewest < k:
         first = next(number for number, (samples, _) in enumerate(rows, start=1) if len(samples) == fewest)
-        raise PlanError(
-            Problem(
-                "CODE-004",
-                f"pass@{k} cannot be estimated from {fewest} samples (row {first}); expected at least {k}",
-                f"--sample_num {k} or more, or a smaller k",
-            )
+        raise _too_few(k, fewest, f" (row {first})")
+
+
+def _too_few(k: int, n: int, where: str) -> PlanError:
+    return PlanError(
+        Problem(
+            "CODE-004",
+            f"pass@{k} cannot be estimated from {n} samples{where}; expected at least {k}",
+            f"--samples {k} or more, or a smaller k",
         )
+    )
 
 
 def _imports(references: Iterable[str]) -> set[str]:
