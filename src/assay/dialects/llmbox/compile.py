@@ -285,6 +285,9 @@ class _Compilation:
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
                 setup(self._tools.model, args, None, dataset)
+            check_plan = getattr(metric, "check_plan", None)
+            if check_plan is not None:
+                check_plan(self._settings.samples)
         return dataset
 
     def _default_metrics(self) -> Sequence[Any]:

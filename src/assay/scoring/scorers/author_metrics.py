@@ -138,6 +138,7 @@ class AuthorMetrics:
             self._metrics(scores, values, predictions, references, usable),
             values.lower_is_better,
             values.off_scale,
+            tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric))),
         )
 
     def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
@@ -281,6 +282,11 @@ def evaluate(
                     placed[at] = one
                 per_row[name] = placed
     return Values(per_row, whole, frozenset(lower), frozenset(off_scale), troubles)
+
+
+def _notes(metric: Any) -> Sequence[str]:
+    notes = getattr(metric, "notes", None)
+    return notes() if callable(notes) else ()
 
 
 def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
