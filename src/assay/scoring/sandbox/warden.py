@@ -29,6 +29,7 @@ from assay.scoring.sandbox import system_calls as system
 from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.outcome import Ran, Status
 from assay.scoring.sandbox.processes import count_tasks, end_all
+from assay.scoring.sandbox.program import Place
 from assay.scoring.sandbox.protections import TRIAL, Findings, Protections
 from assay.scoring.sandbox.protocol import Hello, Job, Reply, Setup
 from assay.scoring.sandbox.supervisor import supervise
@@ -108,10 +109,12 @@ def _outer_process(
 
 
 def _supervised(job: Job, setup: Setup, home: str, *, in_namespaces: bool) -> Ran:
+    becomes_nobody = isolation.can_be_nobody()
     if not in_namespaces:
-        return supervise(job, _beside_others(setup.limits), home, counts_memory=False)
+        return supervise(job, _beside_others(setup.limits), Place(home, becomes_nobody, counts_memory=False))
     isolation.build_world(home, setup.visible, setup.limits.folder_mib)
-    return supervise(job, setup.limits, isolation.HOME, counts_memory=Path("/proc/1/statm").exists())
+    has_proc = Path("/proc/1/statm").exists()
+    return supervise(job, setup.limits, Place(isolation.HOME, becomes_nobody, counts_memory=has_proc))
 
 
 def _beside_others(limits: Limits) -> Limits:
