@@ -13,7 +13,7 @@ from assay.core.task import TaskSettings
 from assay.dialects.llmbox.authoring import ModelView
 from assay.dialects.llmbox.compile import CompiledClass, Tools, compile_classes
 from assay.dialects.llmbox.library.raw_data import RawData
-from assay.scoring.metrics import LIST_METRICS
+from assay.scoring.metrics import AUTHOR_NAMES
 from assay.sources.hub import Hub
 
 Rows = Sequence[Mapping[str, Any]]
@@ -51,7 +51,7 @@ def compile_text(
     made = TaskSettings(is_chat=model_type == "chat", dataset_args=dataset_args, **(settings or {}))
     data = RawData(None if hub is None else Hub(hub), dataset_args.get("dataset_path"), beside=folder)
     view = ModelView("test", model_type, words, lambda ids: " ".join(map(str, ids)))
-    return compile_classes(f"{path}{selection}", made, Tools(LIST_METRICS, data, view))
+    return compile_classes(f"{path}{selection}", made, Tools(AUTHOR_NAMES, data, view))
 
 
 def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) -> CompiledClass:

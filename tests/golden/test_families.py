@@ -63,6 +63,14 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "convolution and attention": (
         "lfm2", {"layer_types": ["conv", "full_attention"], "block_ff_dim": 64}, "does not take a mask"
     ),
+    "linear attention with a cache of its own": (
+        "minimax",
+        {
+            "num_local_experts": 2, "num_experts_per_tok": 1, "head_dim": 8,
+            "layer_types": ["linear_attention", "full_attention"],
+        },
+        "does not take a mask",
+    ),
     "scaled logits": ("granite", {"logits_scaling": 3.0, "embedding_multiplier": 2.0}, None),
 }  # fmt: skip
 """What makes a family special: its name in transformers, its configuration, and why rows are not shared."""

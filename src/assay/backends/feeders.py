@@ -32,7 +32,7 @@ class PlainFeeder:
         from transformers import DynamicCache
 
         distinct = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
-        self._cache = DynamicCache(config=self._loaded.model.config)
+        self._cache = None if self._loaded.makes_cache else DynamicCache(config=self._loaded.model.config)
         ids, self._mask = _left_padded(list(distinct), self._loaded.device)
         self._counters.batches += 1
         self._counters.padding_tokens += ids.numel() - sum(map(len, distinct))
@@ -74,7 +74,10 @@ class PlainFeeder:
         if "position_ids" in self._loaded.takes:
             # Counted over real tokens, so that padding does not shift a row.
             feed["position_ids"] = (self._mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        return _last_logits(self._loaded, feed)
+        output = _forward(self._loaded, feed)
+        if self._loaded.makes_cache:
+            self._cache = output.past_key_values
+        return _last_logits(output)
 
 
 class TrunkFeeder:
@@ -115,7 +118,7 @@ class TrunkFeeder:
             "use_cache": False,
         }
         with looking(View(self._trunk.layers) if self._loaded.shares else View()):
-            return _last_logits(self._loaded, feed)
+            return _last_logits(_forward(self._loaded, feed))
 
     def select(self, rows: Sequence[int]) -> None:
         """Go on with some of the rows."""
@@ -130,9 +133,13 @@ class TrunkFeeder:
         return dict(zip(prompts, read_rows(self._loaded, self._trunk, own), strict=True))
 
 
-def _last_logits(loaded: Loaded, feed: dict[str, Any]) -> Any:
+def _forward(loaded: Loaded, feed: dict[str, Any]) -> Any:
     more = {"logits_to_keep": 1} if "logits_to_keep" in loaded.takes else {}
-    return loaded.model(**feed, **more).logits[:, -1].float()
+    return loaded.model(**feed, **more)
+
+
+def _last_logits(output: Any) -> Any:
+    return output.logits[:, -1].float()
 
 
 def _left_padded(rows: Sequence[tuple[int, ...]], device: Any) -> tuple[Any, Any]:

@@ -20,6 +20,8 @@ class Loaded:
     vocab_size: int
     window: int | None = None
     """How far back its attention looks; None: to the beginning."""
+    makes_cache: bool = False
+    """Whether its family has a kind of cache that only the model itself can make."""
     is_stateful: bool = False
     """Whether it carries a state from token to token that padding in front of a row would get into."""
     shares: bool = False

@@ -175,8 +175,15 @@ def _inspected(model: Any, device: Any) -> Loaded:
         takes,
         vocab_size,
         _window(model.config),
-        is_stateful=_is_stateful(model),
+        makes_cache=_makes_cache(model),
+        is_stateful=_is_stateful(model) or _makes_cache(model),
     )
+
+
+def _makes_cache(model: Any) -> bool:
+    """Whether the model refuses any cache but one of its family's own class, as its signature says."""
+    parameter = signature(model.base_model.forward).parameters.get("past_key_values")
+    return parameter is not None and f"{model.config.model_type}cache" in str(parameter.annotation).lower()
 
 
 def _is_stateful(model: Any) -> bool:

@@ -118,6 +118,8 @@ class Evaluation(NamedTuple):
     """Names of metrics of which less is more."""
     off_scale: frozenset[str] = frozenset()
     """Names of metrics that are no shares between 0 and 1."""
+    notes: Sequence[str] = ()
+    """What a person should know about how it was scored."""
 
 
 class CorpusScorer(Protocol):

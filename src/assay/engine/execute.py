@@ -101,6 +101,7 @@ class Execution:
         # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
         self._waiting: dict[str, list[tuple[_Flight, int]]] = {}
         self._memo: dict[str, Outcome] = {}
+        self._scoring_notes: list[str] = []
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
@@ -114,7 +115,8 @@ class Execution:
         """Return what a person should know about how the samples were asked, in words."""
         sizes = {task.spec.name: task.spec.n_samples for task in self._tasks}
         costs = self.tally.costs.values()
-        return [self._fitting.note(cost, sizes[cost.task]) for cost in costs if cost.n_shortened]
+        shortened = [self._fitting.note(cost, sizes[cost.task]) for cost in costs if cost.n_shortened]
+        return [*shortened, *self._scoring_notes]
 
     def _owed(self) -> Iterator[Request]:
         """Walk the samples and yield the requests nobody has answered yet."""
@@ -214,6 +216,7 @@ class Execution:
             evaluations = [scorer.finish() for scorer in scorers]
             for evaluation in evaluations:
                 self._aggregator.take(evaluation)
+                self._scoring_notes += [note for note in evaluation.notes if note not in self._scoring_notes]
             # All methods' scores of one sample together.
             for scores in zip(*(evaluation.scores for evaluation in evaluations), strict=True):
                 self._sink.write_scores(scores)

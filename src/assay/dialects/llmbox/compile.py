@@ -291,6 +291,9 @@ class _Compilation:
             if setup is not None:
                 with self._author.calling("setup_metric"):
                     setup(self._tools.model, args, None, dataset)
+            check_plan = getattr(metric, "check_plan", None)
+            if check_plan is not None:
+                check_plan(self._settings.samples)
         return dataset
 
     def _default_metrics(self) -> Sequence[Any]:

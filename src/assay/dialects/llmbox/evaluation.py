@@ -34,7 +34,9 @@ class AuthorEvaluation:
             is_faithful or own is not MultipleChoiceDataset.post_processing
         )
         """Whether the class, and not Assay's own scorer, says which option a row's answer is."""
-        self.groups_samples = prepared.dataset.args.pass_at_k is not None
+        self.groups_samples = prepared.dataset.args.pass_at_k is not None or any(
+            getattr(metric, "takes_samples", False) for metric in prepared.dataset.metrics
+        )
 
     @property
     def metrics(self) -> Sequence[Any]:

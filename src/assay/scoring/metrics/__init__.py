@@ -4,13 +4,17 @@ Classes take lists and complain to the author (`AuthorError`); functions take nu
 ValueError. Packages such as sacrebleu and nltk are imported by the functions that call them.
 """
 
+from typing import Any
+
 from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
 from assay.scoring.metrics.answers import F1, Em
+from assay.scoring.metrics.drop import get_answers
 from assay.scoring.metrics.gaokao import GaokaoBenchMetric
 from assay.scoring.metrics.gpteval import GPTEval
 from assay.scoring.metrics.ifeval import IFEval
 from assay.scoring.metrics.likelihoods import PPL
 from assay.scoring.metrics.list_metric import ListMetric
+from assay.scoring.metrics.pass_at_k import PassAtK
 from assay.scoring.metrics.perspective import PerspectiveApi
 from assay.scoring.metrics.rouge import Rouge
 from assay.scoring.metrics.translation import Bleu
@@ -24,13 +28,18 @@ LIST_METRICS: dict[str, type[ListMetric]] = {
     "GaokaoBenchMetric": GaokaoBenchMetric,
     "IFEval": IFEval,
     "PPL": PPL,
+    "PassAtK": PassAtK,
     "PerspectiveApi": PerspectiveApi,
     "Rouge": Rouge,
     "WordAccuracy": WordAccuracy,
 }
 """The metrics that a dataset's author may name."""
 
+AUTHOR_NAMES: dict[str, Any] = {**LIST_METRICS, "Metric": ListMetric, "get_answers": get_answers}
+"""All that an author may import: the metrics, what one of their own extends, and a function of DROP's."""
+
 __all__ = [
+    "AUTHOR_NAMES",
     "F1",
     "LIST_METRICS",
     "PPL",
@@ -41,6 +50,7 @@ __all__ = [
     "GaokaoBenchMetric",
     "IFEval",
     "ListMetric",
+    "PassAtK",
     "PerspectiveApi",
     "Rouge",
     "WordAccuracy",

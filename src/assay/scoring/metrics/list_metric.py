@@ -19,6 +19,8 @@ class ListMetric:
     """What a call returns for a perfect share: 100.0 for percent metrics. Samples' values are not scaled."""
     higher_is_better: ClassVar[bool] = True
     """Whether a larger value is the better one."""
+    takes_samples: ClassVar[bool] = False
+    """Whether a prediction is the list of all answers to a question, and not the one they agree on."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return the metric's values by name, and keep the samples' in `last_score_lists`."""
@@ -39,6 +41,13 @@ class ListMetric:
 
     def setup_metric(self, *_: Any, **__: Any) -> None:
         """Take what the run knows: model_args, dataset_args, evaluation_args, dataset. Does nothing here."""
+
+    def check_plan(self, n_samples: int) -> None:
+        """Raise when so many answers to each question are not what the metric needs. Called before a run."""
+
+    def notes(self) -> Sequence[str]:
+        """Return what a person should know about how the latest call worked."""
+        return ()
 
     def _mean(self, name: str, scores: Sequence[float]) -> dict[str, float]:
         """Keep the samples' values and return their mean, scaled."""

@@ -143,6 +143,7 @@ class AuthorMetrics:
             self._metrics(scores, values, predictions, references, usable),
             values.lower_is_better,
             values.off_scale,
+            tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric))),
         )
 
     def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
@@ -315,6 +316,11 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                         troubles[at] = f"the metric {type(metric).__name__} gives no number for {name}"
                 per_row[name] = placed
     return Values(per_row, whole, owners, frozenset(lower), frozenset(off_scale), troubles)
+
+
+def _notes(metric: Any) -> Sequence[str]:
+    notes = getattr(metric, "notes", None)
+    return notes() if callable(notes) else ()
 
 
 def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:

@@ -94,8 +94,7 @@ def test_unparsed_and_failed_are_neither_grades_nor_each_other() -> None:
 def test_nothing_graded_has_no_mean() -> None:
     metric = bound(ScriptedJudge(lambda text: "?"))
     assert math.isnan(metric(["x"], [{"turns": ["q"]}])[NAME])
-    assert math.isnan(metric([], [])[NAME])
-    assert metric.last_verdicts == []
+    assert [one.verdict for one in metric.last_verdicts] == [Verdict.UNANSWERED]
 
 
 def test_a_conversation_is_one_question_about_its_last_turn_as_in_the_original() -> None:
@@ -224,7 +223,7 @@ def test_a_reference_that_a_numbered_prompt_lacks_fails_the_row(shared_data: Pat
     assert "'ref_answer_2'" in (metric.last_verdicts[0].why or "")
 
 
-@given(st.lists(st.one_of(st.integers(1, 10), st.sampled_from(["none", "failed"])), max_size=12))
+@given(st.lists(st.one_of(st.integers(1, 10), st.sampled_from(["none", "failed"])), min_size=1, max_size=12))
 def test_the_mean_is_that_of_the_graded_ones(replies: list[int | str]) -> None:
     def script(text: str) -> str | Failure:
         reply = replies[int(text.split("answer-")[1].split()[0])]

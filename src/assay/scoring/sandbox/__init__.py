@@ -1,0 +1,8 @@
+"""Runs programs that a model wrote: a process of their own, bounded, alone, and gone afterwards."""
+
+from assay.scoring.sandbox.limits import Limits
+from assay.scoring.sandbox.outcome import Ran, Status
+from assay.scoring.sandbox.protections import Protections
+from assay.scoring.sandbox.sandbox import Sandbox
+
+__all__ = ["Limits", "Protections", "Ran", "Sandbox", "Status"]

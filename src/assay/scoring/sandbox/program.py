@@ -1,0 +1,135 @@
+"""The last process of the chain: takes its limits, gives up its rights, and runs the program's text.
+
+What it says of the program is believed only as far as it hurts: a success needs the token, which lies unread
+in the channel until the last line has run. So it stands in no source, frame, variable or argument.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+import types
+from typing import NoReturn
+
+from assay.scoring.sandbox import isolation
+from assay.scoring.sandbox.limits import Limits
+from assay.scoring.sandbox.outcome import Status
+from assay.scoring.sandbox.protocol import Job
+
+READY = b"ready"
+"""Said before the program's first line. Whatever else comes in its place is why it could not start."""
+TOKEN_BYTES = 16
+MIB = 2**20
+
+_CHANNEL = 3
+_FILE = "program.py"
+_DETAIL_CHARS = 300
+
+
+def run_program(job: Job, limits: Limits, home: str, descriptors: tuple[int, int, int, int]) -> NoReturn:
+    """Turn this process into the program; never returns.
+
+    The descriptors are stdin, stdout, stderr and the channel to the supervisor.
+    """
+    try:
+        _take_descriptors(descriptors)
+        channel = socket.socket(fileno=_CHANNEL)
+        try:
+            _enter(limits, home)
+        except BaseException as error:  # noqa: BLE001 - told to the supervisor, who raises it
+            channel.sendall(f"{type(error).__name__}: {error}".encode())
+        else:
+            channel.sendall(READY)
+            _execute(job, channel)
+    finally:
+        # Above this frame lies the supervisor's code, which is not this process's to run.
+        os._exit(0)
+
+
+def _take_descriptors(descriptors: tuple[int, ...]) -> None:
+    """Make these the only open ones, numbered from 0."""
+    floor = len(descriptors)
+    # First out of the way, so that none is overwritten before it is moved.
+    for number, moved in enumerate([_duplicate_above(descriptor, floor) for descriptor in descriptors]):
+        os.dup2(moved, number)
+    os.closerange(floor, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    # Streams of its own: the warden's may hold what the warden has read.
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
+
+
+def _duplicate_above(descriptor: int, floor: int) -> int:
+    copy = os.dup(descriptor)
+    return copy if copy >= floor else _duplicate_above(copy, floor)
+
+
+def _enter(limits: Limits, home: str) -> None:
+    os.chdir(home)
+    os.environ.clear()
+    # One thread for numerical libraries: their pools would use up the processes that a program may have.
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    os.environ.update(HOME=home, TMPDIR=home, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", **threads)
+    for number in (signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    isolation.become_harmless(is_linux=sys.platform == "linux")
+    for kind, value in (
+        (resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1),
+        (resource.RLIMIT_NPROC, limits.processes),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_FSIZE, limits.file_mib * MIB),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, limits.memory_mib * MIB),
+    ):
+        _, hard = resource.getrlimit(kind)
+        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (lowest, lowest))
+
+
+def _execute(job: Job, channel: socket.socket) -> None:
+    module = types.ModuleType("__main__" if job.is_main else "program")
+    module.__file__ = _FILE
+    sys.modules[module.__name__] = module
+    sys.argv = [_FILE]
+    linecache.cache[_FILE] = (len(job.program), None, job.program.splitlines(keepends=True), _FILE)
+    try:
+        exec(compile(job.program, _FILE, "exec"), module.__dict__)  # noqa: S102 - what a sandbox is for
+    except SystemExit as ending:
+        _say(channel, Status.EXITED, f"exit status {ending.code!r} before the last line")
+    except MemoryError:
+        _say(channel, Status.MEMORY, "MemoryError")
+    except BaseException as error:  # noqa: BLE001 - any exception ends the program
+        _say(channel, Status.ERROR, _described(error))
+    else:
+        _flush()
+        channel.sendall(channel.recv(TOKEN_BYTES))
+
+
+def _described(error: BaseException) -> str:
+    """Print an exception as Python does, and return its last line."""
+    try:
+        # The first frame is this file's.
+        behind = error.__traceback__.tb_next if error.__traceback__ else None
+        traceback.print_exception(type(error), error, behind)
+        return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    except BaseException:  # noqa: BLE001 - the program's own exception class may fail to describe itself
+        return "an exception that cannot be shown"
+
+
+def _say(channel: socket.socket, status: Status, detail: str) -> None:
+    _flush()
+    channel.sendall(f"{status.value}\n{detail[:_DETAIL_CHARS]}".encode(errors="replace"))
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # noqa: BLE001 - the program may have closed it or put anything in its place
+            continue

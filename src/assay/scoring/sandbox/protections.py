@@ -1,0 +1,67 @@
+"""Which protections hold on this machine, found out by a program that tries to break them."""
+
+from __future__ import annotations
+
+import msgspec
+
+TRIAL = """
+import colorsys  # not loaded before: shows that the standard library can be read
+import json, os, socket
+
+def works(action, *arguments):
+    try:
+        action(*arguments)
+    except OSError:
+        return False
+    return True
+
+print(json.dumps({
+    "network": works(socket.create_connection, ("127.0.0.1", PORT), 1.0),
+    "files": works(open, "/etc/passwd"),
+    "processes": works(os.kill, PID, 0),
+    "user": os.getuid(),
+}))
+"""
+"""PORT and PID stand for a port that the warden listens on, and for the warden's process."""
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """What the trial program could do."""
+
+    network: bool
+    """It reached a server on this machine."""
+    files: bool
+    """It could read a file that is neither its own nor the interpreter's."""
+    processes: bool
+    """It could send a signal to the process that watches over it."""
+    user: int
+    """The user it ran as."""
+
+
+class Protections(msgspec.Struct, frozen=True):
+    """What a program cannot do here. Limits of time, memory, processes and files hold everywhere."""
+
+    network: bool
+    """It cannot open a connection, not even to this machine."""
+    files: bool
+    """It sees the interpreter, the system's libraries and its throw-away folder; it writes only there."""
+    processes: bool
+    """It cannot reach other processes."""
+    leftovers: bool
+    """Whatever it leaves behind is killed, also a process that left its group and session."""
+    user: str
+    """Who it runs as: 'nobody', 'the same user' or 'root'."""
+    why_not: str = ""
+    """What the system said where something is missing."""
+
+    def __str__(self) -> str:
+        words = [
+            "no network" if self.network else "NETWORK OPEN",
+            "own files only" if self.files else "FILES READABLE",
+            "other processes out of reach" if self.processes else "OTHER PROCESSES IN REACH",
+            "leftovers killed" if self.leftovers else "LEFTOVERS MAY STAY",
+            f"runs as {self.user}",
+            "limits of time, memory, processes and files",
+        ]
+        text = "sandbox: " + ", ".join(words)
+        return f"{text} ({self.why_not})" if self.why_not else text

@@ -1,0 +1,173 @@
+"""Watches over one program: reads what it writes, ends it at its limits, and says what became of it.
+
+In a process namespace this is process 1: signals from the program do not reach it, and when it ends the
+kernel kills everything else in there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import math
+import os
+import selectors
+import signal
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+from assay.scoring.sandbox.limits import Limits
+from assay.scoring.sandbox.outcome import Ran, Status
+from assay.scoring.sandbox.program import MIB, READY, TOKEN_BYTES, run_program
+from assay.scoring.sandbox.protocol import Job
+
+_TICK_S = 0.02
+_READ_BYTES = 65536
+_TAIL_BYTES = 4096
+_TOLD = {status.value: status for status in (Status.ERROR, Status.EXITED, Status.MEMORY)}
+"""What a program's process is believed to say of itself; a success needs the token."""
+
+
+class NotStarted(Exception):
+    """The program's process could not be made ready."""
+
+
+def supervise(job: Job, limits: Limits, home: str, *, counts_memory: bool) -> Ran:
+    """Run a program in a child of this process until it ends or a limit is reached.
+
+    `counts_memory` says that /proc shows the program's processes and no others.
+    """
+    out, out_end = os.pipe()
+    err, err_end = os.pipe()
+    channel, channel_end = socket.socketpair()
+    with tempfile.TemporaryFile(dir=home) as stdin:
+        stdin.write(job.stdin.encode())
+        stdin.seek(0)
+        pid = os.fork()
+        if pid == 0:
+            run_program(job, limits, home, (stdin.fileno(), out_end, err_end, channel_end.fileno()))
+    for descriptor in (out_end, err_end):
+        os.close(descriptor)
+    channel_end.close()
+    if (word := channel.recv(len(READY))) != READY:
+        raise NotStarted((word + channel.recv(_READ_BYTES)).decode(errors="replace") or "it ended at once")
+    return _Watch(pid, limits, out, err, channel, counts_memory=counts_memory).until_over()
+
+
+class _Watch:
+    """The loop over one program's output, channel and clock."""
+
+    def __init__(
+        self, pid: int, limits: Limits, out: int, err: int, channel: socket.socket, *, counts_memory: bool
+    ) -> None:
+        self._pid = pid
+        self._limits = limits
+        self._started = time.monotonic()
+        self._counted = self._started if counts_memory else math.inf
+        # Made after the fork: the program's process has never held it.
+        self._token = os.urandom(TOKEN_BYTES)
+        with contextlib.suppress(BrokenPipeError):  # it may have ended already
+            channel.sendall(self._token)
+        self._tails = {out: b"", err: b""}
+        self._n_written = 0
+        self._verdict: tuple[Status, str] | None = None
+        self._selector = selectors.DefaultSelector()
+        for descriptor in (out, err, channel.fileno()):
+            self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def until_over(self) -> Ran:
+        """Return what became of the program, once what it had written by then is read."""
+        exit_code: int | None = None
+        while True:
+            exit_code = self._reap() if exit_code is None else exit_code
+            is_over = self._verdict is not None or exit_code is not None
+            ready = self._selector.select(0 if is_over else _TICK_S)
+            for key, _ in ready:
+                self._read(key.fd)
+            # What was said in time counts, even if a busy machine let it be read late.
+            limit = self._over_a_limit()
+            if self._verdict is None and exit_code is not None and not ready:
+                self._verdict = _meaning(exit_code)
+            verdict = self._verdict or limit
+            if verdict and (limit or not ready):
+                return self._ran(*verdict)
+
+    def _ran(self, status: Status, detail: str) -> Ran:
+        out, err = (tail.decode(errors="replace") for tail in self._tails.values())
+        return Ran(status, detail, out, err, time.monotonic() - self._started)
+
+    def _read(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except ConnectionResetError:
+            data = b""  # its end of the channel was closed with the token unread
+        if not data:
+            self._selector.unregister(descriptor)
+        elif descriptor in self._tails:
+            self._n_written += len(data)
+            self._tails[descriptor] = (self._tails[descriptor] + data)[-_TAIL_BYTES:]
+        elif self._verdict is None:
+            self._verdict = self._heard(data)
+
+    def _heard(self, message: bytes) -> tuple[Status, str]:
+        if hmac.compare_digest(message, self._token):
+            return Status.OK, ""
+        word, _, detail = message.decode(errors="replace").partition("\n")
+        return _TOLD.get(word, Status.EXITED), detail or "it wrote to the sandbox's own channel"
+
+    def _reap(self) -> int | None:
+        """Reap every child that ended, orphans too; return the program's exit code if it is among them."""
+        exit_code = None
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return exit_code
+            if pid == 0:
+                return exit_code
+            if pid == self._pid:
+                exit_code = os.waitstatus_to_exitcode(status)
+
+    def _over_a_limit(self) -> tuple[Status, str] | None:
+        if self._is_late():
+            return Status.TIMEOUT, f"stopped after {self._limits.seconds:g} s"
+        if self._wrote_too_much():
+            return Status.OUTPUT, f"wrote more than {self._limits.output_mib} MiB"
+        if self._uses_too_much_memory():
+            return Status.MEMORY, f"its processes together used more than {self._limits.memory_mib} MiB"
+        return None
+
+    def _is_late(self) -> bool:
+        return time.monotonic() - self._started > self._limits.seconds
+
+    def _uses_too_much_memory(self) -> bool:
+        if time.monotonic() - self._counted < _TICK_S:
+            return False
+        self._counted = time.monotonic()
+        return _resident_bytes() > self._limits.memory_mib * MIB
+
+    def _wrote_too_much(self) -> bool:
+        return self._n_written > self._limits.output_mib * MIB
+
+
+def _meaning(exit_code: int) -> tuple[Status, str]:
+    """Return what it means that a program ended without a word."""
+    if exit_code >= 0:
+        return Status.EXITED, f"exit status {exit_code} before the last line"
+    if -exit_code == signal.SIGXCPU:
+        return Status.TIMEOUT, "used up its processor time"
+    return Status.KILLED, f"signal {-exit_code} ({signal.strsignal(-exit_code)})"
+
+
+def _resident_bytes() -> int:
+    """Return the memory of all processes but this one, less what they share with files."""
+    pages = 0
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and entry != "1":
+            try:
+                fields = Path("/proc", entry, "statm").read_text().split()
+            except OSError:
+                continue  # it ended just now
+            pages += int(fields[1]) - int(fields[2])
+    return pages * os.sysconf("SC_PAGE_SIZE")

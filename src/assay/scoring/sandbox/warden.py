@@ -1,0 +1,187 @@
+"""A process that waits for programs and starts each in a fresh chain of children; run as a module.
+
+    warden                    waits, clean and warm: an empty environment, the interpreter already loaded
+      outer process           enters new namespaces; the warden tells the kernel who its users are
+        supervisor            process 1 in there: makes the file system, watches, ends it all
+          program             limits, no rights, the text
+
+Without namespaces the outer process is the supervisor. Reads a job a line on stdin, answers on stdout.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from assay.scoring.sandbox import isolation
+from assay.scoring.sandbox import system_calls as system
+from assay.scoring.sandbox.limits import Limits
+from assay.scoring.sandbox.outcome import Ran, Status
+from assay.scoring.sandbox.processes import count_tasks, end_all
+from assay.scoring.sandbox.protections import TRIAL, Findings, Protections
+from assay.scoring.sandbox.protocol import Hello, Job, Reply, Setup
+from assay.scoring.sandbox.supervisor import supervise
+
+_IS_LINUX = sys.platform == "linux"
+_READ_BYTES = 65536
+
+
+class Refused(Exception):
+    """The system does not let a program be started this way."""
+
+
+def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> Ran:
+    """Run one program and return when nothing of it is left."""
+    home = tempfile.mkdtemp(dir=setup.folder)
+    os.chmod(home, 0o777)
+    report, report_end = os.pipe()
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        _outer_process(job, setup, home, report_end, theirs, in_namespaces=in_namespaces)
+    os.close(report_end)
+    theirs.close()
+    try:
+        if in_namespaces and ours.recv(1):
+            isolation.map_users(pid)
+            ours.sendall(b"m")
+        answer = _read_all(report)
+    except OSError as error:
+        raise Refused(str(error)) from None
+    finally:
+        os.close(report)
+        ours.close()
+        end_all(pid)
+        shutil.rmtree(home, ignore_errors=True)
+    return _ran(answer)
+
+
+def _ran(answer: bytes) -> Ran:
+    if not answer:
+        return Ran(Status.KILLED, "the process that watched over it was killed")
+    reply = msgspec.json.decode(answer, type=Reply)
+    if reply.ran is None:
+        raise Refused(reply.failure)
+    return reply.ran
+
+
+def _outer_process(
+    job: Job, setup: Setup, home: str, report: int, warden: socket.socket, *, in_namespaces: bool
+) -> None:
+    """Become the supervisor, or the parent of one that is alone in its namespaces; never returns."""
+    try:
+        os.setpgid(0, 0)
+        if in_namespaces:
+            isolation.enter_namespaces()
+            system.die_with_parent()
+            warden.sendall(b"u")
+            if not warden.recv(1):
+                os._exit(1)
+            pid = os.fork()
+            if pid:
+                os.close(report)
+                os.waitpid(pid, 0)
+                os._exit(0)
+        if _IS_LINUX:
+            system.die_with_parent()
+            system.hide_memory()
+        reply = Reply(_supervised(job, setup, home, in_namespaces=in_namespaces))
+    except BaseException as error:  # noqa: BLE001 - this process must end here, whatever happened
+        reply = Reply(failure=f"{type(error).__name__}: {error}")
+    answer = msgspec.json.encode(reply)
+    while answer:
+        answer = answer[os.write(report, answer) :]
+    os._exit(0)
+
+
+def _supervised(job: Job, setup: Setup, home: str, *, in_namespaces: bool) -> Ran:
+    if not in_namespaces:
+        return supervise(job, _beside_others(setup.limits), home, counts_memory=False)
+    isolation.build_world(home, setup.visible, setup.limits.folder_mib)
+    return supervise(job, setup.limits, isolation.HOME, counts_memory=Path("/proc/1/statm").exists())
+
+
+def _beside_others(limits: Limits) -> Limits:
+    """Return limits for a program whose processes the kernel counts together with all others of its user."""
+    user = isolation.NOBODY if isolation.can_be_nobody() else os.getuid()
+    return msgspec.structs.replace(limits, processes=limits.processes + count_tasks(user))
+
+
+def _read_all(descriptor: int) -> bytes:
+    chunks = []
+    while chunk := os.read(descriptor, _READ_BYTES):
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _try(setup: Setup, *, in_namespaces: bool) -> Findings:
+    """Run the trial program and return what it could do."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        program = TRIAL.replace("PORT", str(port)).replace("PID", str(os.getpid()))
+        ran = run_job(Job(program), setup, in_namespaces=in_namespaces)
+    if not ran.is_ok:
+        raise Refused(f"the trial program ended with {ran.status.value}: {ran.detail}")
+    return msgspec.json.decode(ran.stdout, type=Findings)
+
+
+def _protections(findings: Findings, why_not: str) -> Protections:
+    same = "root" if findings.user == 0 else "the same user"
+    return Protections(
+        network=not findings.network,
+        files=not findings.files,
+        processes=not findings.processes,
+        leftovers=_IS_LINUX,
+        user=same if findings.user == os.getuid() else "nobody",
+        why_not=why_not,
+    )
+
+
+def _settle(setup: Setup) -> tuple[bool, Protections]:
+    """Return whether namespaces are used, and what then holds; raises Refused when nothing works."""
+    why_not = "namespaces were turned off"
+    if setup.use_namespaces:
+        try:
+            return True, _protections(_try(setup, in_namespaces=True), "")
+        except Refused as refusal:
+            why_not = f"no namespaces: {refusal}"
+    return False, _protections(_try(setup, in_namespaces=False), why_not)
+
+
+def _send(message: Hello | Reply) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    setup = msgspec.json.decode(sys.argv[1], type=Setup)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _IS_LINUX:
+        system.adopt_orphans()
+    for name in setup.preload:
+        importlib.import_module(name)
+    # What is loaded by now stays; children need not look through it, and share its memory.
+    gc.freeze()
+    in_namespaces, protections = _settle(setup)
+    _send(Hello(protections))
+    for line in sys.stdin.buffer:
+        try:
+            ran = run_job(msgspec.json.decode(line, type=Job), setup, in_namespaces=in_namespaces)
+        except Refused as refusal:
+            _send(Reply(failure=str(refusal)))
+        else:
+            _send(Reply(ran))
+
+
+if __name__ == "__main__":
+    main()
