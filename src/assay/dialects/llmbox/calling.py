@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from assay.core.errors import AuthorError, Problem
+from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.dialects.llmbox.formatting import BadInstance
@@ -40,23 +41,32 @@ class Author:
         except Exception as error:
             raise AuthorError(self.trouble(error, hook, row)) from error
 
-    def trouble(self, error: Exception, hook: str, row: int | None = None) -> Problem:
-        """Return what a hook raised as a problem."""
+    def trouble(
+        self, error: Exception, hook: str, row: int | None = None, values: Mapping[str, Any] | None = None
+    ) -> Problem:
+        """Return what a hook raised as a problem; `values`: the row it was given."""
         place = place_in(error, self.path)
         at_row = "" if row is None else f" for row {row}"
         if isinstance(error, BadInstance):
             return self.problem("LLMBOX-004", f"{error}{at_row}", error.fix, place)
         if isinstance(error, InstructionError):
-            what = f"the instruction cannot be filled{at_row}: {error}"
-            return self.problem("LLMBOX-005", what, "correct the instruction, or return the field", place)
+            what = f"the instruction cannot be used{at_row}: {error}"
+            fix = "correct the instruction, or let format_instance return what it names"
+            return self.problem("LLMBOX-005", what, fix, place)
         if isinstance(error, ModuleNotFoundError) and error.name:
             what = f"{hook} needs the package {error.name!r}, which is not installed"
             return self.problem("LLMBOX-001", what, f"pip install {error.name.partition('.')[0]}", place)
         if isinstance(error, KeyError) and hook == "format_instance":
-            what = f"{hook} asks{at_row} for the key {error}, which the row does not have"
+            what = f"{hook} asks{at_row} for the key {error}, which is not there"
+            what += "" if values is None else _near_key(error, values)
             return self.problem("LLMBOX-003", what, "correct the key, or the data", place)
         what = f"{hook} raised {type(error).__name__}{at_row}: {error}"
         return self.problem("LLMBOX-003", what, "correct the class, or the data", place)
+
+
+def _near_key(error: KeyError, row: Mapping[str, Any]) -> str:
+    name = str(error.args[0]) if error.args else ""
+    return f"{nearest(name, row)}; the row has {listing(row)}"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, PlanError, Problem, UsageError, listing, nearest
+from assay.core.errors import AuthorError, PlanError, Problem, Problems, UsageError, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.request import Sampling
@@ -23,12 +23,13 @@ from assay.dialects.llmbox.authoring import (
     ModelView,
     MultipleChoiceDataset,
 )
+from assay.dialects.llmbox.calling import drawing
 from assay.dialects.llmbox.detect import ClassName
 from assay.dialects.llmbox.evaluation import references_of
 from assay.dialects.llmbox.formatting import letter
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
-from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
+from assay.dialects.llmbox.prepared import ORIGINAL_SEED, TWIN, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
 from assay.dialects.llmbox.selection import chosen_subsets
 from assay.dialects.llmbox.task import Asking, ClassTask
@@ -90,7 +91,7 @@ def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[Com
     subsets = _subsets(loaded, named.selection, asked, tools.raw_data)
     compiled = []
     for subset in subsets:
-        one = _Compilation(name, loaded, subset, settings, asked, tools).compiled(is_one_of=len(subsets) > 1)
+        one = _Compilation(name, loaded, subset, settings, asked, tools).compiled(subsets)
         compiled.append(one)
     return compiled
 
@@ -174,8 +175,11 @@ class _Compilation:
         self._notes: list[str] = list(loaded.notes)
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
-    def compiled(self, *, is_one_of: bool) -> CompiledClass:
-        """Make the author's object for each method, format its rows, and put the task together."""
+    def compiled(self, subsets: Sequence[str | None]) -> CompiledClass:
+        """Make the author's object for each method, format its rows, and put the task together.
+
+        `subsets`: all that were chosen, this one among them.
+        """
         methods = self._methods()
         prepared: dict[str, Prepared] = {}
         samples: list[Sample] = []
@@ -184,9 +188,9 @@ class _Compilation:
             dataset = self._dataset(method)
             rows = [_plain(row) for row in dataset.evaluation_data]
             n_rows = len(rows)
-            ids = _named([digest(row) for row in rows])
-            if self._settings.limit is not None:
-                ids, rows = self._limited(dataset, ids, rows)
+            numbers = self._kept(ids := _named([digest(row) for row in rows]))
+            ids, rows = [ids[at] for at in numbers], [rows[at] for at in numbers]
+            dataset.evaluation_data = [dataset.evaluation_data[at] for at in numbers]
             pool = dataset.example_data if dataset.max_num_shots else []
             example_ids = [digest(_plain(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
@@ -199,12 +203,13 @@ class _Compilation:
                 task=self._name,
                 seed=ORIGINAL_SEED if self._settings.is_faithful else self._settings.seed,
                 is_faithful=self._settings.is_faithful,
+                numbers=numbers,
             )
             self._check_method(one, method)
             prepared[method] = one
             samples = self._samples(one, rows, samples)
         first = next(iter(prepared.values()))
-        sampling = self._sampling(first.dataset)
+        sampling = self._sampling(prepared.get("gen", first).dataset)
         asking = Asking(
             self._settings.is_chat,
             self._settings.is_faithful,
@@ -212,12 +217,12 @@ class _Compilation:
             {"gen": sampling},
             self._settings.score_by,
         )
-        spec = self._spec(methods, prepared, sampling, samples, n_rows, raw_hash, is_one_of=is_one_of)
+        spec = self._spec(methods, prepared, sampling, samples, n_rows, raw_hash, subsets)
         kinds = {"ranking": "choice", "generation": "free answer", "perplexity": "text"}
-        self._notes += dict.fromkeys(note for one in prepared.values() for note in one.dataset.args.notes)
+        self._notes += [note for one in prepared.values() for note in one.dataset.args.notes]
         return CompiledClass(
             ClassTask(spec, samples, prepared, asking),
-            tuple(self._notes),
+            tuple(dict.fromkeys(self._notes)),
             self._author.class_name,
             kinds[first.dataset.evaluation_type],
         )
@@ -270,7 +275,7 @@ class _Compilation:
             default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
         )
-        with self._author.calling("the class"):
+        with self._author.calling("the class"), drawing(self._settings.seed, self._name, "rows"):
             dataset = self._loaded.cls(self._loaded.name, args, self._tools.model, self._subset)
         dataset.evaluation_data = self._checked_rows(dataset.evaluation_data, "evaluation_data")
         dataset.example_data = self._checked_rows(dataset.example_data, "example_data")
@@ -284,7 +289,8 @@ class _Compilation:
                 metric.tag = "Norm" if metric.tag is None else metric.tag
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
-                setup(self._tools.model, args, None, dataset)
+                with self._author.calling("setup_metric"):
+                    setup(self._tools.model, args, None, dataset)
             check_plan = getattr(metric, "check_plan", None)
             if check_plan is not None:
                 check_plan(self._settings.samples)
@@ -345,14 +351,13 @@ class _Compilation:
         if not dataset.metrics:
             self._notes.append("the class names no metrics: predictions are kept, nothing is scored")
 
-    def _limited(self, dataset: Dataset, ids: list[str], rows: list[Any]) -> tuple[list[str], list[Any]]:
+    def _kept(self, ids: Sequence[str]) -> list[int]:
+        """Return which rows are evaluated: all, or those that the limit leaves."""
         limit = self._settings.limit
         if limit is None:
-            return ids, rows
+            return list(range(len(ids)))
         chosen = frozenset(ids[: limit.n]) if limit.is_first else limit.chosen(ids, self._settings.seed)
-        kept = [at for at, sample_id in enumerate(ids) if sample_id in chosen]
-        dataset.evaluation_data = [dataset.evaluation_data[at] for at in kept]
-        return [ids[at] for at in kept], [rows[at] for at in kept]
+        return [at for at, sample_id in enumerate(ids) if sample_id in chosen]
 
     def _check_pool(self, dataset: Dataset) -> None:
         if not dataset.max_num_shots or type(dataset).construct_examples is not Dataset.construct_examples:
@@ -376,14 +381,16 @@ class _Compilation:
             raise self._refused(f"method {method!r} was asked for, but the class itself changes to {does!r}")
         contexts = next((at for at, row in enumerate(one.instances) if row.has_contexts), None)
         if contexts is not None and method != "ppl":
-            raise self._refused(f"row {contexts + 1} has several contexts, which only method 'ppl' compares")
+            raise self._refused(
+                f"row {one.numbers[contexts] + 1} has several contexts, which only method 'ppl' compares"
+            )
         if dataset.evaluation_type == "ranking" and contexts is None:
             for at, row in enumerate(one.instances):
                 if not row.options:
                     raise AuthorError(
                         self._author.problem(
                             "LLMBOX-004",
-                            f"format_instance returned no options for row {at + 1}",
+                            f"format_instance returned no options for row {one.numbers[at] + 1}",
                             "return options=[...] and target_idx, or several sources and source_idx",
                         )
                     )
@@ -418,12 +425,12 @@ class _Compilation:
                 Sample(
                     sample_id,
                     fields,
-                    Origin(str(self._author.path), row=number + 1),
+                    Origin(str(self._author.path), row=one.numbers[number] + 1),
                     choices=options,
                     labels=tuple(letter(at) for at in range(len(options))),
                     gold=gold,
                     targets=() if options else _texts(reference),
-                    group=self._group(dataset, fields),
+                    group=self._group(dataset, {**dataset.evaluation_data[number], **fields}),
                 )
             )
         return made
@@ -448,16 +455,18 @@ class _Compilation:
             not _is_plain_accuracy(m) for m in one.dataset.metrics
         ):
             return
+        problems = Problems()
         for number, reference in enumerate(references):
-            if reference is None or _is_index(reference):
+            n_options = one.dataset.option_nums[number]
+            if reference is None or (_is_index(reference) and 0 <= int(reference) < n_options):
                 continue
-            raise AuthorError(
-                self._author.problem(
-                    "LLMBOX-006",
-                    f"references gives {reference!r:.60} for row {number + 1}, expected an option's index",
-                    'return indexes, for a letter: ord(letter) - ord("A")',
-                )
-            )
+            seen = f"references gives {reference!r:.60} for row {one.numbers[number] + 1}"
+            fix = f"return an index from 0 to {n_options - 1}"
+            if not _is_index(reference):
+                fix = 'return indexes, for a letter: ord(letter) - ord("A")'
+            what = f"{seen}, expected the index of one of its {n_options} options"
+            problems.add(self._author.problem("LLMBOX-006", what, fix))
+        problems.raise_if_any()
 
     def _sampling(self, dataset: Dataset) -> Sampling:
         settings, given = self._settings, dict(dataset.extra_model_args)
@@ -495,8 +504,7 @@ class _Compilation:
         samples: Sequence[Sample],
         n_rows: int,
         raw_hash: str,
-        *,
-        is_one_of: bool,
+        subsets: Sequence[str | None],
     ) -> TaskSpec:
         first = next(iter(prepared.values()))
         dataset, settings = first.dataset, self._settings
@@ -534,8 +542,13 @@ class _Compilation:
             n_rows,
             msgspec.json.decode(msgspec.json.encode(recorded)),
             quirks_of(first, methods, is_faithful=settings.is_faithful, has_shots=bool(settings.shots)),
-            family=self._loaded.name if is_one_of else None,
-            categories=tuple(name for name, members in categories.items() if self._subset in members),
+            family=self._loaded.name if len(subsets) > 1 else None,
+            # A mean over a part of a category would pass for one over all of it.
+            categories=tuple(
+                name
+                for name, members in categories.items()
+                if self._subset in members and set(members) <= set(subsets)
+            ),
         )
 
 
@@ -567,7 +580,7 @@ def _named(digests: Sequence[str]) -> list[str]:
     names = []
     for name in digests:
         seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+        names.append(name if seen[name] == 1 else f"{name}{TWIN}{seen[name]}")
     return names
 
 
@@ -576,7 +589,7 @@ def _file_hash(path: Path) -> str:
 
 
 def _is_index(value: Any) -> bool:
-    return isinstance(value, int) or type(value).__module__ == "numpy"
+    return isinstance(value.item() if hasattr(value, "item") else value, int)
 
 
 def _is_plain_accuracy(metric: Any) -> bool:

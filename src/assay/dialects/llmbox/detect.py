@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 BASE_NAMES = ("Dataset", "GenerationDataset", "MultipleChoiceDataset", "ValidationPerplexityDataset")
-_CLASS_SEPARATOR = "::"
+_NAMED = re.compile(r"(?P<path>.*?\.py)(?:::(?P<class_name>\w+))?(?::(?P<selection>.*))?")
 _PACKAGE = "utilization"
 _OWN_NAMES = ("format_instance", "load_args", "evaluation_set")
 """What classes of this dialect define, also those that extend another dataset."""
@@ -31,9 +32,10 @@ class ClassName(NamedTuple):
     @classmethod
     def of(cls, text: str) -> ClassName:
         """Divide a name; a selection is what follows a single colon."""
-        head, _, selection = text.replace(_CLASS_SEPARATOR, "\0").partition(":")
-        path, _, class_name = head.partition("\0")
-        return cls(Path(path), class_name or None, selection)
+        found = _NAMED.fullmatch(text)
+        if found is None:
+            return cls(Path(text), None, "")
+        return cls(Path(found["path"]), found["class_name"], found["selection"] or "")
 
 
 def is_class_file(path: Path) -> bool:
@@ -64,6 +66,8 @@ def _defined(node: ast.stmt) -> list[str]:
         return [node.name]
     if isinstance(node, ast.Assign):
         return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return [node.target.id]
     return []
 
 

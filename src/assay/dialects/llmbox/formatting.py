@@ -163,10 +163,11 @@ def _index(value: Any, name: str) -> int | None:
     """Return an index given as a number of any kind, or as digits."""
     if value is None:
         return None
-    if isinstance(value, str) and value.strip().isdigit():
+    if isinstance(value, str) and value.strip().isdecimal():
         return int(value)
     try:
-        return operator.index(value)
+        # numpy's own truth values are no numbers to it.
+        return operator.index(value.item() if hasattr(value, "item") else value)
     except TypeError:
         raise BadInstance(
             f"{name} is {value!r}, expected a whole number",
@@ -176,7 +177,7 @@ def _index(value: Any, name: str) -> int | None:
 
 def _label(value: Any, options: Sequence[str] | None) -> int | None:
     """Return `label` as an index where it is one; a row may mean something else by that name."""
-    if value is None or options is None or (isinstance(value, str) and not value.strip().isdigit()):
+    if value is None or options is None or (isinstance(value, str) and not value.strip().isdecimal()):
         return None
     index = _index(value, "label")
     # Datasets write -1 for a hidden answer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,8 @@ from assay.dialects.llmbox.instruction import compile_instruction, environment
 from assay.dialects.llmbox.library.conversation import Conversation
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shot, Shown, example_text
 
+TWIN = "-"
+"""What parts the name of a row's content from its number among equal rows."""
 ORIGINAL_SEED = 2023
 """What the original seeds its generators with."""
 
@@ -35,8 +37,13 @@ class Prepared:
         task: str,
         seed: int,
         is_faithful: bool,
+        numbers: Sequence[int],
     ) -> None:
-        """Format all rows; `ids` and `example_ids` name the raw rows by content, in order."""
+        """Format all rows.
+
+        `ids` and `example_ids` name the raw rows by content, in order; `numbers` says which rows of the whole
+        dataset they are, counted from 0.
+        """
         self.dataset = dataset
         self.author = author
         self._ids = ids
@@ -44,6 +51,8 @@ class Prepared:
         self._task = task
         self._seed = seed
         self._is_faithful = is_faithful
+        self.numbers = numbers
+        _part(dataset)
         if is_faithful:
             globals_ = dataset.jinja2_env.globals
             dataset.jinja2_env = environment(is_lenient=True)
@@ -60,10 +69,13 @@ class Prepared:
         dataset.real_num_shots = self.n_shots
         self._example = lru_cache(maxsize=256)(self._formatted_example)
         self.instances = self._formatted()
+        self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
         dataset.option_nums = [
             len(one.sources) if one.has_contexts else len(one.options) for one in self.instances
         ]
+        # What is wrong with the examples is said now, and not when the model is asked.
+        self.shown(0)
 
     def shown(self, number: int) -> Shown:
         """Return the examples before a row."""
@@ -71,12 +83,24 @@ class Prepared:
             return Shown()
         if self._builds_own:
             return self._own_examples(number)
-        # The original shows the same to every row; a row that is among them gets the next one instead.
-        own = self._ids[number]
-        chosen = [at for at in self._order if self._is_faithful or self._example_ids[at] != own][
-            : self.n_shots
-        ]
-        return self._fitted([self._example(at, place) for place, at in enumerate(chosen)])
+        return self._fitted(self._shots(number))
+
+    def _shots(self, number: int | None) -> list[Shot]:
+        """Return the examples for a row: the same for all; a row among them sees the next instead."""
+        chosen: list[Shot] = []
+        for at in self._order:
+            if len(chosen) == self.n_shots:
+                break
+            shot = self._example(at, len(chosen))
+            if number is None or self._is_faithful or not self._gives_away(at, shot, number):
+                chosen.append(shot)
+        return chosen
+
+    def _gives_away(self, at: int, shot: Shot, number: int) -> bool:
+        """Whether an example is the row itself: the same data, or the same question with the same answer."""
+        row = self.instances[number]
+        is_same = self._example_ids[at] == self._ids[number].partition(TWIN)[0]
+        return is_same or (row.target in (None, shot.target) and shot.source in row.sources)
 
     def _shot_order(self) -> list[int]:
         """Return the rows of the pool in the order in which they are drawn."""
@@ -104,7 +128,7 @@ class Prepared:
                 except AuthorError:
                     raise
                 except Exception as error:  # noqa: BLE001 (an author's code may raise anything; raised below)
-                    problems.add(self.author.trouble(error, "format_instance", number + 1))
+                    problems.add(self.author.trouble(error, "format_instance", self.numbers[number] + 1, row))
         problems.raise_if_any()
         return instances
 
@@ -130,31 +154,42 @@ class Prepared:
 
     def _conversation(self, instance: Mapping[str, Any] | None) -> Conversation:
         """Return the examples as the author's own construct_examples expects them from its base class."""
+        number = None if instance is None else self._row_of.get(id(instance))
         made = Conversation()
-        for place, at in enumerate(self._order[: self.n_shots]):
-            shot = self._example(at, place)
+        for shot in self._fitted(self._shots(number)).shots:
             made.add_(user=shot.source, assistant=shot.target)
         return made
 
     def _own_examples(self, number: int) -> Shown:
         row = self.dataset.evaluation_data[number]
         with (
-            self.author.calling("construct_examples", row=number + 1),
+            self.author.calling("construct_examples", row=self.numbers[number] + 1),
             drawing(self._seed, self._task, "examples"),
         ):
             made: Any = self.dataset.construct_examples(row)
         if isinstance(made, str):
             text = made if not made or made[-1].isspace() else made + AFTER_EXAMPLE
             return Shown(preface=text)
+        if not isinstance(made, Conversation):
+            raise self._bad_examples(type(made).__name__)
         messages = [*made.messages]
         roles = [message["role"] for message in messages]
         if roles != ["user", "assistant"] * (len(messages) // 2):
-            raise AuthorError(
-                self.author.problem(
-                    "LLMBOX-003",
-                    f"construct_examples returned messages of the roles {roles}",
-                    "return pairs of a user's and an assistant's message, or one text",
-                )
-            )
+            raise self._bad_examples(f"messages of the roles {roles}")
         pairs = zip(messages[::2], messages[1::2], strict=True)
         return Shown([Shot(user["content"], assistant["content"]) for user, assistant in pairs])
+
+    def _bad_examples(self, seen: str) -> AuthorError:
+        return AuthorError(
+            self.author.problem(
+                "LLMBOX-003",
+                f"construct_examples returned {seen}",
+                "return a Conversation of pairs of a user's and an assistant's message, or one text",
+            )
+        )
+
+
+def _part(dataset: Dataset) -> None:
+    """Give the examples rows of their own where they are the evaluation rows, which formatting changes."""
+    shared = {id(row) for row in dataset.evaluation_data}
+    dataset.example_data = [copy.deepcopy(row) if id(row) in shared else row for row in dataset.example_data]

@@ -61,6 +61,8 @@ class Opening(NamedTuple):
         """Return the prompt with an answer, and where in its final text the answer begins."""
         if not isinstance(self.before, str):
             return (*self.before, Message("assistant", target)), 0
+        # As the original does with the end of a prompt, so that an option's own blanks are not scored.
+        target = target.rstrip() or target
         return self.before + gap(self.before, target) + target, len(self.before)
 
 
