@@ -30,7 +30,7 @@ from assay.results.rows import markdown_table
 from benchmarks.record import add_output_options, hand_over, setting
 
 ROWS = 10_000
-TURNS = 3
+TURNS = 5
 BAR = 20_000
 """Prompts in a second that are asked for."""
 
@@ -108,7 +108,8 @@ def write_rows(path: Path, n: int) -> None:
         for number in range(n):
             row = {
                 "question": f"In {path.stem} {number} a train leaves with {number % 97} wagons of "
-                f"{number % 13} tons each and loses two of them on its way through the mountains. What does it weigh then?",
+                f"{number % 13} tons each and loses two of them on its way through the mountains. "
+                "What does it weigh then?",
                 **{label: f"{(number + at) % 1009} tons" for at, label in enumerate("ABCD")},
                 "answer": "ABCD"[number % 4],
             }
