@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
     method: str
     role: str
-    index: int
+    number: int
     ask: Ask
 
 
