@@ -20,12 +20,12 @@ from assay.core.errors import AssayError, PlanError, Problem
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.scorers.outcomes import score_of
 
 _N_RESAMPLES = 200
-_MAX_RESAMPLED = 200_000
+_MAX_RESAMPLED = 50_000
 """Rows that resampling may score in all; beyond, a value has no interval."""
 
 
@@ -72,6 +72,10 @@ class Values(NamedTuple):
     per_row: dict[str, list[float | None]]
     """For each name, the value of each row, None where there is trouble. A metric may have none for rows."""
     whole: dict[str, float]
+    ratios: dict[str, list[Ratio | None]]
+    """For each name that divides a sum over the rows by another: the rows' parts of both."""
+    intervals: dict[str, tuple[float, float]]
+    """Those that a metric knows itself."""
     owners: dict[str, Any]
     """The metric that each name comes from."""
     lower_is_better: frozenset[str]
@@ -194,10 +198,15 @@ class AuthorMetrics:
         ):
             return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
         value, *_ = every = [values.per_row[name][at] for name in names]
-        also = {name: one for name, one in zip(names[1:], every[1:], strict=True) if one is not None}
-        return score_of(
-            self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, also=also, **known
-        )
+        known["ratios"] = {
+            name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
+        }
+        known["also"] = {
+            name: one
+            for name, one in zip(names[1:], every[1:], strict=True)
+            if one is not None and name not in known["ratios"]
+        }
+        return score_of(self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, **known)
 
     def _metrics(
         self,
@@ -215,19 +224,23 @@ class AuthorMetrics:
             if score.group is not None:
                 groups.setdefault(score.group, []).append(score)
         for name in values.whole:
-            if values.is_mean(name) or math.isnan(values.whole[name]):
+            if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
             value_of = partial(_whole_value, values.owners[name], name)
 
             def metric(
-                group: str | None, some: Sequence[Score], name: str = name, value_of: ValueOf = value_of
+                group: str | None,
+                some: Sequence[Score],
+                interval: tuple[float, float] | None = None,
+                name: str = name,
+                value_of: ValueOf = value_of,
             ) -> Metric:
                 members = {self._author.row(score.sample_id) for score in some}
                 rows = [number for number in kept if number in members]
                 lists = [predictions[number] for number in rows], [references[number] for number in rows]
-                return _corpus_metric(self.track, name, group, some, len(rows), value_of, *lists)
+                return _corpus_metric(self.track, name, group, some, len(rows), value_of, interval, *lists)
 
-            made.append(metric(None, scores))
+            made.append(metric(None, scores, values.intervals.get(name)))
             parts = [metric(group, some) for group, some in groups.items()]
             made += parts
             if len(parts) > 1:
@@ -245,11 +258,12 @@ def _corpus_metric(
     scores: Sequence[Score],
     n_scored: int,
     value_of: ValueOf,
+    interval: tuple[float, float] | None,
     predictions: Sequence[Any],
     references: Sequence[Any],
 ) -> Metric:
     """Return a metric over a whole list, or the part of it that is a group."""
-    low, high = _resampled(value_of, predictions, references)
+    low, high = interval or _resampled(value_of, predictions, references)
     return Metric(
         scores[0].task,
         track,
@@ -279,6 +293,8 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
     """Call metrics over lists; a row on which one raises is found and left out."""
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
+    ratios: dict[str, list[Ratio | None]] = {}
+    intervals: dict[str, tuple[float, float]] = {}
     owners: dict[str, Any] = {}
     lower: set[str] = set()
     off_scale: set[str] = set()
@@ -300,6 +316,10 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                 raise _metric_problem(metric, again) from again
         troubles |= _unjudged(metric, kept)
         scale = _scale(metric)
+        # Taken before the metric is called again, for rows by themselves.
+        parts = dict(getattr(metric, "last_ratios", {}))
+        known = getattr(metric, "last_intervals", {})
+        intervals |= {name: (low / scale, high / scale) for name, (low, high) in known.items()}
         lists = _row_values(metric, predictions, references, kept, found)
         for name, value in found.items():
             whole[name] = value / scale
@@ -315,7 +335,12 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                     if one is None and at not in troubles:
                         troubles[at] = f"the metric {type(metric).__name__} gives no number for {name}"
                 per_row[name] = placed
-    return Values(per_row, whole, owners, frozenset(lower), frozenset(off_scale), troubles)
+            if len(parts.get(name, ())) == len(kept):
+                shares = dict(zip(kept, parts[name], strict=True))
+                ratios[name] = [
+                    Ratio(*shares[at]) if at in shares else None for at in range(len(predictions))
+                ]
+    return Values(per_row, whole, ratios, intervals, owners, frozenset(lower), frozenset(off_scale), troubles)
 
 
 def _notes(metric: Any) -> Sequence[str]:
