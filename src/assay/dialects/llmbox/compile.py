@@ -75,7 +75,8 @@ class CompiledClass(msgspec.Struct, frozen=True):
     def facts(self) -> list[tuple[str, str]]:
         """Return in words how the dataset was understood."""
         settings = self.task.spec.settings
-        rows = [("class", self.class_name), ("metrics", ", ".join(settings["metrics"]))]
+        metrics = ", ".join(name.partition("(")[0] for name in settings["metrics"])
+        rows = [("class", self.class_name), ("metrics", metrics or "none")]
         if settings["shots"]:
             rows.append(("shots", f"{settings['shots']} of {settings['n_examples']:,} examples"))
         if settings["cot"]:
@@ -110,7 +111,10 @@ def _class_arguments(given: Mapping[str, str]) -> ClassArguments:
     try:
         args = msgspec.convert(dict(given), ClassArguments, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(Problem("USAGE-007", f"--dataset-arg: {error}", "correct the value")) from error
+        # Texts fit everywhere but where a number is expected.
+        name = str(error).rpartition("$.")[2].rstrip("`")
+        what = f"--dataset-arg {name} is {given[name]!r}, expected a whole number"
+        raise UsageError(Problem("USAGE-007", what, f"write for example {name}=10")) from error
     if args.ranking_type is not None and args.ranking_type not in RANKING_TYPES:
         what = f"ranking_type is {args.ranking_type!r}{nearest(args.ranking_type, RANKING_TYPES)}"
         raise UsageError(Problem("USAGE-007", what, f"use one of {listing(RANKING_TYPES)}"))
@@ -330,8 +334,9 @@ class _Compilation:
                 raise AuthorError(
                     self._author.problem(
                         "LLMBOX-003",
-                        f"row {number + 1} of {name} is {type(row).__name__}, expected a dict",
+                        f"{name} holds {type(row).__name__}, expected a dict for each row",
                         f"set self.{name} to a list of dicts in load_raw_dataset",
+                        rows=(number + 1,),
                     )
                 )
         return listed
@@ -342,7 +347,7 @@ class _Compilation:
                 raise AuthorError(
                     self._author.problem(
                         "LLMBOX-011",
-                        f"metrics holds {metric!r}, expected an object that can be called",
+                        f"metrics holds {_seen(metric)}, expected an object that can be called",
                         f"write {metric.__name__}()"
                         if isinstance(metric, type)
                         else "write metrics = [Accuracy()]",
@@ -390,8 +395,9 @@ class _Compilation:
                     raise AuthorError(
                         self._author.problem(
                             "LLMBOX-004",
-                            f"format_instance returned no options for row {one.numbers[at] + 1}",
+                            "format_instance returned no options",
                             "return options=[...] and target_idx, or several sources and source_idx",
+                            rows=(one.numbers[at] + 1,),
                         )
                     )
         if method == "ppl" and dataset.use_normalization and not hasattr(dataset, "normalization_prompt"):
@@ -460,12 +466,12 @@ class _Compilation:
             n_options = one.dataset.option_nums[number]
             if reference is None or (_is_index(reference) and 0 <= int(reference) < n_options):
                 continue
-            seen = f"references gives {reference!r:.60} for row {one.numbers[number] + 1}"
             fix = f"return an index from 0 to {n_options - 1}"
             if not _is_index(reference):
                 fix = 'return indexes, for a letter: ord(letter) - ord("A")'
-            what = f"{seen}, expected the index of one of its {n_options} options"
-            problems.add(self._author.problem("LLMBOX-006", what, fix))
+            what = f"references gives {reference!r:.60}, expected the index of one of the {n_options} options"
+            rows = (one.numbers[number] + 1,)
+            problems.add(self._author.problem("LLMBOX-006", what, fix, rows=rows))
         problems.raise_if_any()
 
     def _sampling(self, dataset: Dataset) -> Sampling:
@@ -550,6 +556,10 @@ class _Compilation:
                 if self._subset in members and set(members) <= set(subsets)
             ),
         )
+
+
+def _seen(metric: Any) -> str:
+    return f"the class {metric.__name__}" if isinstance(metric, type) else repr(metric)
 
 
 def _described(metric: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ _NAMED = re.compile(r"(?P<path>.*?\.py)(?:::(?P<class_name>\w+))?(?::(?P<selecti
 _PACKAGE = "utilization"
 _OWN_NAMES = ("format_instance", "load_args", "evaluation_set")
 """What classes of this dialect define, also those that extend another dataset."""
+_CLASS_LINE = re.compile(rb"^class \w+\(.*\b(" + "|".join(BASE_NAMES).encode() + rb")\b.*\):", re.MULTILINE)
 FRAMEWORK_FILES = (
     "__init__",
     "dataset",
@@ -45,8 +47,10 @@ def is_class_file(path: Path) -> bool:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
-        return False
-    return any(_tells(node) for node in ast.walk(tree))
+        # Whose mistake it is depends on what the file was meant to be.
+        return _CLASS_LINE.search(path.read_bytes()) is not None
+    every = list(ast.walk(tree))
+    return any(map(_tells, every)) or _extends_a_sibling(every)
 
 
 def _tells(node: ast.AST) -> bool:
@@ -59,6 +63,22 @@ def _tells(node: ast.AST) -> bool:
         )
     # The document once writes `def` for `class`, which deserves an answer of its own.
     return isinstance(node, ast.FunctionDef) and any(arg.arg in BASE_NAMES for arg in node.args.args)
+
+
+def _extends_a_sibling(every: Sequence[ast.AST]) -> bool:
+    """Whether a class extends what a file beside this one defines; configs import, but define no classes."""
+    imported = {
+        alias.asname or alias.name
+        for node in every
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+    }
+    return any(
+        _last_name(base) in imported
+        for node in every
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+    )
 
 
 def _defined(node: ast.stmt) -> list[str]:

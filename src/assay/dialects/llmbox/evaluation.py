@@ -85,12 +85,12 @@ class AuthorEvaluation:
         made = list(returned) if isinstance(returned, Iterable) else None
         expected = self.n_rows * n_samples
         if made is None or len(made) != expected:
-            seen = type(returned).__name__ if made is None else f"{len(made):,} predictions"
+            seen = type(returned).__name__ if made is None else f"{len(made):,}"
             raise AuthorError(
                 self._author.problem(
                     "LLMBOX-010",
-                    f"post_processing returned {seen} for {expected:,} predictions",
-                    "return a list with one prediction for each",
+                    f"post_processing returned {seen}, expected a list of {expected:,} predictions",
+                    "return one prediction for each that it is given",
                 )
             )
         if n_samples == 1:

@@ -12,7 +12,7 @@ import numpy as np
 from assay.core.errors import AuthorError, Problems
 from assay.core.ids import draw
 from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
-from assay.dialects.llmbox.calling import Author, drawing
+from assay.dialects.llmbox.calling import Author, Trouble, drawing
 from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
 from assay.dialects.llmbox.library.conversation import Conversation
@@ -117,7 +117,7 @@ class Prepared:
         return order
 
     def _formatted(self) -> list[Instance]:
-        problems = Problems()
+        troubles: dict[Trouble, list[int]] = {}
         instances: list[Instance] = []
         dataset = self.dataset
         n_shots = dataset.real_num_shots
@@ -130,7 +130,11 @@ class Prepared:
                 except AuthorError:
                     raise
                 except Exception as error:  # noqa: BLE001 (an author's code may raise anything; raised below)
-                    problems.add(self.author.trouble(error, "format_instance", self.numbers[number] + 1, row))
+                    trouble = self.author.trouble(error, "format_instance", tuple(row))
+                    troubles.setdefault(trouble, []).append(self.numbers[number] + 1)
+        problems = Problems()
+        for trouble, rows in troubles.items():
+            problems.add(self.author.problem(*trouble, rows=rows))
         problems.raise_if_any()
         return instances
 

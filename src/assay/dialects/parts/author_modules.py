@@ -117,6 +117,8 @@ class AuthorModules:
                 f"install the package that provides it, often: pip install {package}",
                 where,
             )
+        if isinstance(error, ImportError) and error.name and error.name.partition(".")[0] in self._roots:
+            return Problem(self._code, str(error), "correct the import", where)
         return Problem(self._code, f"it raised {type(error).__name__}: {error}", "correct the file", where)
 
     def _module(self, name: str) -> ModuleType:
@@ -154,7 +156,7 @@ class AuthorModules:
                 else:
                     known = [known for known in vars(module) if not known.startswith("__")]
                     raise ImportError(
-                        f"cannot import name {wanted!r} from {full!r}{nearest(wanted, known)}; "
+                        f"cannot import {wanted!r} from {full!r}{nearest(wanted, known)}; "
                         f"it has {listing(sorted(known)) or 'nothing'}",
                         name=full,
                     )
@@ -183,7 +185,7 @@ class AuthorModules:
         if beside is not None:
             return self._run(name, beside)
         raise ModuleNotFoundError(
-            f"no module {name!r}{nearest(name, self._modules)}; known are {listing(sorted(self._modules))}",
+            f"there is no module {name!r}{nearest(name, self._modules)}, nor a file of that name here",
             name=name,
         )
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 import random
+import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from assay.core.errors import AssayError, PlanError, Problem
+from assay.core.origin import Origin
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
@@ -24,6 +27,8 @@ from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.scorers.outcomes import score_of
 
+AUTHOR_RULE = "post_processing"
+"""The rule of an answer that the author's own code made of what the model wrote."""
 _N_RESAMPLES = 200
 _MAX_RESAMPLED = 50_000
 """Rows that resampling may score in all; beyond, a value has no interval."""
@@ -185,7 +190,7 @@ class AuthorMetrics:
             why = f"{kept.raw.kind}: {kept.raw.message}"
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
         if kept.inner is None or self._author.chooses_itself:
-            known |= {"answer": _answer(predictions[number], kept.sample), "rule": "author"}
+            known |= {"answer": _answer(predictions[number], kept.sample), "rule": AUTHOR_RULE}
         if at is not None and at in values.troubles:
             why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
@@ -360,13 +365,20 @@ def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
     }
 
 
+class _NoNumbers(Exception):
+    """A metric returned something else than names and numbers."""
+
+
 def _called(
     metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
 ) -> dict[str, float]:
     returned = metric([predictions[at] for at in kept], [references[at] for at in kept])
     if not isinstance(returned, Mapping):
-        raise TypeError(f"it returned {type(returned).__name__}, expected a dict of names and numbers")
-    return {str(name): float(value) for name, value in returned.items()}
+        raise _NoNumbers(f"returned {type(returned).__name__}, expected a dict of names and numbers")
+    try:
+        return {str(name): float(value) for name, value in returned.items()}
+    except (TypeError, ValueError):
+        raise _NoNumbers(f"returned {returned!r:.80}, expected a number for each name") from None
 
 
 def _row_values(
@@ -408,18 +420,31 @@ def _raising_rows(
         try:
             _called(metric, predictions, references, [at])
         except Exception as error:  # noqa: BLE001
-            troubles[at] = f"the metric raised {type(error).__name__}: {error}"
+            troubles[at] = _said(metric, error)
     return troubles
+
+
+def _said(metric: Any, error: Exception) -> str:
+    what = str(error) if isinstance(error, _NoNumbers) else f"raised {type(error).__name__}: {error}"
+    return f"the metric {type(metric).__name__} {what}"
 
 
 def _metric_problem(metric: Any, error: Exception) -> PlanError:
     return PlanError(
         Problem(
             "SCORE-003",
-            f"the metric {type(metric).__name__} raised {type(error).__name__}: {error}",
-            "correct the metric or its references; the model's answers are kept, so the same command goes on",
+            _said(metric, error),
+            "correct the metric or its references, and run again: answers of the model are kept",
+            _place_in(metric, error),
         )
     )
+
+
+def _place_in(metric: Any, error: Exception) -> Origin | None:
+    """Return the line of the metric's own file that raised."""
+    file = getattr(sys.modules.get(type(metric).__module__), "__file__", None)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return Origin(file, line=lines[-1] if lines else None) if file else None
 
 
 def _whole_value(
