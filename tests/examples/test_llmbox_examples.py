@@ -1,7 +1,8 @@
 """The datasets of examples/llmbox over real data: what is asked, and that all of it is scored.
 
-The first row's prompts are kept in `prompts/`. After a change that is meant, `ASSAY_WRITE_PROMPTS=1` in the
-environment writes them anew; the difference is then read like any other.
+The first row's prompts are kept in `prompts/`, each with its hash. The data is not ours to keep, so words that do
+not stand in the example's own file are blotted out there. After a change that is meant, `ASSAY_WRITE_PROMPTS=1`
+in the environment writes them anew; the difference is then read like any other.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import pytest
 
 from assay.app.datasets import compile_datasets
 from assay.backends.mock import MockBackend
+from assay.core.ids import digest
 from assay.core.limit import Limit
 from assay.core.prompt import Message, Prompt, final_text, with_final_text
-from assay.core.request import Ask, Labels, Request, Span
+from assay.core.request import Ask, Labels, Request, Sampling, Span
 from assay.core.response import Completion, Response
 from assay.core.task import ComponentSpec, TaskSettings
 from assay.dialects.parts.compiled import Compiled
@@ -32,6 +34,8 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "llmbox"
 PROMPTS = Path(__file__).parent / "prompts"
 ALL_METHODS = ("ppl", "prob", "gen")
+SHOWN_WORDS = ("user", "assistant", "system", "labels", "then", "the")
+"""Of how a prompt is written down here."""
 
 
 class Example(NamedTuple):
@@ -121,9 +125,21 @@ def snapshot(example: Example, data: Path) -> str:
                         limit=Limit(1, is_first=True),
                     )
                     by = f"{method}, cot {cot}" if cot else method
-                    parts.append(f"=== {by}, {shots} shots, {'chat' if is_chat else 'text'}")
-                    parts += described(asks(one))
+                    shown = "\n".join(described(asks(one)))
+                    form = "chat" if is_chat else "text"
+                    parts.append(f"=== {by}, {shots} shots, {form}, {digest(shown)}")
+                    parts.append(blotted(shown, example))
     return "\n".join(parts) + "\n"
+
+
+def blotted(text: str, example: Example) -> str:
+    """Return a text in which only the example's own words, single letters and numbers can be read."""
+    words = re.compile(r"\w+")
+    own = set(words.findall((EXAMPLES / f"{example.name}.py").read_text(encoding="utf-8")))
+    own |= {*SHOWN_WORDS, *words.findall(repr(Sampling()))}
+    return words.sub(
+        lambda word: word[0] if word[0] in own or len(word[0]) == 1 else "▒" * len(word[0]), text
+    )
 
 
 @pytest.mark.parametrize("example", KNOWN, ids=lambda example: example.name)
