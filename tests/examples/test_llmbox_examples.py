@@ -1,12 +1,13 @@
 """The datasets of examples/llmbox over real data: what is asked, and that all of it is scored.
 
-The first row's prompts are kept in `prompts/`, each with its hash. The data is not ours to keep, so words that do
-not stand in the example's own file are blotted out there. After a change that is meant, `ASSAY_WRITE_PROMPTS=1`
-in the environment writes them anew; the difference is then read like any other.
+The first row's prompts are kept in `prompts/`, each with its hash. The data is not ours to keep, so words that
+do not stand in the example's own texts are blotted out there. After a change that is meant,
+`ASSAY_WRITE_PROMPTS=1` in the environment writes them anew; the difference is then read like any other.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -36,6 +37,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 ALL_METHODS = ("ppl", "prob", "gen")
 SHOWN_WORDS = ("user", "assistant", "system", "labels", "then", "the")
 """Of how a prompt is written down here."""
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 class Example(NamedTuple):
@@ -135,7 +137,11 @@ def snapshot(example: Example, data: Path) -> str:
 def blotted(text: str, example: Example) -> str:
     """Return a text in which only the example's own words, single letters and numbers can be read."""
     words = re.compile(r"\w+")
-    own = set(words.findall((EXAMPLES / f"{example.name}.py").read_text(encoding="utf-8")))
+    tree = ast.parse((EXAMPLES / f"{example.name}.py").read_text(encoding="utf-8"))
+    # Not what a docstring quotes of the data.
+    docs = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, DOCUMENTED)}
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)} - docs
+    own = {word for text in texts if isinstance(text, str) for word in words.findall(text)}
     own |= {*SHOWN_WORDS, *words.findall(repr(Sampling()))}
     return words.sub(
         lambda word: word[0] if word[0] in own or len(word[0]) == 1 else "▒" * len(word[0]), text
