@@ -1,7 +1,7 @@
 """The datasets of examples/llmbox over real data: what is asked, and that all of it is scored.
 
-The first row's prompts are kept in `prompts/`, each with its hash. The data is not ours to keep, so words that
-do not stand in the example's own texts are blotted out there. After a change that is meant,
+The first row's prompts are kept in `prompts/`, each with its hash. The data is not ours to keep, so words
+that do not stand in the example's own texts are blotted out there. After a change that is meant,
 `ASSAY_WRITE_PROMPTS=1` in the environment writes them anew; the difference is then read like any other.
 """
 
