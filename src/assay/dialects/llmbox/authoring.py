@@ -253,7 +253,11 @@ class ValidationPerplexityDataset(Dataset):
     """Texts, of which the model's surprise is measured."""
 
     evaluation_type = "perplexity"
-    instruction = "{text}"
+    instruction = "{{ text if text }}"
+
+    def post_processing(self, predictions: Any) -> Any:
+        """Return each text's negative log-likelihood per token."""
+        return [nll / n if n > 0 else float("inf") for nll, n in predictions]
 
     @cached_property
     def references(self) -> list[None]:
