@@ -103,7 +103,7 @@ def test_found_when_answers_are_there(file: str, code: str, parts: tuple[str, ..
 
 def test_a_metric_that_raises_on_one_row_fails_that_row_alone(workdir: Path) -> None:
     result = assay("run", "metric_raises_on_one.py", "-m", "mock", "--out", "run")
-    assert result.status == 0
+    assert result.status == 3
     scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
     assert [(score["verdict"], score.get("value")) for score in scores] == [("failed", None), ("scored", 1.0)]
     assert scores[0]["why"] == "the metric Picky raised ValueError: nothing to compare with"

@@ -141,8 +141,8 @@ def test_any_other_value_is_handed_on_with_an_interval_around_it(data: st.DataOb
 
 def test_the_resampled_interval_is_that_of_rows_drawn_with_replacement() -> None:
     """Against the textbook's ratio estimator: the two agree on many rows."""
-    predictions = ["a" * (1 + n * 7 % 5) for n in range(400)]
-    references = ["b" * (1 + n * 3 % 4) for n in range(400)]
+    predictions = ["a" * (1 + n * 7 % 5) for n in range(250)]
+    references = ["b" * (1 + n * 3 % 4) for n in range(250)]
     _, metrics = scored([Length()], predictions, references)
     metric = metrics["Length", None]
     x, y = [len(r) for r in references], [len(p) for p in predictions]
@@ -351,3 +351,23 @@ def test_a_judgement_that_is_missing_fails_its_row() -> None:
     nothing, metrics = scored([metric], ["a", "b"], ["a", "b"])
     assert {score.verdict for score in nothing.scores} == {Verdict.FAILED}
     assert metrics["Grade", None].value is None
+
+
+def test_an_interval_that_the_metric_knows_itself_is_taken_for_groups_too() -> None:
+    class Knows(Length):
+        n_calls = 0
+
+        def __init__(self) -> None:
+            self.last_intervals: dict[str, tuple[float, float]] = {}
+
+        def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
+            Knows.n_calls += 1
+            self.last_intervals["Length"] = (0.0, float(len(predictions)))
+            return super().__call__(predictions, references)
+
+    predictions, references = ["a", "bbbb", "cc", "d"], ["aaaa", "b", "cc", "dd"]
+    _, metrics = scored([Knows()], predictions, references, groups=["x", "x", "x", "y"])
+    assert (metrics["Length", None].low, metrics["Length", None].high) == (0.0, 4.0)
+    assert metrics["Length", "x"].high == 3.0
+    assert metrics["Length", "y"].high is None
+    assert Knows.n_calls < 20

@@ -26,7 +26,7 @@ from assay.dialects.llmbox.authoring import (
 from assay.dialects.llmbox.calling import drawing
 from assay.dialects.llmbox.detect import ClassName
 from assay.dialects.llmbox.evaluation import references_of
-from assay.dialects.llmbox.formatting import letter
+from assay.dialects.llmbox.formatting import letters
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, TWIN, Prepared
@@ -433,7 +433,7 @@ class _Compilation:
                     fields,
                     Origin(str(self._author.path), row=one.numbers[number] + 1),
                     choices=options,
-                    labels=tuple(letter(at) for at in range(len(options))),
+                    labels=letters(len(options)),
                     gold=gold,
                     targets=() if options else _texts(reference),
                     group=self._group(dataset, {**dataset.evaluation_data[number], **fields}),

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.core.errors import AuthorError, Problems
 from assay.core.ids import draw
-from assay.dialects.llmbox.authoring import Dataset
+from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
 from assay.dialects.llmbox.calling import Author, Trouble, drawing
 from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
@@ -68,6 +68,8 @@ class Prepared:
         dataset._examples = self._conversation
         dataset.real_num_shots = self.n_shots
         self._example = lru_cache(maxsize=256)(self._formatted_example)
+        # Most rows are shown the same examples: tokens are counted once for them.
+        self._n_fitting = lru_cache(maxsize=256)(self._count_fitting)
         self.instances = self._formatted()
         self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
@@ -147,14 +149,19 @@ class Prepared:
 
     def _fitted(self, shots: list[Shot]) -> Shown:
         """Leave out whole examples beyond the tokens that a person allowed for them."""
-        limit = self.dataset.max_example_tokens
+        if self.dataset.max_example_tokens >= NO_LIMIT:
+            return Shown(tuple(shots))
+        kept = self._n_fitting(tuple(shots))
+        return Shown(tuple(shots[:kept]), n_left_out=len(shots) - kept)
+
+    def _count_fitting(self, shots: tuple[Shot, ...]) -> int:
         kept, text = 0, ""
         for shot in shots:
             text += example_text(shot)
-            if self.dataset.prompt_token_nums(text) > limit:
+            if self.dataset.prompt_token_nums(text) > self.dataset.max_example_tokens:
                 break
             kept += 1
-        return Shown(shots[:kept], n_left_out=len(shots) - kept)
+        return kept
 
     def _conversation(self, instance: Mapping[str, Any] | None) -> Conversation:
         """Return the examples as the author's own construct_examples expects them from its base class."""
@@ -181,7 +188,7 @@ class Prepared:
         if roles != ["user", "assistant"] * (len(messages) // 2):
             raise self._bad_examples(f"messages of the roles {roles}")
         pairs = zip(messages[::2], messages[1::2], strict=True)
-        return Shown([Shot(user["content"], assistant["content"]) for user, assistant in pairs])
+        return Shown(tuple(Shot(user["content"], assistant["content"]) for user, assistant in pairs))
 
     def _bad_examples(self, seen: str) -> AuthorError:
         return AuthorError(

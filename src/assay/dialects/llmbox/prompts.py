@@ -6,7 +6,7 @@ already does. A chat model reads messages: examples are pairs of a user's and an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt
@@ -24,7 +24,7 @@ class Shot(NamedTuple):
 class Shown(NamedTuple):
     """The examples of one prompt."""
 
-    shots: Sequence[Shot] = ()
+    shots: tuple[Shot, ...] = ()
     preface: str = ""
     """Examples that the author wrote as one text."""
     n_left_out: int = 0
@@ -75,8 +75,9 @@ def opening(shown: Shown, source: str, *, is_chat: bool, system: str | None = No
     return Opening((*messages, Message("user", question)) if question else tuple(messages))
 
 
+@lru_cache(maxsize=256)
 def examples_text(shown: Shown) -> str:
-    """Return the examples as a base model reads them."""
+    """Return the examples as a base model reads them; most rows are shown the same."""
     return shown.preface + "".join(example_text(shot) + AFTER_EXAMPLE for shot in shown.shots)
 
 

@@ -12,9 +12,8 @@ import math
 import random
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,14 +22,14 @@ from assay.core.origin import Origin
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.scorers.outcomes import score_of
 
 AUTHOR_RULE = "post_processing"
 """The rule of an answer that the author's own code made of what the model wrote."""
 _N_RESAMPLES = 200
-_MAX_RESAMPLED = 200_000
+_MAX_RESAMPLED = 50_000
 """Rows that resampling may score in all; beyond, a value has no interval."""
 
 
@@ -77,6 +76,8 @@ class Values(NamedTuple):
     per_row: dict[str, list[float | None]]
     """For each name, the value of each row, None where there is trouble. A metric may have none for rows."""
     whole: dict[str, float]
+    ratios: dict[str, list[Ratio | None]]
+    """For each name that divides a sum over the rows by another: the rows' parts of both."""
     owners: dict[str, Any]
     """The metric that each name comes from."""
     lower_is_better: frozenset[str]
@@ -199,10 +200,15 @@ class AuthorMetrics:
         ):
             return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
         value, *_ = every = [values.per_row[name][at] for name in names]
-        also = {name: one for name, one in zip(names[1:], every[1:], strict=True) if one is not None}
-        return score_of(
-            self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, also=also, **known
-        )
+        known["ratios"] = {
+            name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
+        }
+        known["also"] = {
+            name: one
+            for name, one in zip(names[1:], every[1:], strict=True)
+            if one is not None and name not in known["ratios"]
+        }
+        return score_of(self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, **known)
 
     def _metrics(
         self,
@@ -220,17 +226,17 @@ class AuthorMetrics:
             if score.group is not None:
                 groups.setdefault(score.group, []).append(score)
         for name in values.whole:
-            if values.is_mean(name) or math.isnan(values.whole[name]):
+            if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
-            value_of = partial(_whole_value, values.owners[name], name)
+            owner = values.owners[name]
 
             def metric(
-                group: str | None, some: Sequence[Score], name: str = name, value_of: ValueOf = value_of
+                group: str | None, some: Sequence[Score], name: str = name, owner: Any = owner
             ) -> Metric:
                 members = {self._author.row(score.sample_id) for score in some}
                 rows = [number for number in kept if number in members]
                 lists = [predictions[number] for number in rows], [references[number] for number in rows]
-                return _corpus_metric(self.track, name, group, some, len(rows), value_of, *lists)
+                return _corpus_metric(self.track, owner, name, group, some, *lists)
 
             made.append(metric(None, scores))
             parts = [metric(group, some) for group, some in groups.items()]
@@ -240,31 +246,28 @@ class AuthorMetrics:
         return made
 
 
-ValueOf: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], float | None]
-
-
 def _corpus_metric(
     track: str,
+    metric: Any,
     name: str,
     group: str | None,
     scores: Sequence[Score],
-    n_scored: int,
-    value_of: ValueOf,
     predictions: Sequence[Any],
     references: Sequence[Any],
 ) -> Metric:
     """Return a metric over a whole list, or the part of it that is a group."""
-    low, high = _resampled(value_of, predictions, references)
+    value = _whole_value(metric, name, predictions, references)
+    low, high = _interval(metric, name, predictions, references)
     return Metric(
         scores[0].task,
         track,
         name,
         group,
-        value_of(predictions, references),
+        value,
         low,
         high,
         n=len(scores),
-        n_scored=n_scored,
+        n_scored=len(predictions),
         n_unanswered=sum(score.verdict is Verdict.UNANSWERED for score in scores),
         n_truncated=sum(score.is_truncated for score in scores),
         n_failed=sum(score.verdict is Verdict.FAILED for score in scores),
@@ -284,6 +287,7 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
     """Call metrics over lists; a row on which one raises is found and left out."""
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
+    ratios: dict[str, list[Ratio | None]] = {}
     owners: dict[str, Any] = {}
     lower: set[str] = set()
     off_scale: set[str] = set()
@@ -305,6 +309,8 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                 raise _metric_problem(metric, again) from again
         troubles |= _unjudged(metric, kept)
         scale = _scale(metric)
+        # Taken before the metric is called again, for rows by themselves.
+        parts = dict(getattr(metric, "last_ratios", {}))
         lists = _row_values(metric, predictions, references, kept, found)
         for name, value in found.items():
             whole[name] = value / scale
@@ -320,7 +326,12 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                     if one is None and at not in troubles:
                         troubles[at] = f"the metric {type(metric).__name__} gives no number for {name}"
                 per_row[name] = placed
-    return Values(per_row, whole, owners, frozenset(lower), frozenset(off_scale), troubles)
+            if len(parts.get(name, ())) == len(kept):
+                shares = dict(zip(kept, parts[name], strict=True))
+                ratios[name] = [
+                    Ratio(*shares[at]) if at in shares else None for at in range(len(predictions))
+                ]
+    return Values(per_row, whole, ratios, owners, frozenset(lower), frozenset(off_scale), troubles)
 
 
 def _notes(metric: Any) -> Sequence[str]:
@@ -435,18 +446,31 @@ def _whole_value(
     return None if value is None else value / _scale(metric)
 
 
+def _interval(
+    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
+) -> tuple[float | None, float | None]:
+    """Return a 95 % interval: the one that the metric's latest call knew itself, else by resampling."""
+    if len(predictions) < 2:
+        return None, None
+    known = getattr(metric, "last_intervals", {}).get(name)
+    if known is not None:
+        return known[0] / _scale(metric), known[1] / _scale(metric)
+    return _resampled(metric, name, predictions, references)
+
+
 def _resampled(
-    value_of: ValueOf, predictions: Sequence[Any], references: Sequence[Any]
+    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
 ) -> tuple[float | None, float | None]:
     """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
     n = len(predictions)
-    if n < 2 or n * _N_RESAMPLES > _MAX_RESAMPLED:
+    if n * _N_RESAMPLES > _MAX_RESAMPLED:
         return None, None
     draw = random.Random("resampled rows")
     found = []
     for _ in range(_N_RESAMPLES):
         rows = [draw.randrange(n) for _ in range(n)]
-        value = value_of([predictions[row] for row in rows], [references[row] for row in rows])
+        drawn = [predictions[row] for row in rows], [references[row] for row in rows]
+        value = _whole_value(metric, name, *drawn)
         if value is None:
             return None, None
         found.append(value)

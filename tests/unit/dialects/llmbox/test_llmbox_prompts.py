@@ -9,7 +9,7 @@ from assay.core.prompt import Message
 from assay.dialects.llmbox.prompts import Shot, Shown, gap, opening
 
 texts = st.text(alphabet="ab \n\t:", max_size=6)
-shots = st.lists(st.builds(Shot, texts.filter(bool), texts.filter(bool)), max_size=4)
+shots = st.lists(st.builds(Shot, texts.filter(bool), texts.filter(bool)), max_size=4).map(tuple)
 
 
 def joined(*pieces: str) -> str:
@@ -28,7 +28,7 @@ def test_the_gap(left: str, right: str) -> None:
 
 
 @given(shots, texts, texts.filter(str.strip))
-def test_a_text_is_its_pieces_joined(few: list[Shot], source: str, target: str) -> None:
+def test_a_text_is_its_pieces_joined(few: tuple[Shot, ...], source: str, target: str) -> None:
     before = opening(Shown(few), source, is_chat=False)
     examples = "".join(joined(shot.source, shot.target) + "\n\n" for shot in few)
     assert before.before == examples + source
@@ -41,7 +41,7 @@ def test_a_text_is_its_pieces_joined(few: list[Shot], source: str, target: str) 
 
 
 @given(shots, texts.filter(bool), texts.filter(str.strip))
-def test_a_chat_is_its_messages(few: list[Shot], source: str, target: str) -> None:
+def test_a_chat_is_its_messages(few: tuple[Shot, ...], source: str, target: str) -> None:
     before = opening(Shown(few), source, is_chat=True, system="Be brief.")
     expected = [Message("system", "Be brief.")]
     for shot in few:
@@ -53,7 +53,7 @@ def test_a_chat_is_its_messages(few: list[Shot], source: str, target: str) -> No
 
 def test_known_shapes() -> None:
     """The original's, as they were seen: spec 2.3."""
-    nq = Shown([Shot("Q: when?\nA:", "1972"), Shot("Q: who?\nA:", "bob")])
+    nq = Shown((Shot("Q: when?\nA:", "1972"), Shot("Q: who?\nA:", "bob")))
     assert opening(nq, "Q: when?\nA:", is_chat=False).asked == (
         "Q: when?\nA: 1972\n\nQ: who?\nA: bob\n\nQ: when?\nA:"
     )
@@ -71,11 +71,11 @@ def test_known_shapes() -> None:
 
 @given(st.integers(0, 5), st.booleans())
 def test_examples_are_left_out_whole(n: int, drops_last: bool) -> None:
-    every = [Shot(f"q{i}", f"a{i}") for i in range(4)]
+    every = tuple(Shot(f"q{i}", f"a{i}") for i in range(4))
     left = Shown(every).at_most(n, drops_last=drops_last)
     kept = min(n, 4)
     assert len(left.shots) == kept
     assert left.n_left_out == 4 - kept
-    assert list(left.shots) == (every[:kept] if drops_last else every[4 - kept :])
+    assert left.shots == (every[:kept] if drops_last else every[4 - kept :])
     assert Shown(every, "preface").at_most(0, drops_last=drops_last).preface == ""
     assert Shown(every).at_most(None, drops_last=drops_last).shots == every
