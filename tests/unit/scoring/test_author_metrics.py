@@ -285,7 +285,13 @@ def test_bleu_over_the_corpus_is_no_mean() -> None:
     assert metrics["Sentence_BLEU", None].value != pytest.approx(metrics["Corpus_BLEU", None].value)
     whole = LIST_METRICS["Bleu"]()(predictions, references)["Corpus_BLEU"]
     assert metrics["Corpus_BLEU", None].value == pytest.approx(whole / 100)
-    assert metrics["Corpus_BLEU", None].low is not None
+    low, high = metrics["Corpus_BLEU", None].low, metrics["Corpus_BLEU", None].high
+    assert low is not None
+    assert high is not None
+    # sacrebleu's own interval, by a fixed seed.
+    assert low < whole / 100 < high
+    _, again = scored([LIST_METRICS["Bleu"]()], predictions, references)
+    assert again["Corpus_BLEU", None] == metrics["Corpus_BLEU", None]
 
 
 def test_resampling_asks_the_metric_that_it_is_about_alone() -> None:
