@@ -90,6 +90,9 @@ class ClassTask:
         dataset = prepared.dataset
         if dataset.evaluation_type != "ranking":
             return None
+        if method == "prob" and self._asking.is_faithful:
+            # The original's candidates are more than the options: its own formula decides between them.
+            return None
         if method == "prob":
             return ComponentSpec("label_probability", {"track": method})
         if method == "gen":
@@ -118,7 +121,11 @@ class ClassTask:
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
     def _prob(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
-        labels = tuple((f" {name}", name) for name in letters(len(one.options)))
+        names = letters(len(one.options))
+        labels: tuple[tuple[str, ...], ...] = tuple((f" {name}", name) for name in names)
+        if self._asking.is_faithful:
+            # Two candidates for each letter, those with a space first.
+            labels = tuple((spelling,) for spelling in (*(f" {name}" for name in names), *names))
         yield "labels", 0, Labels(self._opening(shown, one.sources[0]).asked, labels)
 
     def _gen(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:

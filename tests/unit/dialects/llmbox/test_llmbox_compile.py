@@ -305,8 +305,15 @@ def test_quirks_say_what_was_done(tmp_path: Path) -> None:
     faithful = quirks(tmp_path, CHOICE, ROWS[:1], is_faithful=True)
     assert faithful["turn_keys"] == faithful["undefined_field"] == "as the original"
     assert faithful["prefix_token"] == plain["prefix_token"]
-    assert "last_letter" in quirks(tmp_path, CHOICE, ROWS[:1], methods=("gen",))
+    by_words = quirks(tmp_path, CHOICE, ROWS[:1], methods=("gen",))
+    assert {"last_letter", "option_room", "default_sampling"} <= set(by_words)
     assert "last_letter" not in quirks(tmp_path, FREE, ROWS[:1])
+    assert "label_spellings" in quirks(tmp_path, CHOICE, ROWS[:1], methods=("prob",))
+    assert "row_draws" in quirks(tmp_path, "import random\n" + CHOICE, ROWS[:1])
+    grouped = CHOICE.replace("instruction", 'category_column = "q"\n    instruction', 1)
+    assert "group_values" in quirks(tmp_path, grouped, ROWS[:1])
+    one = compile_one(tmp_path, FREE, ROWS[:1], model_type="chat", instruction="{q}")
+    assert {"chat_template", "instruction_flag"} <= {quirk.name for quirk in one.task.spec.quirks}
 
 
 def test_a_field_that_is_missing_prints_nothing_as_in_the_original(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError
-from assay.core.request import Generate, Request
+from assay.core.request import Generate, Labels, Request
 from assay.core.response import Failure, LabelProbs, Outcome
 from assay.core.score import Verdict
 from fakes.classes import Evaluated, compile_one, completion, evaluated, likelihood
@@ -361,3 +361,20 @@ class Odd:
     assert first.why == "the metric Odd gives no number for Odd"
     assert (second.verdict, second.value) == (Verdict.SCORED, 1.0)
     assert math.isclose(result.metrics["gen", "Odd", None].n_failed, 1)
+
+
+def test_the_two_spellings_of_a_letter(tmp_path: Path) -> None:
+    """They add up; in the original each is a candidate of its own, and the likeliest decides."""
+    mass = {" A": 0.30, "A": 0.01, " B": 0.20, "B": 0.20}
+
+    def answer(request: Request) -> Outcome:
+        assert isinstance(request.ask, Labels)
+        probs = tuple(sum(mass[spelling] for spelling in label) for label in request.ask.labels)
+        return LabelProbs(probs, sum(probs), 1)
+
+    for faithful, expected in ((False, "B"), (True, "A")):
+        one = compile_one(
+            tmp_path, CHOICE, choice_rows(2), settings={"methods": ("prob",), "is_faithful": faithful}
+        )
+        (score,) = evaluated(one, answer).scores["prob"]
+        assert (score.answer, score.value) == (expected, float(expected == "A"))
