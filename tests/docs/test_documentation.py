@@ -22,6 +22,7 @@ import pytest
 from assay.backends.cache_dir import cache_dir
 from assay.backends.hf_arguments import HfArgs
 from assay.backends.mock import MockArgs
+from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
 from assay.dialects.table.meta import FIELDS
 from assay.dialects.table.quirks import quirks_of
 from assay.faces.cli.check import check
@@ -197,6 +198,8 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
     assert quirks
     assert missing == []
+    classes = (DOCS / "dialects" / "llmbox.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|.*\| (?:yes|no) \|$", classes, re.MULTILINE) == list(CLASS_QUIRKS)
 
 
 def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:

@@ -1,19 +1,24 @@
-"""Dataset classes for tests: written to a file, compiled, asked."""
+"""Dataset classes for tests: written to a file, compiled, asked, scored."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.core.prompt import Prompt, final_text, with_final_text
-from assay.core.request import Generate, Labels, Span
-from assay.core.task import TaskSettings
+from assay.core.request import Generate, Labels, Request, Span
+from assay.core.response import Completion, Finish, Likelihood, Outcome, Output, Response
+from assay.core.score import Metric, Score
+from assay.core.task import Answered, ComponentSpec, TaskSettings
 from assay.dialects.llmbox.authoring import ModelView
 from assay.dialects.llmbox.compile import CompiledClass, Tools, compile_classes
 from assay.dialects.llmbox.library.raw_data import RawData
+from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import AUTHOR_NAMES
+from assay.scoring.scorers.author_metrics import AuthorMetrics
+from assay.scoring.scorers.registry import make_scorer
 from assay.sources.hub import Hub
 
 Rows = Sequence[Mapping[str, Any]]
@@ -78,3 +83,41 @@ def asked(one: CompiledClass, number: int = 0, role: str | None = None) -> list[
         elif isinstance(ask, Generate):
             found.append({"source": ask.prompt, "turns": ask.turns, "sampling": ask.sampling})
     return found
+
+
+class Evaluated(NamedTuple):
+    """What came out for a class: a score for each row and method, and the numbers over all."""
+
+    scores: dict[str, list[Score]]
+    """By method, in the order of the rows."""
+    metrics: dict[tuple[str, str, str | None], Metric]
+    """By method, name and group."""
+
+
+def evaluated(one: CompiledClass, answer: Callable[[Request], Outcome]) -> Evaluated:
+    """Score a class, with a function in the model's place."""
+    scorers = [make_scorer(spec) for spec in one.task.scorers() if isinstance(spec, ComponentSpec)]
+    for sample in one.task.samples():
+        requests = one.task.requests(sample)
+        answers = [Answered(asked_, Response(asked_.id, asked_.key, answer(asked_))) for asked_ in requests]
+        for scorer in scorers:
+            assert isinstance(scorer, AuthorMetrics)
+            scorer.add(sample, [one_ for one_ in answers if one_.request.track == scorer.track])
+    aggregator = MeanAggregator()
+    scores: dict[str, list[Score]] = {}
+    for scorer in scorers:
+        assert isinstance(scorer, AuthorMetrics)
+        evaluation = scorer.finish()
+        scores[scorer.track] = list(evaluation.scores)
+        aggregator.take(evaluation)
+    return Evaluated(scores, {(m.method, m.metric, m.group): m for m in aggregator.metrics()})
+
+
+def likelihood(nll: float, n_tokens: int) -> Likelihood:
+    """Return an answer by its negative log-likelihood."""
+    return Likelihood(-nll, n_tokens, n_tokens, n_tokens, False, 1)
+
+
+def completion(*texts: str, turns: tuple[str, ...] = ()) -> Completion:
+    """Return an answer in words; several texts are several samples."""
+    return Completion(tuple(Output(text, Finish.END, 1, turns=turns) for text in texts), 1)

@@ -1,9 +1,13 @@
-"""Dataset classes on the mock model, through the whole command line: kinds of datasets, choice of subsets."""
+"""Dataset classes on the command line and the mock model, from an author's file to the report."""
 
 from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,168 +15,233 @@ import pytest
 
 from cli import assay
 
-SUBJECTS = {
-    "stem": ["algebra", "geometry", "physics"],
-    "humanities": ["history", "law"],
-    "other": ["misc"],
-}
+CAPITALS = '''
+"""A dataset in the original's style: imports inside methods, rows changed in place."""
+import logging
+from functools import cached_property
+from logging import getLogger
+from typing import List
 
-EXAM = f"""
+from ..metric import Accuracy
 from .multiple_choice_dataset import MultipleChoiceDataset
 
-class Exam(MultipleChoiceDataset):
-    instruction = "{{{{question}}}}{{{{'\\\\n' + options if options}}}}\\nAnswer:"
-    evaluation_set = "test"
-    example_set = "dev"
-    load_args = ("org/exam",)
-    categorized_subsets = {SUBJECTS!r}
-    banned_subsets = ["all"]
+logger = getLogger(__name__)
+
+
+class Capitals(MultipleChoiceDataset):
+    instruction = "Answer the question.\\n\\n{{question}}{{'\\n' + options if options}}\\nAnswer:"
+    metrics = [Accuracy()]
+    category_column = "area"
+    use_normalization = True
+    normalization_prompt = "Question:\\nAnswer:"
+
+    def load_raw_dataset(self, dataset_path, subset_name, evaluation_set, example_set):
+        from .utils import load_raw_dataset_from_file
+
+        self.evaluation_data = load_raw_dataset_from_file("capitals.jsonl")
+        self.example_data = self.evaluation_data
 
     def format_instance(self, instance):
-        return dict(question=instance["question"], options=["yes", "no"], target_idx=instance["answer"])
+        import random
 
-    @property
+        from .utils import load_raw_dataset_from_file  # noqa: F401
+
+        instance["order"] = list(range(len(instance["options"])))
+        random.shuffle(instance["order"])
+        options: List[str] = [instance["options"][at] for at in instance["order"]]
+        instance["gold"] = instance["order"].index(instance["answer"])
+        return dict(question=instance["question"], options=options, target_idx=instance["gold"])
+
+    @cached_property
     def references(self):
-        return [row["answer"] for row in self.evaluation_data]
-"""
-
-
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-@pytest.fixture
-def exam(workdir: Path) -> Path:
-    """A dataset of six subsets in three categories, and one that is banned."""
-    for number, subject in enumerate([*(name for names in SUBJECTS.values() for name in names), "all"]):
-        for split in ("test", "dev"):
-            rows = [{"question": f"{subject} {split} {n}?", "answer": n % 2} for n in range(4 + number)]
-            write_rows(workdir / "data" / "org" / "exam" / subject / f"{split}.jsonl", rows)
-    (workdir / "exam.py").write_text(EXAM, encoding="utf-8")
-    return workdir
-
-
-def summary(folder: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    return rows
-
-
-@pytest.mark.parametrize(
-    ("selection", "subsets"),
-    [
-        ("", {"algebra", "geometry", "physics", "history", "law", "misc"}),
-        (":algebra,law", {"algebra", "law"}),
-        (":[stem]", {"algebra", "geometry", "physics"}),
-        (":[humanities],misc", {"history", "law", "misc"}),
-        (":*o*", {"geometry", "history"}),
-        (":!phys*,!law", {"algebra", "geometry", "history", "misc"}),
-        (":[stem],!geometry", {"algebra", "physics"}),
-    ],
-)
-def test_a_selection_decides_which_subsets_are_evaluated(
-    exam: Path, selection: str, subsets: set[str]
-) -> None:
-    result = assay("run", f"exam.py{selection}", "-m", "mock", "--data-root", "data", "--out", "run")
-    assert result.status == 0, result.err
-    tasks = {str(row["task"]) for row in summary(exam / "run")}
-    assert tasks - {"exam"} == {f"exam:{subset}" for subset in subsets}
-
-
-def test_a_selection_that_means_nothing_is_refused_with_what_there_is(exam: Path) -> None:
-    result = assay("run", "exam.py:algebr", "-m", "mock", "--data-root", "data")
-    assert (result.status, "did you mean 'algebra'?" in result.err) == (2, True)
-    assert "LLMBOX-008" in assay("run", "exam.py:[arts]", "-m", "mock", "--data-root", "data").err
-
-
-def test_subsets_are_also_reported_by_category_and_together(exam: Path) -> None:
-    result = assay("run", "exam.py", "-m", "mock", "--data-root", "data", "--out", "run", "--shots", "2")
-    assert result.status == 0, result.err
-    metrics = {
-        (row["task"], row["group"]): row
-        for row in summary(exam / "run")
-        if row["is_headline"] and row["method"] == "ppl"
-    }
-    value = {task: metrics[f"exam:{task}", None]["value"] for tasks in SUBJECTS.values() for task in tasks}
-    # Each subset counts once, however many rows it has.
-    assert metrics["exam", None]["value"] == pytest.approx(sum(value.values()) / 6)
-    assert metrics["exam", "stem"]["value"] == pytest.approx(
-        sum(value[name] for name in SUBJECTS["stem"]) / 3
-    )
-    assert metrics["exam", "humanities"]["n"] == 7 + 8
-    report = (exam / "run" / "report.md").read_text(encoding="utf-8")
-    for text in (result.out, report):
-        for label in ("exam, mean of 6", r"exam:\[stem\], mean of 3", "exam:algebra"):
-            assert re.search(rf"{label} +(\| )?ppl +(\| )?\d+/", text), label
-
-
-def test_several_datasets_at_once_each_with_its_own_selection(exam: Path) -> None:
-    (exam / "other.py").write_text(EXAM, encoding="utf-8")
-    result = assay(
-        *("run", "exam.py:law", "other.py:[humanities]", "test=exam.py:misc"),
-        *("-m", "mock", "--data-root", "data", "--out", "run"),
-    )
-    assert result.status == 0, result.err
-    tasks = {str(row["task"]) for row in summary(exam / "run")}
-    assert tasks == {"exam:law", "other:history", "other:law", "other", "test:misc"}
-
-
-TEXTS = """
-from .validation_perplexity_dataset import ValidationPerplexityDataset
-from ..metric import PPL
-
-class Texts(ValidationPerplexityDataset):
-    evaluation_set = "test"
-    load_args = ("texts",)
-    metrics = [PPL()]
-
-    def format_instance(self, instance):
-        return dict(text=instance["text"], options=[instance["text"]])
-"""
-
-
-def test_a_dataset_of_texts_is_measured_by_surprise_per_token(workdir: Path) -> None:
-    write_rows(
-        workdir / "data" / "texts" / "test.jsonl", [{"text": f"Once upon {n} times"} for n in range(3)]
-    )
-    (workdir / "texts.py").write_text(TEXTS, encoding="utf-8")
-    result = assay("run", "texts.py", "-m", "mock", "--data-root", "data", "--out", "run")
-    assert result.status == 0, result.err
-    (row,) = [row for row in summary(workdir / "run") if row["metric"] == "PPL"]
-    journal = (workdir / "run" / "responses.jsonl").read_text(encoding="utf-8")
-    responses = [json.loads(line) for line in journal.splitlines()]
-    each = [-one["outcome"]["sum_logprob"] / one["outcome"]["n_tokens"] for one in responses]
-    assert row["value"] == pytest.approx(sum(each) / 3)
-
-
-LAST_WORD = """
+        return [row["gold"] for row in self.evaluation_data]
+'''
+INTERVIEW = """
+from ..metric import Em, F1
 from .generation_dataset import GenerationDataset
-from ..metric import WordAccuracy
 
-class LastWord(GenerationDataset):
-    instruction = "{source}"
-    evaluation_set = "test"
-    load_args = ("words",)
-    metrics = [WordAccuracy()]
+
+class Interview(GenerationDataset):
+    instruction = "{{source[turn_idx]}}"
+    metrics = [Em(), F1()]
+    multi_turn = True
+
+    def load_raw_dataset(self, dataset_path, subset_name, evaluation_set, example_set):
+        self.evaluation_data = [dict(first=f"What is {n}?", second="Are you sure?") for n in range(40)]
 
     def format_instance(self, instance):
-        source, target = instance["text"].rsplit(" ", 1)
-        return dict(source=source, target=target)
+        return dict(source=[instance["first"], instance["second"]], target="yes")
 
-    @property
-    def references(self):
-        return [" " + row["text"].rsplit(" ", 1)[1] for row in self.evaluation_data]
+    def post_processing(self, predictions):
+        from re import sub
+
+        return [sub(r"\\\\W", "", answers[-1]) for answers in predictions]
 """
 
 
-def test_the_last_word_is_compared_in_the_models_own_tokens(workdir: Path) -> None:
-    texts = ["I went straight home", "I went straight away"]
-    write_rows(workdir / "data" / "words" / "test.jsonl", [{"text": text} for text in texts])
-    (workdir / "last.py").write_text(LAST_WORD, encoding="utf-8")
+@pytest.fixture(autouse=True)
+def files(workdir: Path) -> None:
+    (workdir / "capitals.py").write_text(CAPITALS, encoding="utf-8")
+    (workdir / "interview.py").write_text(INTERVIEW, encoding="utf-8")
+    places = ["Rome", "Oslo", "Lima", "Cairo", "Tokyo"]
+    rows = [
+        {
+            "question": f"Which place is number {n}?",
+            "options": [places[(n + i) % 5] for i in range(3)],
+            "answer": n % 3,
+            "area": ("north", "south")[n % 2],
+        }
+        for n in range(24)
+    ]
+    (workdir / "capitals.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def summary(folder: Path) -> dict[tuple[str, str, str | None], dict[str, Any]]:
+    rows = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return {(row["method"], row["metric"], row["group"]): row for row in rows}
+
+
+def test_a_file_as_its_author_wrote_it(workdir: Path) -> None:
+    command = ("capitals.py", "--method", "ppl,prob,gen", "--shots", "3")
+    checked = assay("check", *command)
+    assert checked.status == 0, checked.err
+    result = assay("run", *command, "-m", "mock", "--out", "run")
+    assert result.status == 0, result.err
+    found = summary(workdir / "run")
+    for method, name in (("ppl", "Accuracy:Norm"), ("prob", "Accuracy"), ("gen", "Accuracy")):
+        assert re.search(rf"capitals +{method}.* 24/24", result.out)
+        for group, n in ((None, 24), ("north", 12), ("south", 12)):
+            assert found[method, name, group]["n"] == n
+    for sample in lines(workdir / "run" / "samples.jsonl"):
+        own = sample["sample"]["fields"]["question"]
+        for context in sample["contexts"]:
+            assert context.count(own) <= 1
+    report = (workdir / "run" / "report.md").read_text(encoding="utf-8")
+    assert "Accuracy:Norm" in report
+    assert "shots_draw" in report
+    assert "north" in assay("report", "run").out
+    explained = assay("explain", "run", "row:2", "--no-tokens").out
+    assert "by pmi" in explained
+    assert "without question" in explained
+
+
+def test_turns_are_shown_to_a_person(workdir: Path) -> None:
+    result = assay("run", "interview.py", "-m", "mock", "--limit", "first:5", "--out", "run")
+    assert result.status == 0, result.err
+    assert re.search(r"interview +gen EM +5/5", result.out)
+    assert re.search(r"interview +gen F1 +5/5", result.out)
+    explained = assay("explain", "run", "row:3", "--no-tokens").out
+    assert "What is 2?" in explained
+    assert explained.index("user") < explained.index("Are you sure?") < explained.index("assistant")
+    assert "by post_processing" in explained
+    assert re.search(r"also +F1 [\d.]+", explained)
+    # What an author's code looks for in an answer, Assay's own rules do not know.
+    assert "rule" not in explained
+    ask = lines(workdir / "run" / "samples.jsonl")[0]["asks"][0]
+    assert ask["turns"] == ["Are you sure?"]
+
+
+def test_the_first_rows_and_the_same_again(workdir: Path) -> None:
+    command = ("run", "capitals.py", "-m", "mock", "--limit", "first:5", "--out", "run")
+    assert assay(*command).status == 0
+    rows = [sample["sample"]["origin"]["row"] for sample in lines(workdir / "run" / "samples.jsonl")]
+    assert rows == [1, 2, 3, 4, 5]
+    before = {path.name: path.read_bytes() for path in (workdir / "run").iterdir()}
+    again = assay(*command)
+    assert "responses are kept" in again.err
+    for name in ("scores.jsonl", "samples.jsonl", "summary.json", "responses.jsonl"):
+        assert (workdir / "run" / name).read_bytes() == before[name]
+    fresh = assay(*command, "--fresh")
+    assert fresh.status == 0
+    assert (workdir / "run" / "scores.jsonl").read_bytes() == before["scores.jsonl"]
+    assert (workdir / "run.old-1").is_dir()
+    sampled = assay("run", "capitals.py", "-m", "mock", "--limit", "5", "--out", "sampled")
+    assert sampled.status == 0
+    for sample in lines(workdir / "sampled" / "samples.jsonl"):
+        row = sample["sample"]["origin"]["row"]
+        assert sample["sample"]["fields"]["question"] == f"Which place is number {row - 1}?"
+
+
+def test_failed_requests_are_asked_again_on_request(workdir: Path) -> None:
+    command = ("run", "interview.py", "-m", "mock", "--model-arg", "fail_every=5", "--out", "run")
+    first = assay(*command)
+    assert first.status == 3
+    row = summary(workdir / "run")["gen", "EM", None]
+    assert 0 < row["n_failed"] < 40
+    assert row["n_scored"] == 40 - row["n_failed"]
+    failed = [score for score in lines(workdir / "run" / "scores.jsonl") if score["verdict"] == "failed"]
+    assert len(failed) == row["n_failed"]
+    assert any("turn 2" in score["why"] for score in failed)
+    asked = len(lines(workdir / "run" / "responses.jsonl"))
+    assay(*command, "--retry-failed")
+    assert len(lines(workdir / "run" / "responses.jsonl")) == asked + row["n_failed"]
+
+
+@pytest.mark.parametrize("dataset", ["capitals.py", "interview.py"])
+def test_killed_and_resumed(workdir: Path, dataset: str) -> None:
+    methods = ("--method", "ppl,gen") if dataset == "capitals.py" else ()
+    command = [sys.executable, "-m", "assay", "run", dataset, "-m", "mock", *methods]
+    slow = [*command, "--model-arg", "delay_ms=10", "--out"]
+    process = subprocess.Popen([*slow, "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = workdir / "killed" / "responses.jsonl"
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 10):
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = journal.read_bytes()
+    kept = kept[: kept.rfind(b"\n") + 1]
+    assert not (workdir / "killed" / "summary.json").exists()
+    subprocess.run([*slow, "killed"], check=True, capture_output=True)
+    assert journal.read_bytes().startswith(kept)
+    ids = [line["request_id"] for line in lines(journal)]
+    assert len(ids) == len(set(ids))
+    subprocess.run([*slow, "whole"], check=True, capture_output=True)
+    for name in ("scores.jsonl", "samples.jsonl", "summary.json"):
+        assert (workdir / "killed" / name).read_bytes() == (workdir / "whole" / name).read_bytes()
+
+
+def test_several_datasets_in_one_run(workdir: Path) -> None:
+    (workdir / "table.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")
+    result = assay("run", "capitals.py", "interview.py", "table.csv", "-m", "mock", "--out", "run")
+    assert result.status == 0, result.err
+    tasks = {score["task"] for score in lines(workdir / "run" / "scores.jsonl")}
+    assert tasks == {"capitals", "interview", "table"}
+
+
+def test_samples_and_their_vote(workdir: Path) -> None:
+    text = INTERVIEW.replace("    multi_turn = True\n", "").replace("[answers[-1]", "[answers")
+    text = text.replace("{{source[turn_idx]}}", "{{source}}").replace(
+        'source=[instance["first"], instance["second"]]', 'source=instance["first"]'
+    )
+    text = text.replace("answers[-1]", "answers")
+    (workdir / "voted.py").write_text(text, encoding="utf-8")
+    result = assay("run", "voted.py", "-m", "mock", "--samples", "5", "--out", "run")
+    assert result.status == 0, result.err
+    assert "temperature 1 is used" in result.out
+    responses = {
+        line["request_id"]: line["outcome"]["outputs"] for line in lines(workdir / "run" / "responses.jsonl")
+    }
+    for score in lines(workdir / "run" / "scores.jsonl"):
+        (outputs,) = [o for id_, o in responses.items() if f"/{score['sample_id']}/" in id_]
+        texts = [output["text"] for output in outputs]
+        assert len(texts) == 5
+        most = max(map(texts.count, texts))
+        assert score["answer"] == next(text for text in texts if texts.count(text) == most)
+    assert len(re.findall("output: ", assay("explain", "run", "row:1", "--no-tokens").out)) == 5
+
+
+def test_faithful_runs_say_so(workdir: Path) -> None:
     result = assay(
-        *("run", "last.py", "-m", "mock", "--model-arg", "answer= home again"),
-        *("--data-root", "data", "--out", "run"),
+        "run", "capitals.py", "-m", "mock", "--method", "gen", "--fidelity", "faithful", "--out", "run"
     )
     assert result.status == 0, result.err
-    values = [row["value"] for row in summary(workdir / "run") if row["is_headline"]]
-    assert values == [0.5]
+    report = (workdir / "run" / "report.md").read_text(encoding="utf-8")
+    assert re.search(r"\| last_letter \|.*\| as the original \|", report)
+    assert {score["rule"] for score in lines(workdir / "run" / "scores.jsonl")} == {"post_processing"}

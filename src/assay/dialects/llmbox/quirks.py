@@ -36,6 +36,26 @@ def _has_contexts(one: Prepared, *_: object) -> bool:
     return any(row.has_contexts for row in one.instances)
 
 
+def _generates(_: Prepared, methods: Sequence[str], __: bool) -> bool:
+    return "gen" in methods
+
+
+def _is_chat(one: Prepared, *_: object) -> bool:
+    return one.dataset.model_type == "chat"
+
+
+def _draws(one: Prepared, *_: object) -> bool:
+    return one.author.draws
+
+
+def _is_told_the_instruction(one: Prepared, *_: object) -> bool:
+    return one.dataset.args.instruction is not None
+
+
+def _is_grouped(one: Prepared, *_: object) -> bool:
+    return one.dataset.category_column is not None
+
+
 def _builds_examples(one: Prepared, _: Sequence[str], has_shots: bool) -> bool:
     return has_shots and type(one.dataset).construct_examples is not Dataset.construct_examples
 
@@ -92,6 +112,53 @@ _DIFFERENCES = (
         "the answer is extracted by rules that are tried in order; without any it is unanswered",
     ),
     _Difference(
+        "label_spellings",
+        _by("prob"),
+        "`A` with a space before it and without are two candidates; the likeliest of all decides",
+        "the probabilities of a letter's two spellings add up",
+    ),
+    _Difference(
+        "option_room",
+        _by("gen"),
+        "an answer to a choice may have 1,024 tokens",
+        "256 tokens, unless the class or a flag says otherwise",
+    ),
+    _Difference(
+        "default_sampling",
+        _generates,
+        "without a temperature, text is generated as the model's own configuration says, often sampled",
+        "without a temperature, the likeliest token is taken",
+        is_reproduced=False,
+    ),
+    _Difference(
+        "chat_template",
+        _is_chat,
+        "a chat is written by one of eight templates chosen by the model's name, else as plain text",
+        "by the model's own template",
+        is_reproduced=False,
+    ),
+    _Difference(
+        "row_draws",
+        _draws,
+        "what a class draws at random depends on all that was drawn before",
+        "on the seed and the row alone",
+        is_reproduced=False,
+    ),
+    _Difference(
+        "instruction_flag",
+        _is_told_the_instruction,
+        "an instruction that the class sets while it loads wins over the command line's",
+        "the command line's wins",
+        is_reproduced=False,
+    ),
+    _Difference(
+        "group_values",
+        _is_grouped,
+        "a category's value is the mean over its rows, also of a metric over whole lists such as BLEU",
+        "such a metric is computed over the category's rows",
+        is_reproduced=False,
+    ),
+    _Difference(
         "prefix_token",
         _by("ppl"),
         "no beginning-of-text token; with an empty source the first token is scored against padding",
@@ -99,6 +166,10 @@ _DIFFERENCES = (
         is_reproduced=False,
     ),
 )
+
+
+QUIRKS = tuple(difference.name for difference in _DIFFERENCES)
+"""The names of all."""
 
 
 def quirks_of(

@@ -62,7 +62,7 @@ class ClassTask:
             number = prepared.index[sample.id]
             shown = prepared.shown(number).at_most(shots, drops_last=self._asking.is_faithful)
             asks = _ASKS[method](self, prepared, prepared.instances[number], shown)
-            task, n_shots, n_left_out = self._spec.name, len(shown), shown.n_left_out
+            task, n_shots, n_left_out = self._spec.name, len(shown.shots), shown.n_left_out
             for role, index, ask in asks:
                 # An option alone is asked without examples.
                 counts = (0, 0) if role == "unconditional" else (n_shots, n_left_out)
@@ -89,6 +89,9 @@ class ClassTask:
         """Name the scorer that says which option was chosen, and why."""
         dataset = prepared.dataset
         if dataset.evaluation_type != "ranking":
+            return None
+        if method == "prob" and self._asking.is_faithful:
+            # The original's candidates are more than the options: its own formula decides between them.
             return None
         if method == "prob":
             return ComponentSpec("label_probability", {"track": method})
@@ -118,7 +121,11 @@ class ClassTask:
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
     def _prob(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
-        labels = tuple((f" {name}", name) for name in letters(len(one.options)))
+        names = letters(len(one.options))
+        labels: tuple[tuple[str, ...], ...] = tuple((f" {name}", name) for name in names)
+        if self._asking.is_faithful:
+            # Two candidates for each letter, those with a space first.
+            labels = tuple((spelling,) for spelling in (*(f" {name}" for name in names), *names))
         yield "labels", 0, Labels(self._opening(shown, one.sources[0]).asked, labels)
 
     def _gen(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:

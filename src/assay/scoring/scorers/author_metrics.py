@@ -12,9 +12,8 @@ import math
 import random
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -79,8 +78,6 @@ class Values(NamedTuple):
     whole: dict[str, float]
     ratios: dict[str, list[Ratio | None]]
     """For each name that divides a sum over the rows by another: the rows' parts of both."""
-    intervals: dict[str, tuple[float, float]]
-    """Those that a metric knows itself."""
     owners: dict[str, Any]
     """The metric that each name comes from."""
     lower_is_better: frozenset[str]
@@ -231,21 +228,17 @@ class AuthorMetrics:
         for name in values.whole:
             if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
-            value_of = partial(_whole_value, values.owners[name], name)
+            owner = values.owners[name]
 
             def metric(
-                group: str | None,
-                some: Sequence[Score],
-                interval: tuple[float, float] | None = None,
-                name: str = name,
-                value_of: ValueOf = value_of,
+                group: str | None, some: Sequence[Score], name: str = name, owner: Any = owner
             ) -> Metric:
                 members = {self._author.row(score.sample_id) for score in some}
                 rows = [number for number in kept if number in members]
                 lists = [predictions[number] for number in rows], [references[number] for number in rows]
-                return _corpus_metric(self.track, name, group, some, len(rows), value_of, interval, *lists)
+                return _corpus_metric(self.track, owner, name, group, some, *lists)
 
-            made.append(metric(None, scores, values.intervals.get(name)))
+            made.append(metric(None, scores))
             parts = [metric(group, some) for group, some in groups.items()]
             made += parts
             if len(parts) > 1:
@@ -253,32 +246,28 @@ class AuthorMetrics:
         return made
 
 
-ValueOf: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], float | None]
-
-
 def _corpus_metric(
     track: str,
+    metric: Any,
     name: str,
     group: str | None,
     scores: Sequence[Score],
-    n_scored: int,
-    value_of: ValueOf,
-    interval: tuple[float, float] | None,
     predictions: Sequence[Any],
     references: Sequence[Any],
 ) -> Metric:
     """Return a metric over a whole list, or the part of it that is a group."""
-    low, high = interval or _resampled(value_of, predictions, references)
+    value = _whole_value(metric, name, predictions, references)
+    low, high = _interval(metric, name, predictions, references)
     return Metric(
         scores[0].task,
         track,
         name,
         group,
-        value_of(predictions, references),
+        value,
         low,
         high,
         n=len(scores),
-        n_scored=n_scored,
+        n_scored=len(predictions),
         n_unanswered=sum(score.verdict is Verdict.UNANSWERED for score in scores),
         n_truncated=sum(score.is_truncated for score in scores),
         n_failed=sum(score.verdict is Verdict.FAILED for score in scores),
@@ -299,7 +288,6 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
     ratios: dict[str, list[Ratio | None]] = {}
-    intervals: dict[str, tuple[float, float]] = {}
     owners: dict[str, Any] = {}
     lower: set[str] = set()
     off_scale: set[str] = set()
@@ -323,8 +311,6 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
         scale = _scale(metric)
         # Taken before the metric is called again, for rows by themselves.
         parts = dict(getattr(metric, "last_ratios", {}))
-        known = getattr(metric, "last_intervals", {})
-        intervals |= {name: (low / scale, high / scale) for name, (low, high) in known.items()}
         lists = _row_values(metric, predictions, references, kept, found)
         for name, value in found.items():
             whole[name] = value / scale
@@ -345,7 +331,7 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                 ratios[name] = [
                     Ratio(*shares[at]) if at in shares else None for at in range(len(predictions))
                 ]
-    return Values(per_row, whole, ratios, intervals, owners, frozenset(lower), frozenset(off_scale), troubles)
+    return Values(per_row, whole, ratios, owners, frozenset(lower), frozenset(off_scale), troubles)
 
 
 def _notes(metric: Any) -> Sequence[str]:
@@ -460,18 +446,31 @@ def _whole_value(
     return None if value is None else value / _scale(metric)
 
 
+def _interval(
+    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
+) -> tuple[float | None, float | None]:
+    """Return a 95 % interval: the one that the metric's latest call knew itself, else by resampling."""
+    if len(predictions) < 2:
+        return None, None
+    known = getattr(metric, "last_intervals", {}).get(name)
+    if known is not None:
+        return known[0] / _scale(metric), known[1] / _scale(metric)
+    return _resampled(metric, name, predictions, references)
+
+
 def _resampled(
-    value_of: ValueOf, predictions: Sequence[Any], references: Sequence[Any]
+    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
 ) -> tuple[float | None, float | None]:
     """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
     n = len(predictions)
-    if n < 2 or n * _N_RESAMPLES > _MAX_RESAMPLED:
+    if n * _N_RESAMPLES > _MAX_RESAMPLED:
         return None, None
     draw = random.Random("resampled rows")
     found = []
     for _ in range(_N_RESAMPLES):
         rows = [draw.randrange(n) for _ in range(n)]
-        value = value_of([predictions[row] for row in rows], [references[row] for row in rows])
+        drawn = [predictions[row] for row in rows], [references[row] for row in rows]
+        value = _whole_value(metric, name, *drawn)
         if value is None:
             return None, None
         found.append(value)

@@ -1,0 +1,82 @@
+"""Subsets of one dataset reported together: each counts once."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.core.score import Metric
+from assay.core.task import TaskSpec
+from assay.scoring.rollup import rolled_up
+
+
+def task(name: str, *categories: str, family: str | None = "mmlu") -> TaskSpec:
+    return TaskSpec(name, "llmbox", "f.py", "h", ("ppl",), 3, 3, family=family, categories=categories)
+
+
+def metric(
+    name: str,
+    value: float | None,
+    *,
+    n: int = 3,
+    metric: str = "Accuracy",
+    group: str | None = None,
+    share: bool = True,
+) -> Metric:
+    return Metric(
+        name,
+        "ppl",
+        metric,
+        group,
+        value,
+        None,
+        None,
+        n,
+        n,
+        0,
+        1,
+        0,
+        stderr=0.1,
+        is_headline=True,
+        is_share=share,
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 99)), min_size=2, max_size=6))
+def test_the_mean_counts_each_subset_once(subsets: list[tuple[float, int]]) -> None:
+    tasks = [task(f"mmlu:{n}") for n in range(len(subsets))]
+    metrics = [metric(f"mmlu:{n}", value, n=size) for n, (value, size) in enumerate(subsets)]
+    (found,) = rolled_up(metrics, tasks)
+    assert (found.task, found.metric, found.group) == ("mmlu", "Accuracy_macro", None)
+    assert found.value == pytest.approx(statistics.mean(value for value, _ in subsets))
+    assert (found.n, found.n_truncated) == (sum(size for _, size in subsets), len(subsets))
+
+
+def test_categories() -> None:
+    tasks = [
+        task("mmlu:a", "stem"),
+        task("mmlu:b", "stem"),
+        task("mmlu:c", "arts"),
+        task("other", family=None),
+    ]
+    metrics = [metric("mmlu:a", 1.0), metric("mmlu:b", 0.0), metric("mmlu:c", 0.2), metric("other", 0.9)]
+    found = {(one.task, one.group): one.value for one in rolled_up(metrics, tasks)}
+    assert found == {("mmlu", None): pytest.approx(0.4), ("mmlu", "stem"): pytest.approx(0.5)}
+
+
+def test_a_mean_over_a_part_is_none() -> None:
+    tasks = [task("mmlu:a"), task("mmlu:b")]
+    assert rolled_up([metric("mmlu:a", 1.0)], tasks) == []
+    assert rolled_up([metric("mmlu:a", 1.0), metric("mmlu:b", None)], tasks) == []
+    assert rolled_up([metric("mmlu:a", 1.0, group="g"), metric("mmlu:b", 1.0, group="g")], tasks) == []
+    assert rolled_up([metric("x", 1.0)], [task("x", family=None)]) == []
+
+
+def test_the_scale_of_a_metric_stays() -> None:
+    tasks = [task("mmlu:a"), task("mmlu:b")]
+    metrics = [metric(name, 7.5, metric="Grade", share=False) for name in ("mmlu:a", "mmlu:b")]
+    (found,) = rolled_up(metrics, tasks)
+    assert (found.value, found.is_share) == (7.5, False)
