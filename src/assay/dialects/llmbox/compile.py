@@ -30,6 +30,7 @@ from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
+from assay.dialects.llmbox.row_names import named
 from assay.dialects.llmbox.selection import chosen_subsets
 from assay.dialects.llmbox.task import Asking, ClassTask
 
@@ -184,7 +185,7 @@ class _Compilation:
             dataset = self._dataset(method)
             rows = [_plain(row) for row in dataset.evaluation_data]
             n_rows = len(rows)
-            ids = _named([digest(row) for row in rows])
+            ids = named([digest(row) for row in rows])
             if self._settings.limit is not None:
                 ids, rows = self._limited(dataset, ids, rows)
             pool = dataset.example_data if dataset.max_num_shots else []
@@ -559,16 +560,6 @@ def _stored(value: Any) -> Any:
     """Return plain data for another library's numbers and arrays, and a text for anything else."""
     listed = getattr(value, "tolist", None)
     return listed() if callable(listed) else str(value)
-
-
-def _named(digests: Sequence[str]) -> list[str]:
-    """Return a name for each row; equal rows are numbered."""
-    seen: dict[str, int] = {}
-    names = []
-    for name in digests:
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
-    return names
 
 
 def _file_hash(path: Path) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from assay.core.errors import AuthorError, Problems
 from assay.core.ids import draw
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.calling import Author, drawing
+from assay.dialects.llmbox.examples import Choice, OneOrder
 from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
 from assay.dialects.llmbox.library.conversation import Conversation
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shot, Shown, example_text
+from assay.dialects.llmbox.row_names import content_of
+from assay.dialects.parts.fewshot import question_key
 
 ORIGINAL_SEED = 2023
 """What the original seeds its generators with."""
@@ -55,10 +59,13 @@ class Prepared:
             )
         self._order = self._shot_order()
         self.n_shots = min(dataset.max_num_shots, len(self._order))
+        self.choice: Choice = OneOrder(self._order, drops_last=is_faithful)
+        """Which examples stand before a row."""
         self._builds_own = type(dataset).construct_examples is not Dataset.construct_examples
         dataset._examples = self._conversation
         dataset.real_num_shots = self.n_shots
         self._example = lru_cache(maxsize=256)(self._formatted_example)
+        self._asked_by = lru_cache(maxsize=None)(lambda at: _questions(self._example(at, 0)))
         self.instances = self._formatted()
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
         dataset.option_nums = [
@@ -71,12 +78,22 @@ class Prepared:
             return Shown()
         if self._builds_own:
             return self._own_examples(number)
-        # The original shows the same to every row; a row that is among them gets the next one instead.
-        own = self._ids[number]
-        chosen = [at for at in self._order if self._is_faithful or self._example_ids[at] != own][
-            : self.n_shots
-        ]
-        return self._fitted([self._example(at, place) for place, at in enumerate(chosen)])
+        chosen = list(islice(self._others(number), self.n_shots))
+        places = range(len(chosen))[:: -1 if self.choice.is_reversed else 1]
+        shown = self._fitted([self._shot(at, place) for at, place in zip(chosen, places, strict=True)])
+        return shown._replace(shots=shown.shots[::-1]) if self.choice.is_reversed else shown
+
+    def _others(self, number: int) -> Iterator[int]:
+        """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
+        preferred = self.choice.preferred(number)
+        if self._is_faithful:
+            yield from preferred
+            return
+        content = content_of(self._ids[number])
+        asked = _questions(self.instances[number])
+        for at in preferred:
+            if self._example_ids[at] != content and asked.isdisjoint(self._asked_by(at)):
+                yield at
 
     def _shot_order(self) -> list[int]:
         """Return the rows of the pool in the order in which they are drawn."""
@@ -108,14 +125,18 @@ class Prepared:
         problems.raise_if_any()
         return instances
 
-    def _formatted_example(self, at: int, place: int) -> Shot:
+    def _shot(self, at: int, place: int) -> Shot:
+        """Return a row of the pool as the example at some place of a prompt."""
+        one = self._example(at, place)
+        return Shot(one.sources[0], one.target or "")
+
+    def _formatted_example(self, at: int, place: int) -> Instance:
         row = copy.deepcopy(self.dataset.example_data[at])
         name = self._example_ids[at]
         with self.author.calling("format_instance", row=at + 1), drawing(self._seed, self._task, name):
-            one = format_row(
+            return format_row(
                 self.dataset, row, self._shape, example_idx=place, real_num_shots=self.dataset.real_num_shots
             )
-        return Shot(one.sources[0], one.target or "")
 
     def _fitted(self, shots: list[Shot]) -> Shown:
         """Leave out whole examples beyond the tokens that a person allowed for them."""
@@ -132,7 +153,7 @@ class Prepared:
         """Return the examples as the author's own construct_examples expects them from its base class."""
         made = Conversation()
         for place, at in enumerate(self._order[: self.n_shots]):
-            shot = self._example(at, place)
+            shot = self._shot(at, place)
             made.add_(user=shot.source, assistant=shot.target)
         return made
 
@@ -158,3 +179,16 @@ class Prepared:
             )
         pairs = zip(messages[::2], messages[1::2], strict=True)
         return Shown([Shot(user["content"], assistant["content"]) for user, assistant in pairs])
+
+
+_Question = tuple[str, frozenset[str]]
+
+
+def _questions(one: Instance) -> frozenset[_Question]:
+    """Return what a row asks, in a form that rows which ask the same share, whatever their options' order.
+
+    A row that shows nothing but its options, such as two sentences to compare, asks about those.
+    """
+    choices = frozenset() if one.has_contexts else frozenset(map(question_key, one.choices))
+    asked = ((question_key(source), choices) for source in one.sources)
+    return frozenset(question for question in asked if any(question))

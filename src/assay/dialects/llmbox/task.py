@@ -60,7 +60,7 @@ class ClassTask:
         made: list[Request] = []
         for method, prepared in self._prepared.items():
             number = prepared.index[sample.id]
-            shown = prepared.shown(number).at_most(shots, drops_last=self._asking.is_faithful)
+            shown = prepared.shown(number).at_most(shots, drops_last=prepared.choice.drops_last)
             asks = _ASKS[method](self, prepared, prepared.instances[number], shown)
             for role, index, ask in asks:
                 is_alone = role == "unconditional"
