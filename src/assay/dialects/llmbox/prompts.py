@@ -29,9 +29,6 @@ class Shown(NamedTuple):
     """Examples that the author wrote as one text."""
     n_left_out: int = 0
 
-    def __len__(self) -> int:
-        return len(self.shots)
-
     def at_most(self, n: int | None, *, drops_last: bool) -> Shown:
         """Return so many of them, whole. A preface cannot be divided: it stays or goes."""
         if n is None:

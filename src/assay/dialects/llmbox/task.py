@@ -72,7 +72,7 @@ class ClassTask:
                         role,
                         index,
                         ask,
-                        n_shots=0 if is_alone else len(shown),
+                        n_shots=0 if is_alone else len(shown.shots),
                         n_shots_left_out=0 if is_alone else shown.n_left_out,
                     )
                 )

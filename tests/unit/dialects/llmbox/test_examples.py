@@ -58,3 +58,10 @@ def test_the_same_words_about_other_options_are_another_question(tmp_path: Path)
     pool = [row("which?", "a cat", "a dog")]
     (source,) = sources([row("which?", "a cow", "a hen")], pool, tmp_path, settings={"shots": 1})
     assert "a cat" in source
+
+
+def test_asking_for_more_examples_than_there_are_changes_nothing(tmp_path: Path) -> None:
+    one = compile_one(tmp_path, CHOICES, [row("one")], examples=[row("two")], settings={"shots": 1})
+    (sample,) = one.task.samples()
+    assert one.task.requests(sample, shots=1) == one.task.requests(sample)
+    assert one.task.requests(sample, shots=9) == one.task.requests(sample)
