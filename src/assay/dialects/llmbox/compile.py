@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import msgspec
 from assay.core.errors import AuthorError, PlanError, Problem, UsageError, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
+from assay.core.ports import Embedder
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import TaskSettings, TaskSpec
@@ -25,9 +26,11 @@ from assay.dialects.llmbox.authoring import (
 )
 from assay.dialects.llmbox.detect import ClassName
 from assay.dialects.llmbox.evaluation import references_of
+from assay.dialects.llmbox.example_arguments import ExampleArguments, check_arguments, check_dataset
 from assay.dialects.llmbox.formatting import letter
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
+from assay.dialects.llmbox.nearest import Nearest, Vectors
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
 from assay.dialects.llmbox.row_names import named
@@ -42,7 +45,7 @@ _OPTION_MAX_TOKENS = 256
 _ORIGINAL_EXAMPLE_TOKENS = 1024
 
 
-class ClassArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
     """What `--dataset-arg` may say of a dataset class; the names are the original's."""
 
     ranking_type: str | None = None
@@ -55,6 +58,10 @@ class ClassArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system_prompt: str | None = None
 
 
+def _no_embedder(folder: str | None) -> Embedder:
+    raise NotImplementedError(f"nothing was handed over that opens the sentence encoder {folder!r}")
+
+
 class Tools(NamedTuple):
     """What the app hands over: parts of other rooms, and the model as far as a dataset may see it."""
 
@@ -62,6 +69,8 @@ class Tools(NamedTuple):
     """The classes that authors import as metrics."""
     raw_data: RawData
     model: ModelView
+    open_embedder: Callable[[str | None], Embedder] = _no_embedder
+    """Opens the sentence encoder in a folder; None is the one that comes along."""
 
 
 class CompiledClass(msgspec.Struct, frozen=True):
@@ -89,9 +98,12 @@ def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[Com
     asked = _class_arguments(settings.dataset_args)
     loaded = load_class(named.path, tools.metrics, tools.raw_data, named.class_name)
     subsets = _subsets(loaded, named.selection, asked, tools.raw_data)
+    vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
     for subset in subsets:
-        one = _Compilation(name, loaded, subset, settings, asked, tools).compiled(is_one_of=len(subsets) > 1)
+        one = _Compilation(name, loaded, subset, settings, asked, tools, vectors).compiled(
+            is_one_of=len(subsets) > 1
+        )
         compiled.append(one)
     return compiled
 
@@ -114,6 +126,7 @@ def _class_arguments(given: Mapping[str, str]) -> ClassArguments:
     if args.ranking_type is not None and args.ranking_type not in RANKING_TYPES:
         what = f"ranking_type is {args.ranking_type!r}{nearest(args.ranking_type, RANKING_TYPES)}"
         raise UsageError(Problem("USAGE-007", what, f"use one of {listing(RANKING_TYPES)}"))
+    check_arguments(args)
     return args
 
 
@@ -164,8 +177,10 @@ class _Compilation:
         settings: TaskSettings,
         asked: ClassArguments,
         tools: Tools,
+        vectors: Vectors | None = None,
     ) -> None:
         self._source = source
+        self._vectors = vectors
         self._loaded = loaded
         self._author = loaded.author
         self._subset = subset
@@ -192,6 +207,7 @@ class _Compilation:
             example_ids = [digest(_plain(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
             self._check_pool(dataset)
+            check_dataset(self._asked, dataset, self._settings.shots)
             one = Prepared(
                 dataset,
                 self._author,
@@ -200,6 +216,7 @@ class _Compilation:
                 task=self._name,
                 seed=ORIGINAL_SEED if self._settings.is_faithful else self._settings.seed,
                 is_faithful=self._settings.is_faithful,
+                choose=self._nearest if self._asked.kate else None,
             )
             self._check_method(one, method)
             prepared[method] = one
@@ -268,6 +285,9 @@ class _Compilation:
             sample_num=self._settings.samples,
             pass_at_k=self._asked.pass_at_k,
             cot=self._settings.cot,
+            kate=self._asked.kate,
+            globale=self._asked.globale,
+            ape=self._asked.ape,
             default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
         )
@@ -369,6 +389,17 @@ class _Compilation:
             )
         if n < dataset.max_num_shots:
             self._notes.append(f"{dataset.max_num_shots} shots were asked for; there are {n} examples")
+
+    def _nearest(self, prepared: Prepared) -> Nearest:
+        """Return the choice of examples by KATE; the whole pool is formatted for it."""
+        assert self._vectors is not None
+        is_first = self._kate_order == "nearest_first"
+        return Nearest(prepared.pool_questions(), prepared.questions, self._vectors, nearest_first=is_first)
+
+    @property
+    def _kate_order(self) -> str:
+        """Where the nearest example stands: by default next to the question, in the original furthest."""
+        return self._asked.kate_order or ("nearest_first" if self._settings.is_faithful else "nearest_last")
 
     def _check_method(self, one: Prepared, method: str) -> None:
         dataset = one.dataset
@@ -488,6 +519,13 @@ class _Compilation:
             n=settings.samples,
         )
 
+    def _searched(self) -> dict[str, Any]:
+        """Return what decides how examples and instruction are found, for those ways that were asked for."""
+        asked, made = self._asked, dict[str, Any]()
+        if asked.kate and self._vectors is not None:
+            made["kate"] = {"order": self._kate_order, "embedder": self._vectors.embedder.identity()}
+        return made
+
     def _spec(
         self,
         methods: tuple[str, ...],
@@ -523,6 +561,7 @@ class _Compilation:
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
             "limit": settings.limit,
+            **self._searched(),
         }
         categories = categories_of(self._loaded.cls) or {}
         return TaskSpec(

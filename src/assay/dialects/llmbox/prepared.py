@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -26,6 +26,9 @@ ORIGINAL_SEED = 2023
 """What the original seeds its generators with."""
 
 
+Choose = Callable[["Prepared"], Choice]
+
+
 class Prepared:
     """Rows formatted once, and the examples that stand before each."""
 
@@ -39,8 +42,12 @@ class Prepared:
         task: str,
         seed: int,
         is_faithful: bool,
+        choose: Choose | None = None,
     ) -> None:
-        """Format all rows; `ids` and `example_ids` name the raw rows by content, in order."""
+        """Format all rows; `ids` and `example_ids` name the raw rows by content, in order.
+
+        `choose` says which examples stand before a row; without it, the same drawn ones before all.
+        """
         self.dataset = dataset
         self.author = author
         self._ids = ids
@@ -59,14 +66,17 @@ class Prepared:
             )
         self._order = self._shot_order()
         self.n_shots = min(dataset.max_num_shots, len(self._order))
-        self.choice: Choice = OneOrder(self._order, drops_last=is_faithful)
-        """Which examples stand before a row."""
         self._builds_own = type(dataset).construct_examples is not Dataset.construct_examples
         dataset._examples = self._conversation
         dataset.real_num_shots = self.n_shots
         self._example = lru_cache(maxsize=256)(self._formatted_example)
         self._asked_by = lru_cache(maxsize=None)(lambda at: _questions(self._example(at, 0)))
         self.instances = self._formatted()
+        self._choose = choose
+        self.choice = OneOrder(self._order, drops_last=is_faithful) if choose is None else choose(self)
+        """Which examples stand before a row."""
+        self.lead = ""
+        """What stands before examples and question: an instruction that was found for the dataset."""
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
         dataset.option_nums = [
             len(one.sources) if one.has_contexts else len(one.options) for one in self.instances
@@ -82,6 +92,22 @@ class Prepared:
         places = range(len(chosen))[:: -1 if self.choice.is_reversed else 1]
         shown = self._fitted([self._shot(at, place) for at, place in zip(chosen, places, strict=True)])
         return shown._replace(shots=shown.shots[::-1]) if self.choice.is_reversed else shown
+
+    @property
+    def questions(self) -> list[str]:
+        """The rows' questions as they are rendered."""
+        return ["\n".join(one.sources) for one in self.instances]
+
+    def pool_questions(self) -> list[str]:
+        """Return the questions of the whole pool as they are rendered; formats every row of it."""
+        return ["\n".join(self._example(at, 0).sources) for at in range(len(self.dataset.example_data))]
+
+    def variant(self, *, choice: Choice | None = None, lead: str | None = None) -> Prepared:
+        """Return the same rows with other examples or another instruction before them."""
+        other = copy.copy(self)
+        other.choice = self.choice if choice is None else choice
+        other.lead = self.lead if lead is None else lead
+        return other
 
     def _others(self, number: int) -> Iterator[int]:
         """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
