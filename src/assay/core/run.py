@@ -87,7 +87,8 @@ def run_fingerprint(
 ) -> str:
     """Return the hash that two runs share exactly when one may continue the other.
 
-    How the dataset's path was written does not count; what is in the file does.
+    How the dataset's path was written does not count; what is in the file does. Nor does what a task found
+    out beforehand: it follows from what it asked the model, and that counts.
     """
-    asked = [msgspec.structs.replace(task, source="") for task in tasks]
+    asked = [msgspec.structs.replace(task, source="", chosen={}) for task in tasks]
     return digest((asked, model) if judge is None else (asked, model, judge))

@@ -15,6 +15,7 @@ from assay.core.ports import Embedder
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.llmbox.ape import Ape
 from assay.dialects.llmbox.authoring import (
     METHOD_OF,
     NO_LIMIT,
@@ -28,6 +29,7 @@ from assay.dialects.llmbox.detect import ClassName
 from assay.dialects.llmbox.evaluation import references_of
 from assay.dialects.llmbox.example_arguments import ExampleArguments, check_arguments, check_dataset
 from assay.dialects.llmbox.formatting import letter
+from assay.dialects.llmbox.globale import GlobalE
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
 from assay.dialects.llmbox.nearest import Nearest, Vectors
@@ -35,7 +37,7 @@ from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
 from assay.dialects.llmbox.row_names import named
 from assay.dialects.llmbox.selection import chosen_subsets
-from assay.dialects.llmbox.task import Asking, ClassTask
+from assay.dialects.llmbox.task import Asking, ClassTask, Search
 
 DIALECT = "llmbox"
 _METHODS = {"get_ppl": "ppl", "get_prob": "prob", "generation": "gen"}
@@ -43,6 +45,13 @@ _ORIGINAL_MAX_TOKENS = 1024
 _OPTION_MAX_TOKENS = 256
 """A model that answers by a letter and has not done so by then is not going to."""
 _ORIGINAL_EXAMPLE_TOKENS = 1024
+
+
+_SEARCHES = {
+    "kate": "each row is shown the examples nearest to it",
+    "globale": "the model is asked first which order of the examples serves best",
+    "ape": "the model is asked first for an instruction",
+}
 
 
 class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
@@ -87,6 +96,7 @@ class CompiledClass(msgspec.Struct, frozen=True):
         rows = [("class", self.class_name), ("metrics", ", ".join(settings["metrics"]))]
         if settings["shots"]:
             rows.append(("shots", f"{settings['shots']} of {settings['n_examples']:,} examples"))
+        rows += [(way, _SEARCHES[way]) for way in _SEARCHES if way in settings]
         if settings["cot"]:
             rows.append(("cot", settings["cot"]))
         return rows
@@ -203,7 +213,7 @@ class _Compilation:
             ids = named([digest(row) for row in rows])
             if self._settings.limit is not None:
                 ids, rows = self._limited(dataset, ids, rows)
-            pool = dataset.example_data if dataset.max_num_shots else []
+            pool = dataset.example_data if dataset.max_num_shots or self._asked.ape else []
             example_ids = [digest(_plain(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
             self._check_pool(dataset)
@@ -234,7 +244,7 @@ class _Compilation:
         kinds = {"ranking": "choice", "generation": "free answer", "perplexity": "text"}
         self._notes += dict.fromkeys(note for one in prepared.values() for note in one.dataset.args.notes)
         return CompiledClass(
-            ClassTask(spec, samples, prepared, asking),
+            ClassTask(spec, samples, prepared, asking, self._searches(prepared, asking)),
             tuple(self._notes),
             self._author.class_name,
             kinds[first.dataset.evaluation_type],
@@ -330,7 +340,7 @@ class _Compilation:
         try:
             rows: list[dict[str, Any]] = load(split)
         except AuthorError as error:
-            if not is_example or dataset.max_num_shots:
+            if not is_example or dataset.max_num_shots or self._asked.ape:
                 raise
             dataset.args.notes.append(
                 f"no examples were loaded, and none are shown: {error.problems[0].what}"
@@ -524,6 +534,21 @@ class _Compilation:
         asked, made = self._asked, dict[str, Any]()
         if asked.kate and self._vectors is not None:
             made["kate"] = {"order": self._kate_order, "embedder": self._vectors.embedder.identity()}
+        for way in ("globale", "ape"):
+            if getattr(asked, way):
+                sizes = (name for name in asked.__struct_fields__ if name.startswith(f"{way}_"))
+                made[way] = {name.partition("_")[2]: getattr(asked, name) for name in sizes}
+        return made
+
+    def _searches(self, prepared: Mapping[str, Prepared], asking: Asking) -> list[Search]:
+        """Return what has to be asked before the samples: the instruction, then the order below it."""
+        asked, seed = self._asked, self._settings.seed
+        made: list[Search] = []
+        if asked.ape:
+            made.append(Ape(self._name, prepared, asking, asked, seed=seed))
+        if asked.globale:
+            for method, one in prepared.items():
+                made.append(GlobalE(self._name, method, one, asking, asked, seed=seed))
         return made
 
     def _spec(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -19,7 +19,7 @@ from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
 from assay.dialects.llmbox.library.conversation import Conversation
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shot, Shown, example_text
-from assay.dialects.llmbox.row_names import content_of
+from assay.dialects.llmbox.row_names import content_of, named
 from assay.dialects.parts.fewshot import question_key
 
 ORIGINAL_SEED = 2023
@@ -69,11 +69,12 @@ class Prepared:
         self._builds_own = type(dataset).construct_examples is not Dataset.construct_examples
         dataset._examples = self._conversation
         dataset.real_num_shots = self.n_shots
-        self._example = lru_cache(maxsize=256)(self._formatted_example)
-        self._asked_by = lru_cache(maxsize=None)(lambda at: _questions(self._example(at, 0)))
+        self.example = lru_cache(maxsize=256)(self._formatted_example)
+        self._asked_by = lru_cache(maxsize=None)(lambda at: _questions(self.example(at, 0)))
         self.instances = self._formatted()
         self._choose = choose
-        self.choice = OneOrder(self._order, drops_last=is_faithful) if choose is None else choose(self)
+        drawn = OneOrder(self._order, drops_last=is_faithful)
+        self.choice: Choice = drawn if choose is None else choose(self)
         """Which examples stand before a row."""
         self.lead = ""
         """What stands before examples and question: an instruction that was found for the dataset."""
@@ -90,7 +91,7 @@ class Prepared:
             return self._own_examples(number)
         chosen = list(islice(self._others(number), self.n_shots))
         places = range(len(chosen))[:: -1 if self.choice.is_reversed else 1]
-        shown = self._fitted([self._shot(at, place) for at, place in zip(chosen, places, strict=True)])
+        shown = self._fitted([self.shot(at, place) for at, place in zip(chosen, places, strict=True)])
         return shown._replace(shots=shown.shots[::-1]) if self.choice.is_reversed else shown
 
     @property
@@ -100,7 +101,7 @@ class Prepared:
 
     def pool_questions(self) -> list[str]:
         """Return the questions of the whole pool as they are rendered; formats every row of it."""
-        return ["\n".join(self._example(at, 0).sources) for at in range(len(self.dataset.example_data))]
+        return ["\n".join(self.example(at, 0).sources) for at in range(len(self.dataset.example_data))]
 
     def variant(self, *, choice: Choice | None = None, lead: str | None = None) -> Prepared:
         """Return the same rows with other examples or another instruction before them."""
@@ -108,6 +109,54 @@ class Prepared:
         other.choice = self.choice if choice is None else choice
         other.lead = self.lead if lead is None else lead
         return other
+
+    def over(self, rows: Sequence[int]) -> Prepared:
+        """Return the same dataset with some rows of its pool in the place of the rows to evaluate."""
+        dataset = copy.copy(self.dataset)
+        for name in list(vars(dataset)):
+            kept = getattr(type(dataset), name, None)
+            # What the author worked out from the rows to evaluate has to be worked out anew.
+            if isinstance(kept, cached_property) or name in ("references", "reference"):
+                delattr(dataset, name)
+        dataset.evaluation_data = [copy.deepcopy(self.dataset.example_data[at]) for at in rows]
+        ids = named([self._example_ids[at] for at in rows])
+        prepared = Prepared(
+            dataset,
+            self.author,
+            ids,
+            self._example_ids,
+            task=self._task,
+            seed=self._seed,
+            is_faithful=self._is_faithful,
+            choose=self._choose,
+        )
+        prepared.lead = self.lead
+        return prepared
+
+    def with_instances(self, instances: Sequence[Instance]) -> Prepared:
+        """Return the same dataset with other rows, already formatted."""
+        other = copy.copy(self)
+        other.instances = list(instances)
+        other._ids = [str(number) for number in range(len(instances))]
+        other.index = {name: number for number, name in enumerate(other._ids)}
+        return other
+
+    @property
+    def shown_to_all(self) -> list[int]:
+        """The rows of the pool that are every row's examples; none when each row has its own."""
+        return list(self.choice.order[: self.n_shots]) if isinstance(self.choice, OneOrder) else []
+
+    def spare(self, purpose: str) -> Iterator[int]:
+        """Yield rows of the pool in a drawn order, none that all rows see or that asks what is evaluated."""
+        used = {content_of(name) for name in self._ids} | {self._example_ids[at] for at in self.shown_to_all}
+        asked = frozenset[_Question]().union(
+            *map(_questions, self.instances), *map(self._asked_by, self.shown_to_all)
+        )
+        order = list(range(len(self._example_ids)))
+        draw(self._seed, self._task, purpose).shuffle(order)
+        for at in order:
+            if self._example_ids[at] not in used and asked.isdisjoint(self._asked_by(at)):
+                yield at
 
     def _others(self, number: int) -> Iterator[int]:
         """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
@@ -151,9 +200,9 @@ class Prepared:
         problems.raise_if_any()
         return instances
 
-    def _shot(self, at: int, place: int) -> Shot:
+    def shot(self, at: int, place: int) -> Shot:
         """Return a row of the pool as the example at some place of a prompt."""
-        one = self._example(at, place)
+        one = self.example(at, place)
         return Shot(one.sources[0], one.target or "")
 
     def _formatted_example(self, at: int, place: int) -> Instance:
@@ -179,7 +228,7 @@ class Prepared:
         """Return the examples as the author's own construct_examples expects them from its base class."""
         made = Conversation()
         for place, at in enumerate(self._order[: self.n_shots]):
-            shot = self._shot(at, place)
+            shot = self.shot(at, place)
             made.add_(user=shot.source, assistant=shot.target)
         return made
 
