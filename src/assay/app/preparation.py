@@ -5,11 +5,14 @@ They go through the run's journal and cache, so a run that goes on asks nothing 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from assay.app.scorers import scorers_of
 from assay.core.ports import Backend, Journal, ResponseCache
 from assay.core.request import Request
+from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.score import Score
 from assay.core.task import PreparingTask, Task
@@ -31,24 +34,22 @@ class Rehearsals:
         self._journal = journal
         self._cache = cache
         self._on_progress = on_progress
-        self._tallies: list[Tally] = []
+        self.costs: list[Cost] = []
+        """What each task's preparation took."""
+        self.counters: Counter[str] = Counter()
+        """How much was asked; empty if nothing was."""
 
     def prepare(self, tasks: Sequence[Task]) -> list[str]:
         """Let every task find out what it needs; return in words what was chosen."""
-        preparing = (task for task in tasks if isinstance(task, PreparingTask))
-        return [note for task in preparing for note in task.prepare(self._run)]
+        notes: list[str] = []
+        for task in tasks:
+            if isinstance(task, PreparingTask):
+                cost = Cost(task.spec.name, "preparation")
+                notes += task.prepare(partial(self._run, cost))
+                self.costs += [cost] if cost.n_requests else []
+        return notes
 
-    def counters(self) -> dict[str, float]:
-        """Return how much was asked, if anything was."""
-        if not self._tallies:
-            return {}
-        return {
-            "preparation_requests": sum(tally.n_requests for tally in self._tallies),
-            "preparation_journaled": sum(tally.n_journaled for tally in self._tallies),
-            "preparation_cached": sum(tally.n_cached for tally in self._tallies),
-        }
-
-    def _run(self, tasks: Sequence[Task]) -> Sequence[Sequence[Score]]:
+    def _run(self, cost: Cost, tasks: Sequence[Task]) -> Sequence[Sequence[Score]]:
         kept = _Kept()
         execution = Execution(
             tasks,
@@ -60,7 +61,12 @@ class Rehearsals:
             aggregator=MeanAggregator(),
             on_progress=self._on_progress,
         )
-        self._tallies.append(execution.run())
+        tally = execution.run()
+        for part in tally.costs.values():
+            cost.add(part)
+        self.counters["preparation_requests"] += tally.n_requests
+        self.counters["preparation_journaled"] += tally.n_journaled
+        self.counters["preparation_cached"] += tally.n_cached
         return [kept.scores.get(task.spec.name, []) for task in tasks]
 
 

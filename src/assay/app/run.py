@@ -179,10 +179,10 @@ def _execute(
             status=RunStatus.COMPLETE,
             finished=_now(),
             seconds=round(time.monotonic() - started, 3),
-            costs=tuple(tally.costs.values()),
+            costs=(*tally.costs.values(), *rehearsals.costs),
             stats={
                 **_counters(tally),
-                **rehearsals.counters(),
+                **rehearsals.counters,
                 **{f"model_{name}": n for name, n in backend.stats().items()},
             },
             notes=(*manifest.notes, *came_up),

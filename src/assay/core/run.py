@@ -33,6 +33,7 @@ class Cost(msgspec.Struct):
 
     task: str
     method: str
+    """Or `preparation`: what was asked before the samples."""
     n_requests: int = 0
     n_prompt_tokens: int = 0
     n_scored_tokens: int = 0
@@ -45,6 +46,12 @@ class Cost(msgspec.Struct):
     """Examples left out, since the model cannot read so much."""
     n_shortened: int = 0
     """Samples that were shown fewer examples for it."""
+
+    def add(self, other: Cost) -> None:
+        """Take what another took as part of this."""
+        for name in self.__struct_fields__:
+            if name not in ("task", "method"):
+                setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
     def n_tokens(self) -> int:
