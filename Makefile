@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test check format bench bench-parity bench-invariance bench-scale clean
+.PHONY: help setup demo test check format bench bench-parity bench-invariance bench-scale bench-formatting clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +51,9 @@ bench-invariance: $(VENV)/.dev ## show that batch size changes no number
 
 bench-scale: $(VENV)/.dev ## measure speed and memory of the engine, and start-up
 	$(BIN)/python -m benchmarks.scale --markdown
+
+bench-formatting: $(VENV)/.dev ## measure how fast dataset classes become requests
+	$(BIN)/python -m benchmarks.formatting --markdown
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -80,7 +80,8 @@ def test_bad_input(
     workdir: Path, file: str, flags: tuple[str, ...], code: str, parts: tuple[str, ...]
 ) -> None:
     for source in BROKEN.iterdir():
-        shutil.copy(source, workdir)
+        if source.is_file():
+            shutil.copy(source, workdir)
     model = () if "--model" in flags else ("--model", "mock")
     result = assay("run", file, *model, *flags)
     assert result.status == 2

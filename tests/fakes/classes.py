@@ -14,7 +14,7 @@ from assay.core.task import TaskSettings
 from assay.dialects.llmbox.authoring import ModelView
 from assay.dialects.llmbox.compile import CompiledClass, Tools, compile_classes
 from assay.dialects.llmbox.library.raw_data import RawData
-from assay.scoring.metrics import LIST_METRICS
+from assay.scoring.metrics import AUTHOR_NAMES
 from assay.sources.hub import Hub
 
 Rows = Sequence[Mapping[str, Any]]
@@ -53,7 +53,7 @@ def compile_text(
     made = TaskSettings(is_chat=model_type == "chat", dataset_args=dataset_args, **(settings or {}))
     data = RawData(None if hub is None else Hub(hub), dataset_args.get("dataset_path"), beside=folder)
     view = ModelView("test", model_type, words, lambda ids: " ".join(map(str, ids)))
-    tools = Tools(LIST_METRICS, data, view)
+    tools = Tools(AUTHOR_NAMES, data, view)
     if embedder_at_hand is not None:
         tools = tools._replace(open_embedder=lambda _: embedder_at_hand)
     return compile_classes(f"{path}{selection}", made, tools)

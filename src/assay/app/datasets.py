@@ -91,12 +91,12 @@ def _compile_classes(
     from assay.backends.embedding import open_embedder
     from assay.dialects.llmbox.compile import Tools, compile_classes
     from assay.dialects.llmbox.library.raw_data import RawData
-    from assay.scoring.metrics import LIST_METRICS
+    from assay.scoring.metrics import AUTHOR_NAMES
 
     folder = ClassName.of(name).path.parent
     raw_data = RawData(hub, settings.dataset_args.get("dataset_path"), beside=folder)
     view = model_view(backend, is_chat=settings.is_chat)
-    return compile_classes(name, settings, Tools(LIST_METRICS, raw_data, view, open_embedder=open_embedder))
+    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder=open_embedder))
 
 
 def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:

@@ -15,6 +15,7 @@ from assay.core.response import Completion, Response
 from assay.core.score import Attempt, Score
 from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
+from assay.scoring.scorers.author_metrics import AUTHOR_RULE
 from assay.scoring.scorers.registry import explain_output
 
 
@@ -47,22 +48,25 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool) -> Explanation:
         score for score in run.scores() if score.sample_id == record.sample.id and score.task == record.task
     )
     if not with_tokens:
-        return Explanation(record, _asks(record, responses, None), scores)
+        return Explanation(record, _asks(record, responses, scores, None), scores)
     settings = run.manifest.settings
     with closing(open_backend(settings["model"].value, settings["model_args"].value)) as backend:
-        return Explanation(record, _asks(record, responses, backend), scores)
+        return Explanation(record, _asks(record, responses, scores, backend), scores)
 
 
 def _asks(
-    record: SampleRecord, responses: dict[str, Response], backend: Backend | None
+    record: SampleRecord, responses: dict[str, Response], scores: Sequence[Score], backend: Backend | None
 ) -> tuple[AskExplained, ...]:
     explained = []
+    # What an author's code looks for in an answer, only that code knows.
+    by_author = {score.track for score in scores if score.rule == AUTHOR_RULE}
     for asked in record.asks:
         ask = record.ask(asked)
         response = responses.get(asked.id)
         tokens: Sequence[Token] = backend.tokens(ask) if backend else ()
         attempts: tuple[Attempt, ...] = ()
-        if response is not None and isinstance(response.outcome, Completion):
-            attempts = explain_output(response.outcome.outputs[0].text, record.sample)
+        outcome = None if response is None else response.outcome
+        if isinstance(outcome, Completion) and asked.track not in by_author:
+            attempts = explain_output(outcome.outputs[0].text, record.sample)
         explained.append(AskExplained(asked, ask, tuple(tokens), response, attempts))
     return tuple(explained)

@@ -84,12 +84,16 @@ class Group:
     lanes: list[Lane]
 
 
+LEAST_SAVING = 128
+"""Tokens that a trunk must save to be worth a pass of its own."""
+
+
 def plan(
     sequences: Sequence[tuple[int, ...]],
     reads: Sequence[Sequence[Run]],
     *,
     lane_tokens: int,
-    least_saving: int = 128,
+    least_saving: int = LEAST_SAVING,
 ) -> Iterator[Group]:
     """Cut sequences into groups of lanes of at most `lane_tokens` tokens (one sequence alone may exceed it).
 

@@ -19,13 +19,14 @@ from assay.backends.counters import Counters
 from assay.backends.likelihood import Answers, Row, Rows, compute
 from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunk, Trunks, compute_lanes, lane_padding
-from assay.backends.prefix_tree import Group, Lane, plan
+from assay.backends.prefix_tree import LEAST_SAVING, Group, Lane, plan
 
 TRUNK_BYTES = 1 << 29
 """How much memory beginnings may hold."""
 _FP32_TOLERANCE = 1e-3
 _HALF_TOLERANCE = 0.1
 _TIMES_NOISE = 8
+_CANARY_LANE = 24
 
 
 class RowScoring(Protocol):
@@ -73,12 +74,19 @@ class PackedScoring:
     """Shared beginnings once: rows form a tree, cut into lanes behind trunks."""
 
     def __init__(
-        self, loaded: Loaded, budget: Budget, counters: Counters, trunks: Trunks, lane_tokens: int
+        self,
+        loaded: Loaded,
+        budget: Budget,
+        counters: Counters,
+        trunks: Trunks,
+        lane_tokens: int,
+        least_saving: int = LEAST_SAVING,
     ) -> None:
         self._loaded = loaded
         self._budget = budget
         self._counters = counters
         self._lane_tokens = lane_tokens
+        self._least_saving = least_saving
         self._trunks = trunks
         self._plain = PlainScoring(loaded, budget, counters)
         self._under_way = _UnderWay()
@@ -105,7 +113,8 @@ class PackedScoring:
 
     def _packed(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         lane_tokens = min(self._lane_tokens, self._budget.tokens)
-        for group in plan([row.inputs for row in rows], [row.runs for row in rows], lane_tokens=lane_tokens):
+        sequences, reads = [row.inputs for row in rows], [row.runs for row in rows]
+        for group in plan(sequences, reads, lane_tokens=lane_tokens, least_saving=self._least_saving):
             trunk = self._trunk(group, rows)
             yield _done(rows[row] for _, _, row, _ in group.trunk_reads)
             for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids), even=True):
@@ -225,7 +234,8 @@ def _packing_trouble(loaded: Loaded) -> str | None:
         return f"its attention looks back {loaded.window} tokens only"
     plain = _plainly(loaded, rows)
     budget = Budget(256)
-    scoring = PackedScoring(loaded, budget, Counters(), Trunks(TRUNK_BYTES), lane_tokens=24)
+    # Few tokens, so the least saving is worth a trunk here: what is to be tried must not be planned away.
+    scoring = PackedScoring(loaded, budget, Counters(), Trunks(TRUNK_BYTES), _CANARY_LANE, least_saving=1)
     try:
         for _ in scoring.run(rows):
             pass
@@ -265,8 +275,12 @@ def _canary(vocab_size: int) -> list[Row]:
     def ids(seed: int, n: int) -> tuple[int, ...]:
         return tuple((seed * 7919 + at * 104_729) % (vocab_size - 1) + 1 for at in range(n))
 
-    for question in range(3):
-        context = (*ids(1, 40), *ids(2 + question, 9))
+    # As few as show every kind of sharing, since every start of a model waits for them: two lanes behind a
+    # trunk, options that begin alike in each, and a row that is read inside the trunk.
+    trunk = ids(1, 20)
+    rows.continuation((*trunk, *ids(9, 3)), 12)
+    for question in range(2):
+        context = (*trunk, *ids(2 + question, 6))
         for option in range(3):
             rows.continuation((*context, *ids(20, option), *ids(30 + option, 4)), len(context))
     return list(rows)

@@ -130,7 +130,6 @@ def request(
     role: str,
     index: int,
     ask: Ask,
-    *,
     n_shots: int = 0,
     n_shots_left_out: int = 0,
 ) -> Request:

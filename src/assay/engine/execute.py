@@ -7,7 +7,7 @@ is held after it is scored. What the journal or the cache already knows is never
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from assay.core.request import Request
 from assay.core.response import Completion, Failure, Likelihood, Outcome, Response
 from assay.core.run import Cost
 from assay.core.sample import Sample
-from assay.core.score import Score
+from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
 from assay.engine.turns import run_turns
@@ -33,7 +33,7 @@ class Tally(msgspec.Struct):
     """Samples to do."""
     n_done: int = 0
     n_failed: int = 0
-    """Samples with a failed request."""
+    """Samples with a failed request, or with an answer that could not be scored."""
     n_begun: int = 0
     """Samples whose requests have been made."""
     n_requests: int = 0
@@ -101,6 +101,7 @@ class Execution:
         # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
         self._waiting: dict[str, list[tuple[_Flight, int]]] = {}
         self._memo: dict[str, Outcome] = {}
+        self._failed: set[tuple[str, str]] = set()
         self._scoring_notes: list[str] = []
 
     def run(self) -> Tally:
@@ -205,6 +206,7 @@ class Execution:
             score = scorer.score(flight.sample, _of(scorer.track, answers))
             self._aggregator.add(score)
             scores.append(score)
+        self._note_failures(scores)
         for late in self._corpus_scorers[task]:
             late.add(flight.sample, _of(late.track, answers))
         self._count(answers)
@@ -219,10 +221,17 @@ class Execution:
                 self._scoring_notes += [note for note in evaluation.notes if note not in self._scoring_notes]
             # All methods' scores of one sample together.
             for scores in zip(*(evaluation.scores for evaluation in evaluations), strict=True):
+                self._note_failures(scores)
                 self._sink.write_scores(scores)
 
+    def _note_failures(self, scores: Iterable[Score]) -> None:
+        """Count the samples that failed, each once; a metric or a judge may fail on a good answer."""
+        self._failed.update(
+            (score.task, score.sample_id) for score in scores if score.verdict is Verdict.FAILED
+        )
+        self.tally.n_failed = len(self._failed)
+
     def _count(self, answers: Sequence[Answered]) -> None:
-        failed = False
         shots: dict[str, tuple[Cost, Request]] = {}
         for request, response in answers:
             track = (request.task, request.track)
@@ -235,7 +244,7 @@ class Execution:
             cost.seconds += response.seconds
             outcome = response.outcome
             if isinstance(outcome, Failure):
-                failed = True
+                self._failed.add((request.task, request.sample_id))
                 continue
             cost.n_prompt_tokens += outcome.n_prompt_tokens
             if isinstance(outcome, Completion):
@@ -247,7 +256,7 @@ class Execution:
             cost.n_shots += request.n_shots
             cost.n_shots_left_out += request.n_shots_left_out
             cost.n_shortened += request.n_shots_left_out > 0
-        self.tally.n_failed += failed
+        self.tally.n_failed = len(self._failed)
 
 
 def _of(track: str, answers: Sequence[Answered]) -> list[Answered]:

@@ -15,7 +15,7 @@ import msgspec
 from assay.core.ports import Backend
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Request
-from assay.core.response import Completion, Failure, Outcome, Output, Response
+from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 
 AFTER_TURN = "\n\n"
 """What parts the turns of a plain text."""
@@ -38,9 +38,11 @@ class _Talk(msgspec.Struct):
 
     def joined(self) -> Completion:
         """Return all answers as one completion."""
+        is_cut = any(answer.finish is Finish.LENGTH for answer in self.answers)
         output = msgspec.structs.replace(
             self.answers[-1],
             n_tokens=sum(answer.n_tokens for answer in self.answers),
+            finish=Finish.LENGTH if is_cut else self.answers[-1].finish,
             turns=tuple(answer.text for answer in self.answers),
         )
         return Completion((output,), self.n_prompt_tokens)

@@ -145,7 +145,7 @@ class MeanAggregator:
         """
         for score in evaluation.scores:
             self.add(score)
-            names = (score.metric, *score.also)
+            names = (score.metric, *score.also, *score.ratios)
             self._headlines.update((score.task, score.track, name) for name in names)
         self._given += evaluation.metrics
         self._lower |= evaluation.lower_is_better

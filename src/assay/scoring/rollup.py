@@ -57,6 +57,7 @@ def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Seq
                 stderr=estimate.stderr,
                 higher_is_better=some[0].higher_is_better,
                 is_headline=True,
+                is_share=some[0].is_share,
             )
         )
     return made

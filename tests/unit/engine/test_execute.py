@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from assay.core.model import ModelIdentity
@@ -10,7 +11,7 @@ from assay.core.ports import ResponseCache
 from assay.core.request import Request
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
-from assay.core.task import Evaluation
+from assay.core.task import Answered, Evaluation
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
@@ -26,7 +27,7 @@ class Notes:
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         self.landed.append(f"{task}/{sample.id}")
-        self.scores[sample.id] = scores[0]
+        self.scores.update((score.sample_id, score) for score in scores)
 
     def write_scores(self, scores: Sequence[Score]) -> None:
         pass
@@ -41,6 +42,22 @@ class Notes:
         return ()
 
 
+class LateScorer:
+    """Scores when all samples are there, and cannot judge the first of them."""
+
+    track = "gen"
+
+    def __init__(self) -> None:
+        self.taken: list[Score] = []
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        self.taken.append(FakeScorer().score(sample, answers))
+
+    def finish(self) -> Evaluation:
+        first, *others = self.taken
+        return Evaluation([msgspec.structs.replace(first, verdict=Verdict.FAILED, value=None), *others])
+
+
 def execute(
     tasks: Sequence[FakeTask],
     backend: FakeBackend,
@@ -48,6 +65,7 @@ def execute(
     *,
     cache: ResponseCache | None = None,
     retry: bool = False,
+    scorer: FakeScorer | LateScorer | None = None,
 ) -> tuple[Notes, Tally]:
     notes = Notes()
     journal = FileJournal(path, forget_failures=retry)
@@ -55,7 +73,7 @@ def execute(
         execution = Execution(
             tasks,
             backend,
-            {task.name: [FakeScorer()] for task in tasks},
+            {task.name: [scorer or FakeScorer()] for task in tasks},
             journal=journal,
             cache=cache or NoCache(),
             sink=notes,
@@ -140,6 +158,15 @@ def test_failures_are_counted_kept_and_asked_again_on_request_only(tmp_path: Pat
     again = FakeBackend()
     execute([task], again, tmp_path / "j", retry=True)
     assert sorted(again.asked) == ["t/s0/gen/answer/0", "t/s3/gen/answer/0"]
+
+
+def test_answers_that_a_late_scorer_cannot_judge_count_as_failed_each_sample_once(tmp_path: Path) -> None:
+    task = FakeTask(5, prompts=lambda n: f"{n}!" if n >= 3 else str(n))
+    _, tally = execute([task], FakeBackend(), tmp_path / "journal.jsonl", scorer=LateScorer())
+    assert tally.n_failed == 3
+    task = FakeTask(5, prompts=lambda n: f"{n}!" if n == 0 else str(n))
+    _, tally = execute([task], FakeBackend(), tmp_path / "other.jsonl", scorer=LateScorer())
+    assert tally.n_failed == 1
 
 
 def test_nothing_is_rendered_before_the_backend_has_room(tmp_path: Path) -> None:

@@ -115,9 +115,6 @@ class Dataset:
         self.real_num_shots: int | None = None
         self.option_nums: list[int] = []
         self.init_arguments()
-        if args.instruction is not None and self.instruction != args.instruction:
-            # A person's word on the command line counts more than what the class chooses.
-            self.instruction = args.instruction
         self.evaluation_data: Rows = evaluation_data if evaluation_data is not None else []
         self.example_data: Rows = example_data if example_data is not None else []
         if evaluation_data is None:
@@ -127,6 +124,9 @@ class Dataset:
                 args.evaluation_set or self.evaluation_set,
                 args.example_set or self.example_set,
             )
+        if args.instruction is not None:
+            # A person's word on the command line counts more than what the hooks above chose.
+            self.instruction = args.instruction
 
     # What an author implements.
 
@@ -316,7 +316,8 @@ class MultipleChoiceDataset(Dataset):
 
 def _supported(cot: str | None, dataset: Dataset) -> str | None:
     """Return the way of reasoning asked for, or the first that the dataset knows, saying so."""
-    known = list(getattr(dataset, "supported_cot", []) or [])
+    known = getattr(dataset, "supported_cot", None) or []
+    known = [known] if isinstance(known, str) else list(known)
     if cot is None or cot in known:
         return cot
     instead = known[0] if known else None

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from assay.core.errors import AuthorError, Problem
+from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.dialects.llmbox.formatting import BadInstance
 from assay.dialects.llmbox.instruction import InstructionError
 from assay.dialects.parts.author_modules import place_in
+
+_SHOWN_ROWS = 5
 
 
 class Author:
@@ -26,9 +29,12 @@ class Author:
         self.class_name = class_name
         self.draws = draws
 
-    def problem(self, code: str, what: str, fix: str, where: Origin | None = None) -> Problem:
-        """Return a problem of this class."""
-        return Problem(code, f"class {self.class_name}: {what}", fix, where or Origin(str(self.path)))
+    def problem(
+        self, code: str, what: str, fix: str, where: Origin | None = None, *, rows: Sequence[int] = ()
+    ) -> Problem:
+        """Return a problem of this class; `rows`: those that have it, counted from 1."""
+        owner = f"class {self.class_name}{_listed(rows)}"
+        return Problem(code, f"{owner}: {what}", fix, where or Origin(str(self.path)))
 
     @contextmanager
     def calling(self, hook: str, *, row: int | None = None) -> Iterator[None]:
@@ -38,25 +44,41 @@ class Author:
         except AuthorError:
             raise
         except Exception as error:
-            raise AuthorError(self.trouble(error, hook, row)) from error
+            rows = () if row is None else (row,)
+            raise AuthorError(self.problem(*self.trouble(error, hook), rows=rows)) from error
 
-    def trouble(self, error: Exception, hook: str, row: int | None = None) -> Problem:
-        """Return what a hook raised as a problem."""
+    def trouble(self, error: Exception, hook: str, values: Iterable[str] = ()) -> Trouble:
+        """Return what is wrong when a hook raises; `values`: the keys of the row it was given."""
         place = place_in(error, self.path)
-        at_row = "" if row is None else f" for row {row}"
         if isinstance(error, BadInstance):
-            return self.problem("LLMBOX-004", f"{error}{at_row}", error.fix, place)
+            return Trouble("LLMBOX-004", str(error), error.fix, place)
         if isinstance(error, InstructionError):
-            what = f"the instruction cannot be filled{at_row}: {error}"
-            return self.problem("LLMBOX-005", what, "correct the instruction, or return the field", place)
+            return Trouble("LLMBOX-005", f"instruction: {error}", error.fix, place)
         if isinstance(error, ModuleNotFoundError) and error.name:
             what = f"{hook} needs the package {error.name!r}, which is not installed"
-            return self.problem("LLMBOX-001", what, f"pip install {error.name.partition('.')[0]}", place)
-        if isinstance(error, KeyError) and hook == "format_instance":
-            what = f"{hook} asks{at_row} for the key {error}, which the row does not have"
-            return self.problem("LLMBOX-003", what, "correct the key, or the data", place)
-        what = f"{hook} raised {type(error).__name__}{at_row}: {error}"
-        return self.problem("LLMBOX-003", what, "correct the class, or the data", place)
+            return Trouble("LLMBOX-001", what, f"pip install {error.name.partition('.')[0]}", place)
+        if isinstance(error, KeyError) and error.args and values:
+            near = nearest(str(error.args[0]), values)
+            what = f"{hook} asks for the key {error}, which is not there{near}; the row has {listing(values)}"
+            return Trouble("LLMBOX-003", what, "correct the key, or the data", place)
+        what = f"{hook} raised {type(error).__name__}: {error}"
+        return Trouble("LLMBOX-003", what, "correct the class, or the data", place)
+
+
+class Trouble(NamedTuple):
+    """What is wrong, with no row named yet: many rows may have the same."""
+
+    code: str
+    what: str
+    fix: str
+    where: Origin
+
+
+def _listed(rows: Sequence[int]) -> str:
+    if len(rows) < 2:
+        return f", row {rows[0]}" if rows else ""
+    shown = ", ".join(map(str, rows[:_SHOWN_ROWS]))
+    return f", rows {shown}" + (f" and {len(rows) - _SHOWN_ROWS:,} more" if len(rows) > _SHOWN_ROWS else "")
 
 
 @contextmanager

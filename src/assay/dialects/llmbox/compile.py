@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, PlanError, Problem, UsageError, listing, nearest
+from assay.core.errors import AuthorError, PlanError, Problem, Problems, UsageError, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.ports import Embedder
@@ -25,10 +25,11 @@ from assay.dialects.llmbox.authoring import (
     ModelView,
     MultipleChoiceDataset,
 )
+from assay.dialects.llmbox.calling import drawing
 from assay.dialects.llmbox.detect import ClassName
 from assay.dialects.llmbox.evaluation import references_of
 from assay.dialects.llmbox.example_arguments import ExampleArguments, check_arguments, check_dataset
-from assay.dialects.llmbox.formatting import letter
+from assay.dialects.llmbox.formatting import letters
 from assay.dialects.llmbox.globale import GlobalE
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
@@ -93,7 +94,8 @@ class CompiledClass(msgspec.Struct, frozen=True):
     def facts(self) -> list[tuple[str, str]]:
         """Return in words how the dataset was understood."""
         settings = self.task.spec.settings
-        rows = [("class", self.class_name), ("metrics", ", ".join(settings["metrics"]))]
+        metrics = ", ".join(name.partition("(")[0] for name in settings["metrics"])
+        rows = [("class", self.class_name), ("metrics", metrics or "none")]
         if settings["shots"]:
             rows.append(("shots", f"{settings['shots']} of {settings['n_examples']:,} examples"))
         rows += [(way, _SEARCHES[way]) for way in _SEARCHES if way in settings]
@@ -111,9 +113,7 @@ def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[Com
     vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
     for subset in subsets:
-        one = _Compilation(name, loaded, subset, settings, asked, tools, vectors).compiled(
-            is_one_of=len(subsets) > 1
-        )
+        one = _Compilation(name, loaded, subset, settings, asked, tools, vectors).compiled(subsets)
         compiled.append(one)
     return compiled
 
@@ -132,7 +132,10 @@ def _class_arguments(given: Mapping[str, str]) -> ClassArguments:
     try:
         args = msgspec.convert(dict(given), ClassArguments, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(Problem("USAGE-007", f"--dataset-arg: {error}", "correct the value")) from error
+        # Texts fit everywhere but where a number is expected.
+        name = str(error).rpartition("$.")[2].rstrip("`")
+        what = f"--dataset-arg {name} is {given[name]!r}, expected a whole number"
+        raise UsageError(Problem("USAGE-007", what, f"write for example {name}=10")) from error
     if args.ranking_type is not None and args.ranking_type not in RANKING_TYPES:
         what = f"ranking_type is {args.ranking_type!r}{nearest(args.ranking_type, RANKING_TYPES)}"
         raise UsageError(Problem("USAGE-007", what, f"use one of {listing(RANKING_TYPES)}"))
@@ -200,8 +203,11 @@ class _Compilation:
         self._notes: list[str] = list(loaded.notes)
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
-    def compiled(self, *, is_one_of: bool) -> CompiledClass:
-        """Make the author's object for each method, format its rows, and put the task together."""
+    def compiled(self, subsets: Sequence[str | None]) -> CompiledClass:
+        """Make the author's object for each method, format its rows, and put the task together.
+
+        `subsets`: all that were chosen, this one among them.
+        """
         methods = self._methods()
         prepared: dict[str, Prepared] = {}
         samples: list[Sample] = []
@@ -210,9 +216,9 @@ class _Compilation:
             dataset = self._dataset(method)
             rows = [_plain(row) for row in dataset.evaluation_data]
             n_rows = len(rows)
-            ids = named([digest(row) for row in rows])
-            if self._settings.limit is not None:
-                ids, rows = self._limited(dataset, ids, rows)
+            numbers = self._kept(ids := named([digest(row) for row in rows]))
+            ids, rows = [ids[at] for at in numbers], [rows[at] for at in numbers]
+            dataset.evaluation_data = [dataset.evaluation_data[at] for at in numbers]
             pool = dataset.example_data if dataset.max_num_shots or self._asked.ape else []
             example_ids = [digest(_plain(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
@@ -226,13 +232,14 @@ class _Compilation:
                 task=self._name,
                 seed=ORIGINAL_SEED if self._settings.is_faithful else self._settings.seed,
                 is_faithful=self._settings.is_faithful,
+                numbers=numbers,
                 choose=self._nearest if self._asked.kate else None,
             )
             self._check_method(one, method)
             prepared[method] = one
             samples = self._samples(one, rows, samples)
         first = next(iter(prepared.values()))
-        sampling = self._sampling(first.dataset)
+        sampling = self._sampling(prepared.get("gen", first).dataset)
         asking = Asking(
             self._settings.is_chat,
             self._settings.is_faithful,
@@ -240,12 +247,12 @@ class _Compilation:
             {"gen": sampling},
             self._settings.score_by,
         )
-        spec = self._spec(methods, prepared, sampling, samples, n_rows, raw_hash, is_one_of=is_one_of)
+        spec = self._spec(methods, prepared, sampling, samples, n_rows, raw_hash, subsets)
         kinds = {"ranking": "choice", "generation": "free answer", "perplexity": "text"}
-        self._notes += dict.fromkeys(note for one in prepared.values() for note in one.dataset.args.notes)
+        self._notes += [note for one in prepared.values() for note in one.dataset.args.notes]
         return CompiledClass(
             ClassTask(spec, samples, prepared, asking, self._searches(prepared, asking)),
-            tuple(self._notes),
+            tuple(dict.fromkeys(self._notes)),
             self._author.class_name,
             kinds[first.dataset.evaluation_type],
         )
@@ -301,7 +308,7 @@ class _Compilation:
             default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
         )
-        with self._author.calling("the class"):
+        with self._author.calling("the class"), drawing(self._settings.seed, self._name, "rows"):
             dataset = self._loaded.cls(self._loaded.name, args, self._tools.model, self._subset)
         dataset.evaluation_data = self._checked_rows(dataset.evaluation_data, "evaluation_data")
         dataset.example_data = self._checked_rows(dataset.example_data, "example_data")
@@ -315,7 +322,8 @@ class _Compilation:
                 metric.tag = "Norm" if metric.tag is None else metric.tag
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
-                setup(self._tools.model, args, None, dataset)
+                with self._author.calling("setup_metric"):
+                    setup(self._tools.model, args, None, dataset)
             check_plan = getattr(metric, "check_plan", None)
             if check_plan is not None:
                 check_plan(self._settings.samples)
@@ -355,8 +363,9 @@ class _Compilation:
                 raise AuthorError(
                     self._author.problem(
                         "LLMBOX-003",
-                        f"row {number + 1} of {name} is {type(row).__name__}, expected a dict",
+                        f"{name} holds {type(row).__name__}, expected a dict for each row",
                         f"set self.{name} to a list of dicts in load_raw_dataset",
+                        rows=(number + 1,),
                     )
                 )
         return listed
@@ -367,7 +376,7 @@ class _Compilation:
                 raise AuthorError(
                     self._author.problem(
                         "LLMBOX-011",
-                        f"metrics holds {metric!r}, expected an object that can be called",
+                        f"metrics holds {_seen(metric)}, expected an object that can be called",
                         f"write {metric.__name__}()"
                         if isinstance(metric, type)
                         else "write metrics = [Accuracy()]",
@@ -376,14 +385,13 @@ class _Compilation:
         if not dataset.metrics:
             self._notes.append("the class names no metrics: predictions are kept, nothing is scored")
 
-    def _limited(self, dataset: Dataset, ids: list[str], rows: list[Any]) -> tuple[list[str], list[Any]]:
+    def _kept(self, ids: Sequence[str]) -> list[int]:
+        """Return which rows are evaluated: all, or those that the limit leaves."""
         limit = self._settings.limit
         if limit is None:
-            return ids, rows
+            return list(range(len(ids)))
         chosen = frozenset(ids[: limit.n]) if limit.is_first else limit.chosen(ids, self._settings.seed)
-        kept = [at for at, sample_id in enumerate(ids) if sample_id in chosen]
-        dataset.evaluation_data = [dataset.evaluation_data[at] for at in kept]
-        return [ids[at] for at in kept], [rows[at] for at in kept]
+        return [at for at, sample_id in enumerate(ids) if sample_id in chosen]
 
     def _check_pool(self, dataset: Dataset) -> None:
         if not dataset.max_num_shots or type(dataset).construct_examples is not Dataset.construct_examples:
@@ -418,15 +426,18 @@ class _Compilation:
             raise self._refused(f"method {method!r} was asked for, but the class itself changes to {does!r}")
         contexts = next((at for at, row in enumerate(one.instances) if row.has_contexts), None)
         if contexts is not None and method != "ppl":
-            raise self._refused(f"row {contexts + 1} has several contexts, which only method 'ppl' compares")
+            raise self._refused(
+                f"row {one.numbers[contexts] + 1} has several contexts, which only method 'ppl' compares"
+            )
         if dataset.evaluation_type == "ranking" and contexts is None:
             for at, row in enumerate(one.instances):
                 if not row.options:
                     raise AuthorError(
                         self._author.problem(
                             "LLMBOX-004",
-                            f"format_instance returned no options for row {at + 1}",
+                            "format_instance returned no options",
                             "return options=[...] and target_idx, or several sources and source_idx",
+                            rows=(one.numbers[at] + 1,),
                         )
                     )
         if method == "ppl" and dataset.use_normalization and not hasattr(dataset, "normalization_prompt"):
@@ -460,12 +471,12 @@ class _Compilation:
                 Sample(
                     sample_id,
                     fields,
-                    Origin(str(self._author.path), row=number + 1),
+                    Origin(str(self._author.path), row=one.numbers[number] + 1),
                     choices=options,
-                    labels=tuple(letter(at) for at in range(len(options))),
+                    labels=letters(len(options)),
                     gold=gold,
                     targets=() if options else _texts(reference),
-                    group=self._group(dataset, fields),
+                    group=self._group(dataset, {**dataset.evaluation_data[number], **fields}),
                 )
             )
         return made
@@ -490,16 +501,18 @@ class _Compilation:
             not _is_plain_accuracy(m) for m in one.dataset.metrics
         ):
             return
+        problems = Problems()
         for number, reference in enumerate(references):
-            if reference is None or _is_index(reference):
+            n_options = one.dataset.option_nums[number]
+            if reference is None or (_is_index(reference) and 0 <= int(reference) < n_options):
                 continue
-            raise AuthorError(
-                self._author.problem(
-                    "LLMBOX-006",
-                    f"references gives {reference!r:.60} for row {number + 1}, expected an option's index",
-                    'return indexes, for a letter: ord(letter) - ord("A")',
-                )
-            )
+            fix = f"return an index from 0 to {n_options - 1}"
+            if not _is_index(reference):
+                fix = 'return indexes, for a letter: ord(letter) - ord("A")'
+            what = f"references gives {reference!r:.60}, expected the index of one of the {n_options} options"
+            rows = (one.numbers[number] + 1,)
+            problems.add(self._author.problem("LLMBOX-006", what, fix, rows=rows))
+        problems.raise_if_any()
 
     def _sampling(self, dataset: Dataset) -> Sampling:
         settings, given = self._settings, dict(dataset.extra_model_args)
@@ -559,8 +572,7 @@ class _Compilation:
         samples: Sequence[Sample],
         n_rows: int,
         raw_hash: str,
-        *,
-        is_one_of: bool,
+        subsets: Sequence[str | None],
     ) -> TaskSpec:
         first = next(iter(prepared.values()))
         dataset, settings = first.dataset, self._settings
@@ -599,9 +611,18 @@ class _Compilation:
             n_rows,
             msgspec.json.decode(msgspec.json.encode(recorded)),
             quirks_of(first, methods, is_faithful=settings.is_faithful, has_shots=bool(settings.shots)),
-            family=self._loaded.name if is_one_of else None,
-            categories=tuple(name for name, members in categories.items() if self._subset in members),
+            family=self._loaded.name if len(subsets) > 1 else None,
+            # A mean over a part of a category would pass for one over all of it.
+            categories=tuple(
+                name
+                for name, members in categories.items()
+                if self._subset in members and set(members) <= set(subsets)
+            ),
         )
+
+
+def _seen(metric: Any) -> str:
+    return f"the class {metric.__name__}" if isinstance(metric, type) else repr(metric)
 
 
 def _described(metric: Any) -> str:
@@ -631,7 +652,7 @@ def _file_hash(path: Path) -> str:
 
 
 def _is_index(value: Any) -> bool:
-    return isinstance(value, int) or type(value).__module__ == "numpy"
+    return isinstance(value.item() if hasattr(value, "item") else value, int)
 
 
 def _is_plain_accuracy(metric: Any) -> bool:

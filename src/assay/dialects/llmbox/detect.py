@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 BASE_NAMES = ("Dataset", "GenerationDataset", "MultipleChoiceDataset", "ValidationPerplexityDataset")
-_CLASS_SEPARATOR = "::"
+_NAMED = re.compile(r"(?P<path>.*?\.py)(?:::(?P<class_name>\w+))?(?::(?P<selection>.*))?")
 _PACKAGE = "utilization"
 _OWN_NAMES = ("format_instance", "load_args", "evaluation_set")
 """What classes of this dialect define, also those that extend another dataset."""
+_CLASS_LINE = re.compile(rb"^class \w+\(.*\b(" + "|".join(BASE_NAMES).encode() + rb")\b.*\):", re.MULTILINE)
 FRAMEWORK_FILES = (
     "__init__",
     "dataset",
@@ -31,9 +34,10 @@ class ClassName(NamedTuple):
     @classmethod
     def of(cls, text: str) -> ClassName:
         """Divide a name; a selection is what follows a single colon."""
-        head, _, selection = text.replace(_CLASS_SEPARATOR, "\0").partition(":")
-        path, _, class_name = head.partition("\0")
-        return cls(Path(path), class_name or None, selection)
+        found = _NAMED.fullmatch(text)
+        if found is None:
+            return cls(Path(text), None, "")
+        return cls(Path(found["path"]), found["class_name"], found["selection"] or "")
 
 
 def is_class_file(path: Path) -> bool:
@@ -43,8 +47,10 @@ def is_class_file(path: Path) -> bool:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
-        return False
-    return any(_tells(node) for node in ast.walk(tree))
+        # Whose mistake it is depends on what the file was meant to be.
+        return _CLASS_LINE.search(path.read_bytes()) is not None
+    every = list(ast.walk(tree))
+    return any(map(_tells, every)) or _extends_a_sibling(every)
 
 
 def _tells(node: ast.AST) -> bool:
@@ -59,11 +65,29 @@ def _tells(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef) and any(arg.arg in BASE_NAMES for arg in node.args.args)
 
 
+def _extends_a_sibling(every: Sequence[ast.AST]) -> bool:
+    """Whether a class extends what a file beside this one defines; configs import, but define no classes."""
+    imported = {
+        alias.asname or alias.name
+        for node in every
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+    }
+    return any(
+        _last_name(base) in imported
+        for node in every
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+    )
+
+
 def _defined(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef):
         return [node.name]
     if isinstance(node, ast.Assign):
         return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return [node.target.id]
     return []
 
 

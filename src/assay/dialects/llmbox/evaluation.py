@@ -8,14 +8,15 @@ row, all rows come once for each sample.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from assay.core.errors import AuthorError
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
-from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.calling import drawing
+from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 
 Raw = tuple[Any, ...]
 """The raw predictions of one row: one for each option, or one for each sample."""
@@ -72,22 +73,24 @@ class AuthorEvaluation:
         """Return what the class makes of the raw predictions of all rows; rows that failed are None."""
         dataset = self._dataset
         n_samples = 1 if dataset.model_evaluation_method != "generation" else dataset.sample_num
-        filled = [self._filled(raw, number, n_samples) for number, raw in enumerate(raws)]
+        # The author's code may rely on an answer's form: one that came stands in for one that did not.
+        answer = next((raw[0] for raw in raws if raw), "")
+        filled = [self._filled(raw, number, n_samples, answer) for number, raw in enumerate(raws)]
         if dataset.model_evaluation_method == "get_ppl":
             flat = self._flat_pairs(filled)
         else:
             flat = [raw[sample] for sample in range(n_samples) for raw in filled]
-        with self._author.calling("post_processing"):
-            made = dataset.post_processing(flat)
-        made = list(made)
+        with self._author.calling("post_processing"), drawing(ORIGINAL_SEED):
+            returned: Any = dataset.post_processing(flat)
+        made = list(returned) if isinstance(returned, Iterable) else None
         expected = self.n_rows * n_samples
-        if len(made) != expected:
+        if made is None or len(made) != expected:
+            seen = type(returned).__name__ if made is None else f"{len(made):,}"
             raise AuthorError(
                 self._author.problem(
                     "LLMBOX-010",
-                    f"post_processing returned {len(made):,} predictions for {expected:,}",
-                    "return one prediction for each; the model's answers are kept, so the same command "
-                    "goes on once it is corrected",
+                    f"post_processing returned {seen}, expected a list of {expected:,} predictions",
+                    "return one prediction for each that it is given",
                 )
             )
         if n_samples == 1:
@@ -99,7 +102,7 @@ class AuthorEvaluation:
         """Return the right answers, one for each row."""
         return references_of(self._prepared)
 
-    def _filled(self, raw: Raw | None, number: int, n_samples: int) -> Raw:
+    def _filled(self, raw: Raw | None, number: int, n_samples: int, answer: Any) -> Raw:
         """Return stand-ins of the right shape for a row that failed; what is made of them is dropped."""
         if raw is not None:
             return raw
@@ -109,8 +112,9 @@ class AuthorEvaluation:
             return ((0.0, 1),) * (n_options * (2 if self._dataset.use_normalization else 1))
         if method == "get_prob":
             return ([0.0] * n_options,)
-        n_turns = len(self._prepared.instances[number].sources)
-        return ((("",) * n_turns) if self._dataset.multi_turn else "",) * n_samples
+        if isinstance(answer, tuple):
+            answer = (answer[-1],) * len(self._prepared.instances[number].sources)
+        return (answer,) * n_samples
 
     def _flat_pairs(self, filled: Sequence[Raw]) -> list[Any]:
         if not self._dataset.use_normalization:
@@ -122,7 +126,7 @@ class AuthorEvaluation:
 def references_of(prepared: Prepared) -> list[Any]:
     """Return the author's references; where the class defines none, what the rows say themselves."""
     dataset, author = prepared.dataset, prepared.author
-    with author.calling("references"):
+    with author.calling("references"), drawing(ORIGINAL_SEED):
         given = _given_references(dataset)
         references = None if given is None else list(given)
     if references is None:

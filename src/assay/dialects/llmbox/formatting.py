@@ -8,12 +8,15 @@ The row is the author's own dict and is changed in place, as in the original: wh
 from __future__ import annotations
 
 import operator
+import string
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
 from assay.dialects.llmbox.instruction import Render
 
+_LETTERS = string.ascii_uppercase
 _OWN = ("dataset_name", "subset_name", "display_name", "real_num_shots")
 """Keys that an author may read and not set."""
 
@@ -150,23 +153,32 @@ def _labelled(dataset: Dataset, taken: _Given) -> str | None:
         )
     if not isinstance(dataset, MultipleChoiceDataset) or not dataset.ranking_with_options:
         return None
-    options[:] = [f"{letter(n)}. {text.lstrip()}" for n, text in enumerate(options)]
+    options[:] = [
+        f"{label}. {text.lstrip()}" for label, text in zip(letters(len(options)), options, strict=True)
+    ]
     return "\n".join(options)
 
 
 def letter(index: int) -> str:
     """Return the label of an option: A, B, ..., Z, AA, AB, ..."""
-    return chr(ord("A") + index) if index < 26 else letter(index // 26 - 1) + letter(index % 26)
+    return _LETTERS[index] if index < 26 else letter(index // 26 - 1) + letter(index % 26)
+
+
+@lru_cache(maxsize=64)
+def letters(n: int) -> tuple[str, ...]:
+    """Return the labels of so many options."""
+    return tuple(map(letter, range(n)))
 
 
 def _index(value: Any, name: str) -> int | None:
     """Return an index given as a number of any kind, or as digits."""
     if value is None:
         return None
-    if isinstance(value, str) and value.strip().isdigit():
+    if isinstance(value, str) and value.strip().isdecimal():
         return int(value)
     try:
-        return operator.index(value)
+        # numpy's own truth values are no numbers to it.
+        return operator.index(value.item() if hasattr(value, "item") else value)
     except TypeError:
         raise BadInstance(
             f"{name} is {value!r}, expected a whole number",
@@ -176,7 +188,7 @@ def _index(value: Any, name: str) -> int | None:
 
 def _label(value: Any, options: Sequence[str] | None) -> int | None:
     """Return `label` as an index where it is one; a row may mean something else by that name."""
-    if value is None or options is None or (isinstance(value, str) and not value.strip().isdigit()):
+    if value is None or options is None or (isinstance(value, str) and not value.strip().isdecimal()):
         return None
     index = _index(value, "label")
     # Datasets write -1 for a hidden answer.

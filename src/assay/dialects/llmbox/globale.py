@@ -140,15 +140,14 @@ class GlobalE:
         """Return what the model writes after the examples, in each of their orders, as rows to probe with."""
         shots = [self._prepared.shot(at, place) for place, at in enumerate(self._shots)]
         before, after = around([shot.source for shot in shots])
-        per_order = -(-self._n_rows // len(self._orders))
         asks = []
-        for number in range(per_order * len(self._orders)):
+        for number in range(self._n_rows):
             order = self._orders[number % len(self._orders)]
-            prompt = examples_text(Shown([shots[at] for at in order])) + before
+            prompt = examples_text(Shown(tuple(shots[at] for at in order))) + before
             seed = rank(self._seed, self._task, str(number)) % (1 << 31)
             sampling = Sampling(_PROBE_TOKENS, _PROBE_TEMPERATURE, stop=(AFTER_EXAMPLE,), seed=seed)
             asks.append(Generate(prompt.rstrip() if before else prompt, sampling))
-        texts = written(rehearse, self._task, asks[: self._n_rows], self._prepared.author, "globale")
+        texts = written(rehearse, self._task, asks, self._prepared.author, "globale")
         like = self._prepared.example(self._shots[0], 0)
         return self._prepared.with_instances(
             [Instance((question(before, text, after),), None, like.options, like.choices) for text in texts]

@@ -6,15 +6,38 @@ It is Jinja when the template has anything to compute, as Jinja itself reports i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, Undefined
+from jinja2 import (
+    Environment,
+    StrictUndefined,
+    TemplateError,
+    TemplateSyntaxError,
+    Undefined,
+    UndefinedError,
+    nodes,
+)
 from jinja2.sandbox import SandboxedEnvironment
+
+from assay.core.errors import nearest
+
+_MAY_BE_NONE = {
+    "source": "let format_instance return source",
+    "options": "write {{ options if options }}: not every method shows them",
+}
+"""Texts that the framework gives a template, and what to do where there is none."""
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 class InstructionError(Exception):
-    """An instruction does not parse, or cannot be filled from a row."""
+    """An instruction does not parse, or cannot be filled from a row: what was seen, and the fix."""
+
+    def __init__(self, what: str, fix: str = "correct the instruction") -> None:
+        super().__init__(what)
+        self.fix = fix
 
 
 class Missing(StrictUndefined):
@@ -40,16 +63,25 @@ Render = Callable[[Mapping[str, Any]], str]
 def compile_instruction(text: Any, env: Environment) -> Render:
     """Return the function that fills an instruction; InstructionError when it does not parse."""
     if not isinstance(text, str):
-        raise InstructionError(f"the instruction is {text!r}, expected a text")
+        raise InstructionError(f"it is {text!r}, expected a text", 'set instruction = "{question}"')
     try:
         template = env.from_string(text)
     except TemplateSyntaxError as error:
         raise InstructionError(f"it does not parse: {error.message} (its line {error.lineno})") from error
-    if template.debug_info:
+    is_jinja = bool(template.debug_info)
+    # In a lenient environment these print as "None", as in the original.
+    bare = _shown_bare(text, env, is_jinja=is_jinja) if issubclass(env.undefined, Missing) else ()
+    if is_jinja:
 
         def filled(values: Mapping[str, Any]) -> str:
+            _check_shown(bare, values)
+            # What Template.render does, without the copy of the globals that takes most of its time.
+            context = env.context_class(env, {**env.globals, **values}, template.name, template.blocks)
             try:
-                return template.render(values)
+                return "".join(template.root_render_func(context))
+            except UndefinedError as error:
+                found = _UNDEFINED.match(str(error))
+                raise _missing(found[1], values) if found else InstructionError(str(error)) from error
             except (
                 TemplateError,
                 ArithmeticError,
@@ -63,11 +95,38 @@ def compile_instruction(text: Any, env: Environment) -> Render:
         return filled
 
     def formatted(values: Mapping[str, Any]) -> str:
+        _check_shown(bare, values)
         try:
             return text.format_map(values)
         except KeyError as error:
-            raise InstructionError(f"it names {{{error.args[0]}}}, which the row does not have") from error
+            raise _missing(str(error.args[0]), values) from error
         except (IndexError, ValueError, AttributeError, TypeError) as error:
             raise InstructionError(f"{type(error).__name__}: {error}") from error
 
     return formatted
+
+
+def _shown_bare(text: str, env: Environment, *, is_jinja: bool) -> Sequence[str]:
+    """Return which of the framework's texts an instruction shows whatever they are."""
+    if is_jinja:
+        outputs = [node for node in env.parse(text).body if isinstance(node, nodes.Output)]
+        names = {part.name for output in outputs for part in output.nodes if isinstance(part, nodes.Name)}
+    else:
+        try:
+            names = {name for _, name, _, _ in Formatter().parse(text) if name}
+        except ValueError as error:
+            raise InstructionError(f"it does not parse: {error}") from error
+    return [name for name in _MAY_BE_NONE if name in names]
+
+
+def _check_shown(bare: Sequence[str], values: Mapping[str, Any]) -> None:
+    for name in bare:
+        if name in values and values[name] is None:
+            raise InstructionError(f"it shows {name!r}, of which there is none here", _MAY_BE_NONE[name])
+
+
+def _missing(name: str, values: Mapping[str, Any]) -> InstructionError:
+    return InstructionError(
+        f"it names {name!r}, which is not there{nearest(name, values)}",
+        f"correct the instruction, or let format_instance return {name!r}",
+    )

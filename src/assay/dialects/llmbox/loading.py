@@ -15,8 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.llmbox import authoring
@@ -68,6 +66,7 @@ def load_class(
         _namespaces(metrics, raw_data, register_dataset),
         folder=path.parent,
         ambient={**BASES, **metrics, **_TYPING, "cached_property": functools.cached_property},
+        extendable=(f"{PACKAGE}.utils",),
         code="LLMBOX-001",
     )
     module = modules.run(path)
@@ -78,13 +77,11 @@ def load_class(
         if isinstance(value, type) and issubclass(value, Dataset) and value.__module__ == module.__name__
     }
     cls, notes = _chosen(found, path, class_name)
-    uses_random = any(
-        value is np or getattr(value, "__name__", "") == "random" for value in vars(module).values()
-    )
-    shuffles = "shuffle_options" in path.read_text(encoding="utf-8")
+    # Imports inside functions count too, so the text is asked and not the module.
+    draws = any(word in file.read_bytes() for file in modules.files for word in (b"random", b"shuffle"))
     return LoadedClass(
         cls,
-        Author(path, cls.__name__, draws=uses_random or shuffles),
+        Author(path, cls.__name__, draws=draws),
         names.get(id(cls), path.stem),
         notes,
     )

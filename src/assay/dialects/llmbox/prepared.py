@@ -12,8 +12,8 @@ import numpy as np
 
 from assay.core.errors import AuthorError, Problems
 from assay.core.ids import draw
-from assay.dialects.llmbox.authoring import Dataset
-from assay.dialects.llmbox.calling import Author, drawing
+from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
+from assay.dialects.llmbox.calling import Author, Trouble, drawing
 from assay.dialects.llmbox.examples import Choice, OneOrder
 from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
@@ -42,11 +42,14 @@ class Prepared:
         task: str,
         seed: int,
         is_faithful: bool,
+        numbers: Sequence[int],
         choose: Choose | None = None,
     ) -> None:
-        """Format all rows; `ids` and `example_ids` name the raw rows by content, in order.
+        """Format all rows.
 
-        `choose` says which examples stand before a row; without it, the same drawn ones before all.
+        `ids` and `example_ids` name the raw rows by content, in order; `numbers` says which rows of the whole
+        dataset they are, counted from 0. `choose` says which examples stand before a row; without it, the
+        same drawn ones before all.
         """
         self.dataset = dataset
         self.author = author
@@ -55,6 +58,8 @@ class Prepared:
         self._task = task
         self._seed = seed
         self._is_faithful = is_faithful
+        self.numbers = numbers
+        _part(dataset)
         if is_faithful:
             globals_ = dataset.jinja2_env.globals
             dataset.jinja2_env = environment(is_lenient=True)
@@ -70,18 +75,24 @@ class Prepared:
         dataset._examples = self._conversation
         dataset.real_num_shots = self.n_shots
         self.example = lru_cache(maxsize=256)(self._formatted_example)
-        self._asked_by = lru_cache(maxsize=None)(lambda at: _questions(self.example(at, 0)))
+        self._asked_by = lru_cache(maxsize=None)(lambda at: _asked_by(self.example(at, 0)))
+        # Most rows are shown the same examples: tokens are counted once for them.
+        self._n_fitting = lru_cache(maxsize=256)(self._count_fitting)
         self.instances = self._formatted()
+        self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
+        self.index = {sample_id: number for number, sample_id in enumerate(ids)}
+        dataset.option_nums = [
+            len(one.sources) if one.has_contexts else len(one.options) for one in self.instances
+        ]
         self._choose = choose
         drawn = OneOrder(self._order, drops_last=is_faithful)
         self.choice: Choice = drawn if choose is None else choose(self)
         """Which examples stand before a row."""
         self.lead = ""
         """What stands before examples and question: an instruction that was found for the dataset."""
-        self.index = {sample_id: number for number, sample_id in enumerate(ids)}
-        dataset.option_nums = [
-            len(one.sources) if one.has_contexts else len(one.options) for one in self.instances
-        ]
+        if choose is None:
+            # What is wrong with the examples is said now, and not when the model is asked.
+            self.shown(0)
 
     def shown(self, number: int) -> Shown:
         """Return the examples before a row."""
@@ -89,10 +100,12 @@ class Prepared:
             return Shown()
         if self._builds_own:
             return self._own_examples(number)
-        chosen = list(islice(self._others(number), self.n_shots))
-        places = range(len(chosen))[:: -1 if self.choice.is_reversed else 1]
-        shown = self._fitted([self.shot(at, place) for at, place in zip(chosen, places, strict=True)])
-        return shown._replace(shots=shown.shots[::-1]) if self.choice.is_reversed else shown
+        return self._fitted(self._shots(number))
+
+    def shot(self, at: int, place: int) -> Shot:
+        """Return a row of the pool as the example at some place of a prompt."""
+        one = self.example(at, place)
+        return Shot(one.sources[0], one.target or "")
 
     @property
     def questions(self) -> list[str]:
@@ -128,6 +141,7 @@ class Prepared:
             task=self._task,
             seed=self._seed,
             is_faithful=self._is_faithful,
+            numbers=rows,
             choose=self._choose,
         )
         prepared.lead = self.lead
@@ -150,13 +164,19 @@ class Prepared:
         """Yield rows of the pool in a drawn order, none that all rows see or that asks what is evaluated."""
         used = {content_of(name) for name in self._ids} | {self._example_ids[at] for at in self.shown_to_all}
         asked = frozenset[_Question]().union(
-            *map(_questions, self.instances), *map(self._asked_by, self.shown_to_all)
+            *map(_asked, self.instances), *map(self._asked_by, self.shown_to_all)
         )
         order = list(range(len(self._example_ids)))
         draw(self._seed, self._task, purpose).shuffle(order)
         for at in order:
             if self._example_ids[at] not in used and asked.isdisjoint(self._asked_by(at)):
                 yield at
+
+    def _shots(self, number: int | None) -> list[Shot]:
+        """Return the examples for a row, the one that is preferred most first."""
+        chosen = list(islice(self._order if number is None else self._others(number), self.n_shots))
+        places = range(len(chosen))[:: -1 if self.choice.is_reversed else 1]
+        return [self.shot(at, place) for at, place in zip(chosen, places, strict=True)]
 
     def _others(self, number: int) -> Iterator[int]:
         """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
@@ -165,7 +185,7 @@ class Prepared:
             yield from preferred
             return
         content = content_of(self._ids[number])
-        asked = _questions(self.instances[number])
+        asked = _asked(self.instances[number])
         for at in preferred:
             if self._example_ids[at] != content and asked.isdisjoint(self._asked_by(at)):
                 yield at
@@ -183,7 +203,7 @@ class Prepared:
         return order
 
     def _formatted(self) -> list[Instance]:
-        problems = Problems()
+        troubles: dict[Trouble, list[int]] = {}
         instances: list[Instance] = []
         dataset = self.dataset
         n_shots = dataset.real_num_shots
@@ -196,14 +216,13 @@ class Prepared:
                 except AuthorError:
                     raise
                 except Exception as error:  # noqa: BLE001 (an author's code may raise anything; raised below)
-                    problems.add(self.author.trouble(error, "format_instance", number + 1))
+                    trouble = self.author.trouble(error, "format_instance", tuple(row))
+                    troubles.setdefault(trouble, []).append(self.numbers[number] + 1)
+        problems = Problems()
+        for trouble, rows in troubles.items():
+            problems.add(self.author.problem(*trouble, rows=rows))
         problems.raise_if_any()
         return instances
-
-    def shot(self, at: int, place: int) -> Shot:
-        """Return a row of the pool as the example at some place of a prompt."""
-        one = self.example(at, place)
-        return Shot(one.sources[0], one.target or "")
 
     def _formatted_example(self, at: int, place: int) -> Instance:
         row = copy.deepcopy(self.dataset.example_data[at])
@@ -215,55 +234,80 @@ class Prepared:
 
     def _fitted(self, shots: list[Shot]) -> Shown:
         """Leave out whole examples beyond the tokens that a person allowed for them."""
-        limit = self.dataset.max_example_tokens
+        if self.dataset.max_example_tokens >= NO_LIMIT:
+            return self._arranged(shots)
+        kept = self._n_fitting(tuple(shots))
+        return self._arranged(shots[:kept], n_left_out=len(shots) - kept)
+
+    def _arranged(self, shots: Sequence[Shot], *, n_left_out: int = 0) -> Shown:
+        return Shown(tuple(shots[::-1] if self.choice.is_reversed else shots), n_left_out=n_left_out)
+
+    def _count_fitting(self, shots: tuple[Shot, ...]) -> int:
         kept, text = 0, ""
         for shot in shots:
             text += example_text(shot)
-            if self.dataset.prompt_token_nums(text) > limit:
+            if self.dataset.prompt_token_nums(text) > self.dataset.max_example_tokens:
                 break
             kept += 1
-        return Shown(shots[:kept], n_left_out=len(shots) - kept)
+        return kept
 
     def _conversation(self, instance: Mapping[str, Any] | None) -> Conversation:
         """Return the examples as the author's own construct_examples expects them from its base class."""
+        number = None if instance is None else self._row_of.get(id(instance))
         made = Conversation()
-        for place, at in enumerate(self._order[: self.n_shots]):
-            shot = self.shot(at, place)
+        for shot in self._fitted(self._shots(number)).shots:
             made.add_(user=shot.source, assistant=shot.target)
         return made
 
     def _own_examples(self, number: int) -> Shown:
         row = self.dataset.evaluation_data[number]
         with (
-            self.author.calling("construct_examples", row=number + 1),
+            self.author.calling("construct_examples", row=self.numbers[number] + 1),
             drawing(self._seed, self._task, "examples"),
         ):
             made: Any = self.dataset.construct_examples(row)
         if isinstance(made, str):
             text = made if not made or made[-1].isspace() else made + AFTER_EXAMPLE
             return Shown(preface=text)
+        if not isinstance(made, Conversation):
+            raise self._bad_examples(type(made).__name__)
         messages = [*made.messages]
         roles = [message["role"] for message in messages]
         if roles != ["user", "assistant"] * (len(messages) // 2):
-            raise AuthorError(
-                self.author.problem(
-                    "LLMBOX-003",
-                    f"construct_examples returned messages of the roles {roles}",
-                    "return pairs of a user's and an assistant's message, or one text",
-                )
-            )
+            raise self._bad_examples(f"messages of the roles {roles}")
         pairs = zip(messages[::2], messages[1::2], strict=True)
-        return Shown([Shot(user["content"], assistant["content"]) for user, assistant in pairs])
+        return Shown(tuple(Shot(user["content"], assistant["content"]) for user, assistant in pairs))
+
+    def _bad_examples(self, seen: str) -> AuthorError:
+        return AuthorError(
+            self.author.problem(
+                "LLMBOX-003",
+                f"construct_examples returned {seen}",
+                "return a Conversation of pairs of a user's and an assistant's message, or one text",
+            )
+        )
+
+
+def _part(dataset: Dataset) -> None:
+    """Give the examples rows of their own where they are the evaluation rows, which formatting changes."""
+    shared = {id(row) for row in dataset.evaluation_data}
+    dataset.example_data = [copy.deepcopy(row) if id(row) in shared else row for row in dataset.example_data]
 
 
 _Question = tuple[str, frozenset[str]]
+"""What is asked, and what it is asked about: the options, or the answer that is sought."""
 
 
-def _questions(one: Instance) -> frozenset[_Question]:
+def _asked(one: Instance) -> frozenset[_Question]:
     """Return what a row asks, in a form that rows which ask the same share, whatever their options' order.
 
-    A row that shows nothing but its options, such as two sentences to compare, asks about those.
+    The words alone do not say it: many a dataset asks `Which is right?` of all its rows.
     """
-    choices = frozenset() if one.has_contexts else frozenset(map(question_key, one.choices))
-    asked = ((question_key(source), choices) for source in one.sources)
-    return frozenset(question for question in asked if any(question))
+    about = one.choices if one.choices and not one.has_contexts else (one.target,)
+    known = frozenset(question_key(text) for text in about if text is not None)
+    return frozenset((question_key(source), known) for source in one.sources)
+
+
+def _asked_by(one: Instance) -> frozenset[_Question]:
+    """Return what an example asks; it gives away also a row of the same words whose answer is hidden."""
+    return _asked(one) | {(question_key(source), frozenset[str]()) for source in one.sources}

@@ -7,6 +7,7 @@ already does. A chat model reads messages: examples are pairs of a user's and an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt
@@ -24,7 +25,7 @@ class Shot(NamedTuple):
 class Shown(NamedTuple):
     """The examples of one prompt."""
 
-    shots: Sequence[Shot] = ()
+    shots: tuple[Shot, ...] = ()
     preface: str = ""
     """Examples that the author wrote as one text."""
     n_left_out: int = 0
@@ -58,6 +59,8 @@ class Opening(NamedTuple):
         """Return the prompt with an answer, and where in its final text the answer begins."""
         if not isinstance(self.before, str):
             return (*self.before, Message("assistant", target)), 0
+        # As the original does with the end of a prompt, so that an option's own blanks are not scored.
+        target = target.rstrip() or target
         return self.before + gap(self.before, target) + target, len(self.before)
 
 
@@ -86,8 +89,9 @@ def _led(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
     return (*messages[:first], said, *messages[first + 1 :])
 
 
+@lru_cache(maxsize=256)
 def examples_text(shown: Shown) -> str:
-    """Return the examples as a base model reads them."""
+    """Return the examples as a base model reads them; most rows are shown the same."""
     return shown.preface + "".join(example_text(shot) + AFTER_EXAMPLE for shot in shown.shots)
 
 

@@ -16,7 +16,7 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, ComponentSpec, Rehearse, Scorer, TaskSpec
 from assay.dialects.llmbox.calling import Author
-from assay.dialects.llmbox.formatting import Instance, letter
+from assay.dialects.llmbox.formatting import Instance, letters
 from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.llmbox.prompts import Shown
 from assay.dialects.llmbox.task import Asking, ClassTask
@@ -33,7 +33,7 @@ def rehearsal(kind: type[TaskT], name: str, method: str, prepared: Prepared, ask
             {},
             where,
             choices=one.choices,
-            labels=tuple(letter(at) for at in range(len(one.choices))),
+            labels=letters(len(one.choices)),
         )
         for sample_id, one in zip(prepared.index, prepared.instances, strict=True)
     ]

@@ -12,7 +12,7 @@ from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, S
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Rehearse, Scorer, TaskSpec
 from assay.dialects.llmbox.evaluation import AuthorEvaluation
-from assay.dialects.llmbox.formatting import Instance, letter
+from assay.dialects.llmbox.formatting import Instance, letters
 from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.llmbox.prompts import Opening, Shown, opening
 
@@ -100,20 +100,11 @@ class ClassTask:
             number = prepared.index[sample.id]
             shown = prepared.shown(number).at_most(shots, drops_last=prepared.choice.drops_last)
             asks = self._asks(method, prepared, prepared.instances[number], shown)
+            task, n_shots, n_left_out = self._spec.name, len(shown.shots), shown.n_left_out
             for role, index, ask in asks:
-                is_alone = role == "unconditional"
-                made.append(
-                    request(
-                        self._spec.name,
-                        sample.id,
-                        method,
-                        role,
-                        index,
-                        ask,
-                        n_shots=0 if is_alone else len(shown.shots),
-                        n_shots_left_out=0 if is_alone else shown.n_left_out,
-                    )
-                )
+                # An option alone is asked without examples.
+                counts = (0, 0) if role == "unconditional" else (n_shots, n_left_out)
+                made.append(request(task, sample.id, method, role, index, ask, *counts))
         return made
 
     def shown(self, sample: Sample, method: str) -> Prompt:
@@ -176,7 +167,7 @@ class ClassTask:
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
     def _prob(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
-        labels = tuple((f" {name}", name) for name in map(letter, range(len(one.options))))
+        labels = tuple((f" {name}", name) for name in letters(len(one.options)))
         yield "labels", 0, Labels(self._opening(shown, one.sources[0], prepared.lead).asked, labels)
 
     def _gen(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:

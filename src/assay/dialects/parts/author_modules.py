@@ -12,7 +12,7 @@ import __future__
 import builtins
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -33,19 +33,24 @@ class AuthorModules:
         *,
         folder: Path | None = None,
         ambient: Mapping[str, Any] | None = None,
+        extendable: Collection[str] = (),
         code: str,
     ) -> None:
         """Take the dotted package the file believes to be in, and what its modules hold.
 
         `folder`: files beside it can be imported as modules of the package. `ambient`: names that are there
-        without an import, as documents leave imports out of their examples. `code`: of the problem raised
-        when a file does not load.
+        without an import, as documents leave imports out of their examples. `extendable`: modules that a
+        file of the same name beside the author's adds to. `code`: of the problem raised when a file does not
+        load.
         """
         self._package = package
         self._roots = {name.partition(".")[0] for name in (package, *namespaces)}
         self._folder = folder
+        self._extendable = extendable
         self._code = code
         self._modules: dict[str, ModuleType] = {}
+        self.files: list[Path] = []
+        """The files that were run, the person's own and those beside it."""
         self._builtins = {**vars(builtins), **(ambient or {}), "__import__": self._import}
         for name, namespace in namespaces.items():
             vars(self._module(name)).update(namespace)
@@ -56,9 +61,12 @@ class AuthorModules:
         return self._run(f"{self._package}.{path.stem}", path)
 
     def _run(self, name: str, path: Path) -> ModuleType:
+        is_new = name not in self._modules
         module = self._module(name)
-        # A name that is its own in this process: pickling, dataclasses and tracebacks look it up.
-        own_name = f"assay_author_{id(self):x}.{name}"
+        self.files.append(path)
+        # A name that is its own in this process: pickling, dataclasses and tracebacks look it up. It has no
+        # dots, as there is no package that these could look for.
+        own_name = f"assay_author_{id(self):x}_{name.replace('.', '_')}"
         vars(module).update(
             __name__=own_name,
             __file__=str(path),
@@ -68,12 +76,20 @@ class AuthorModules:
         sys.modules[own_name] = module
         try:
             exec(self._compiled(path), vars(module))  # noqa: S102 (the person's own program, named by them)
-        except AuthorError:
-            raise
-        except Exception as error:
-            del sys.modules[own_name], self._modules[name]
+        except BaseException as error:
+            del sys.modules[own_name]
+            if is_new:
+                self._forget(name)
+            if isinstance(error, AuthorError) or not isinstance(error, Exception | SystemExit):
+                raise
             raise AuthorError(self._problem(error, path)) from error
         return module
+
+    def _forget(self, name: str) -> None:
+        """Take back a module that did not load, so that nobody finds half of it."""
+        del self._modules[name]
+        parent, _, last = name.rpartition(".")
+        vars(self._module(parent)).pop(last, None)
 
     def _compiled(self, path: Path) -> CodeType:
         # Annotations may name what only a type checker would import, or what is no name at all.
@@ -81,19 +97,28 @@ class AuthorModules:
         code: CodeType = compile(path.read_bytes(), str(path), "exec", flags=flags, dont_inherit=True)
         return code
 
-    def _problem(self, error: Exception, path: Path) -> Problem:
+    def _problem(self, error: BaseException, path: Path) -> Problem:
         where = place_in(error, path)
-        if isinstance(error, SyntaxError):
+        if isinstance(error, OSError) and not path.is_file():
+            return Problem(self._code, "there is no such file", "check the path", where)
+        if isinstance(error, SyntaxError) and error.filename == str(path):
             where = Origin(str(path), line=error.lineno)
             return Problem(self._code, f"not valid Python: {error.msg}", "correct the file", where)
         if isinstance(error, ModuleNotFoundError) and error.name:
             package = error.name.partition(".")[0]
+            if package in self._roots:
+                return Problem(self._code, str(error), "correct the import", where)
+            if self._beside(f"{self._package}.{package}") is not None:
+                what = f"it imports {error.name!r}, a file beside it, as if that were installed"
+                return Problem(self._code, what, f"write from .{package} import ...", where)
             return Problem(
                 self._code,
                 f"it imports {error.name!r}, which is not installed",
                 f"install the package that provides it, often: pip install {package}",
                 where,
             )
+        if isinstance(error, ImportError) and error.name and error.name.partition(".")[0] in self._roots:
+            return Problem(self._code, str(error), "correct the import", where)
         return Problem(self._code, f"it raised {type(error).__name__}: {error}", "correct the file", where)
 
     def _module(self, name: str) -> ModuleType:
@@ -124,23 +149,33 @@ class AuthorModules:
         if not fromlist:
             return module if level else self._modules[root]
         for wanted in fromlist:
-            if wanted != "*" and not hasattr(module, wanted):
+            if wanted != "*" and not hasattr(module, wanted) and not self._adds(full, wanted):
                 submodule = f"{full}.{wanted}"
                 if submodule in self._modules or self._beside(submodule) is not None:
                     self._found(submodule)
                 else:
                     known = [known for known in vars(module) if not known.startswith("__")]
                     raise ImportError(
-                        f"cannot import name {wanted!r} from {full!r}{nearest(wanted, known)}; "
+                        f"cannot import {wanted!r} from {full!r}{nearest(wanted, known)}; "
                         f"it has {listing(sorted(known)) or 'nothing'}",
                         name=full,
                     )
         return module
 
+    def _adds(self, name: str, wanted: str) -> bool:
+        """Whether a file beside the author's adds a name to a module of the table, as `utils.py` may."""
+        beside = self._beside(name) if name in self._extendable else None
+        if beside is None or beside in self.files:
+            return False
+        return hasattr(self._run(name, beside), wanted)
+
     def _resolved(self, name: str, level: int) -> str:
         if level == 0:
             return name
-        base = self._package.rsplit(".", level - 1)[0] if level > 1 else self._package
+        parents = self._package.split(".")
+        if level > len(parents):
+            raise ImportError("attempted relative import beyond top-level package")
+        base = ".".join(parents[: len(parents) - level + 1])
         return f"{base}.{name}" if name else base
 
     def _found(self, name: str) -> ModuleType:
@@ -150,7 +185,7 @@ class AuthorModules:
         if beside is not None:
             return self._run(name, beside)
         raise ModuleNotFoundError(
-            f"no module {name!r}{nearest(name, self._modules)}; known are {listing(sorted(self._modules))}",
+            f"there is no module {name!r}{nearest(name, self._modules)}, nor a file of that name here",
             name=name,
         )
 

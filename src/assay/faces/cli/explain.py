@@ -59,6 +59,10 @@ def _show(explanation: Explanation, all_tokens: bool) -> None:
     for score in explanation.scores:
         asks = [ask for ask in explanation.asks if ask.record.track == score.track]
         out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
+        # Accuracy under other normalisations follows from the table of options.
+        if score.also and score.metric != "accuracy":
+            others = ", ".join(f"{escape(name)} {value:.4g}" for name, value in score.also.items())
+            out.print(f"  [dim]also[/] {others}", soft_wrap=True)
         if (shots := _shots(asks)) is not None:
             out.print(f"  {shots}")
         if score.options:
@@ -78,7 +82,7 @@ def _verdict(score: Score) -> str:
         return f"[red]{score.verdict}[/]: {escape(score.why)}"
     if score.metric in score.ratios:
         return f"{score.verdict}, perplexity [bold]{score.value:.4g}[/] per token of this text"
-    worth = "" if score.value is None else f", {score.metric} {score.value:g}"
+    worth = "" if score.value is None else f", {escape(score.metric)} {score.value:.4g}"
     return (
         f"{score.verdict}{worth}: answer [bold]{escape(score.answer or 'none')}[/], "
         f"target {escape(score.target or 'unknown')}, by {escape(score.rule or 'no rule')}"
@@ -207,9 +211,11 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
 
     for output in outcome.outputs:
         title = f"output: {output.n_tokens} tokens, ended by {output.finish}"
-        out.print(
-            Panel(escape(output.text), title=title, title_align="left", border_style="dim", expand=False)
-        )
+        # Of a conversation, the first turn is the prompt above.
+        later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
+        answers = [escape(text) for text in output.turns or (output.text,)]
+        spoken = [answers[0], *(line for pair in zip(later, answers[1:], strict=False) for line in pair)]
+        out.print(Panel("\n".join(spoken), title=title, title_align="left", border_style="dim", expand=False))
     for attempt in ask.attempts:
         found = "no" if attempt.found is None else f"[green]{escape(attempt.found)}[/]"
         span = "" if attempt.start is None else f" [dim]at {attempt.start}..{attempt.end}[/]"

@@ -208,7 +208,8 @@ def _warnings(metric: Metric) -> list[str]:
     lines = []
     if metric.n_failed:
         lines.append(
-            f"rows that failed and are not in the score: {metric.n_failed:,}; --retry-failed asks them again"
+            f"rows that failed and are not in the score: {metric.n_failed:,}; "
+            "`assay explain` says why, --retry-failed asks the model again"
         )
     if metric.n_unanswered > 0.02 * metric.n:
         lines.append(

@@ -4,8 +4,11 @@ Classes take lists and complain to the author (`AuthorError`); functions take nu
 ValueError. Packages such as sacrebleu and nltk are imported by the functions that call them.
 """
 
+from typing import Any
+
 from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
 from assay.scoring.metrics.answers import F1, Em
+from assay.scoring.metrics.drop import get_answers
 from assay.scoring.metrics.gaokao import GaokaoBenchMetric
 from assay.scoring.metrics.gpteval import GPTEval
 from assay.scoring.metrics.ifeval import IFEval
@@ -32,7 +35,11 @@ LIST_METRICS: dict[str, type[ListMetric]] = {
 }
 """The metrics that a dataset's author may name."""
 
+AUTHOR_NAMES: dict[str, Any] = {**LIST_METRICS, "Metric": ListMetric, "get_answers": get_answers}
+"""All that an author may import: the metrics, what one of their own extends, and a function of DROP's."""
+
 __all__ = [
+    "AUTHOR_NAMES",
     "F1",
     "LIST_METRICS",
     "PPL",

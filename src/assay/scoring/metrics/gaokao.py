@@ -32,6 +32,7 @@ class GaokaoBenchMetric(ListMetric):
         """Return `Scoring rate`. A sample's value is its own share of its points."""
         rows = each_row(self, predictions, references, _reached_of_possible)
         self.last_score_lists = {"Scoring rate": [reached / possible for reached, possible in rows]}
+        self.last_ratios["Scoring rate"] = rows
         total = sum(possible for _, possible in rows)
         return {"Scoring rate": self.scale * sum(reached for reached, _ in rows) / total}
 

@@ -47,6 +47,7 @@ class IFEval(ListMetric):
             name: [sum(row) / len(row) for row in followed],
             by_prompt: [float(all(row)) for row in followed],
         }
+        self.last_ratios[name] = [(float(sum(row)), float(len(row))) for row in followed]
         n_followed, n_instructions = sum(map(sum, followed)), sum(map(len, followed))
         n_passed = sum(map(all, followed))
         return {

@@ -39,6 +39,18 @@ class ListMetric:
             name: [float(value) for value in scores] for name, scores in values.items()
         }
 
+    @property
+    def last_ratios(self) -> dict[str, list[tuple[float, float]]]:
+        """For values that divide a sum over the samples by another: each sample's part of both sums."""
+        ratios: dict[str, list[tuple[float, float]]] = self.__dict__.setdefault("_last_ratios", {})
+        return ratios
+
+    @property
+    def last_intervals(self) -> dict[str, tuple[float, float]]:
+        """The 95 % intervals of the latest call's values that the metric knows itself, scaled as they are."""
+        intervals: dict[str, tuple[float, float]] = self.__dict__.setdefault("_last_intervals", {})
+        return intervals
+
     def setup_metric(self, *_: Any, **__: Any) -> None:
         """Take what the run knows: model_args, dataset_args, evaluation_args, dataset. Does nothing here."""
 

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 from assay.scoring.metrics.checks import each_row, joined_text, reference_texts
 from assay.scoring.metrics.list_metric import ListMetric
 
+_N_BOOTSTRAP = 1000
+
 References = Sequence[Sequence[str]]
 """For each prediction its references."""
 
@@ -54,17 +56,32 @@ def ter(predictions: Sequence[str], references: References) -> float:
     return _corpus_score(TER(), predictions, references)
 
 
+def corpus_bleu_interval(
+    predictions: Sequence[str], references: References, *, tokenize: str = "13a"
+) -> tuple[float, float]:
+    """Return the 95 % interval of a corpus's BLEU by sacrebleu: rows drawn again, by a fixed seed."""
+    from sacrebleu.metrics import BLEU
+
+    score: Any = BLEU(tokenize=tokenize).corpus_score(
+        list(predictions), _streams(references), n_bootstrap=_N_BOOTSTRAP
+    )
+    return float(score._mean - score._ci), float(score._mean + score._ci)
+
+
 def _corpus_score(metric: Any, predictions: Sequence[str], references: References) -> float:
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions but references for {len(references)}")
     if not predictions or not all(references):
         raise ValueError("expected at least one prediction, and a reference for each")
-    # sacrebleu wants it turned: streams that each hold one reference per row, None where a row has no more.
-    streams = [
+    return float(metric.corpus_score(list(predictions), _streams(references)).score)
+
+
+def _streams(references: References) -> list[list[str | None]]:
+    """Turn references as sacrebleu wants them: one of each row in a stream, None where a row has no more."""
+    return [
         [row[index] if index < len(row) else None for row in references]
         for index in range(max(map(len, references)))
     ]
-    return float(metric.corpus_score(list(predictions), streams).score)
 
 
 class Bleu(ListMetric):
@@ -79,6 +96,8 @@ class Bleu(ListMetric):
         """Return `Sentence_BLEU` and `Corpus_BLEU`."""
         rows = each_row(self, predictions, references, _text_and_references)
         texts, targets = [text for text, _ in rows], [target for _, target in rows]
+        if len(rows) > 1:
+            self.last_intervals["Corpus_BLEU"] = corpus_bleu_interval(texts, targets, tokenize="intl")
         sentences = [sentence_bleu(text, target, tokenize="intl") / self.scale for text, target in rows]
         return {
             **self._mean("Sentence_BLEU", sentences),

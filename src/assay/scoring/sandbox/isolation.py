@@ -117,9 +117,9 @@ def _mount_proc(at: str, flags: int) -> None:
     system.mount("none", at, flags=system.MS_REMOUNT | system.MS_BIND | system.MS_RDONLY | flags)
 
 
-def become_harmless(*, is_linux: bool) -> None:
+def become_harmless(*, becomes_nobody: bool, is_linux: bool) -> None:
     """Give up this process's rights for good: root becomes nobody, capabilities go."""
-    if can_be_nobody():
+    if becomes_nobody:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)

@@ -15,7 +15,7 @@ import socket
 import sys
 import traceback
 import types
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from assay.scoring.sandbox import isolation
 from assay.scoring.sandbox.limits import Limits
@@ -32,7 +32,18 @@ _FILE = "program.py"
 _DETAIL_CHARS = 300
 
 
-def run_program(job: Job, limits: Limits, home: str, descriptors: tuple[int, int, int, int]) -> NoReturn:
+class Place(NamedTuple):
+    """Where a program runs, as far as the system allowed."""
+
+    home: str
+    """The throw-away folder."""
+    becomes_nobody: bool
+    """Whether it gives up being root. Decided before there is a new root, which may have no /proc to ask."""
+    counts_memory: bool
+    """Whether /proc shows the program's processes and no others."""
+
+
+def run_program(job: Job, limits: Limits, place: Place, descriptors: tuple[int, int, int, int]) -> NoReturn:
     """Turn this process into the program; never returns.
 
     The descriptors are stdin, stdout, stderr and the channel to the supervisor.
@@ -41,7 +52,7 @@ def run_program(job: Job, limits: Limits, home: str, descriptors: tuple[int, int
         _take_descriptors(descriptors)
         channel = socket.socket(fileno=_CHANNEL)
         try:
-            _enter(limits, home)
+            _enter(limits, place)
         except BaseException as error:  # noqa: BLE001 - told to the supervisor, who raises it
             channel.sendall(f"{type(error).__name__}: {error}".encode())
         else:
@@ -70,15 +81,17 @@ def _duplicate_above(descriptor: int, floor: int) -> int:
     return copy if copy >= floor else _duplicate_above(copy, floor)
 
 
-def _enter(limits: Limits, home: str) -> None:
-    os.chdir(home)
+def _enter(limits: Limits, place: Place) -> None:
+    os.chdir(place.home)
     os.environ.clear()
     # One thread for numerical libraries: their pools would use up the processes that a program may have.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    os.environ.update(HOME=home, TMPDIR=home, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", **threads)
+    os.environ.update(
+        HOME=place.home, TMPDIR=place.home, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", **threads
+    )
     for number in (signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
-    isolation.become_harmless(is_linux=sys.platform == "linux")
+    isolation.become_harmless(becomes_nobody=place.becomes_nobody, is_linux=sys.platform == "linux")
     for kind, value in (
         (resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1),
         (resource.RLIMIT_NPROC, limits.processes),

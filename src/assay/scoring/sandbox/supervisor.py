@@ -19,7 +19,7 @@ from pathlib import Path
 
 from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.outcome import Ran, Status
-from assay.scoring.sandbox.program import MIB, READY, TOKEN_BYTES, run_program
+from assay.scoring.sandbox.program import MIB, READY, TOKEN_BYTES, Place, run_program
 from assay.scoring.sandbox.protocol import Job
 
 _TICK_S = 0.02
@@ -33,26 +33,23 @@ class NotStarted(Exception):
     """The program's process could not be made ready."""
 
 
-def supervise(job: Job, limits: Limits, home: str, *, counts_memory: bool) -> Ran:
-    """Run a program in a child of this process until it ends or a limit is reached.
-
-    `counts_memory` says that /proc shows the program's processes and no others.
-    """
+def supervise(job: Job, limits: Limits, place: Place) -> Ran:
+    """Run a program in a child of this process until it ends or a limit is reached."""
     out, out_end = os.pipe()
     err, err_end = os.pipe()
     channel, channel_end = socket.socketpair()
-    with tempfile.TemporaryFile(dir=home) as stdin:
+    with tempfile.TemporaryFile(dir=place.home) as stdin:
         stdin.write(job.stdin.encode())
         stdin.seek(0)
         pid = os.fork()
         if pid == 0:
-            run_program(job, limits, home, (stdin.fileno(), out_end, err_end, channel_end.fileno()))
+            run_program(job, limits, place, (stdin.fileno(), out_end, err_end, channel_end.fileno()))
     for descriptor in (out_end, err_end):
         os.close(descriptor)
     channel_end.close()
     if (word := channel.recv(len(READY))) != READY:
         raise NotStarted((word + channel.recv(_READ_BYTES)).decode(errors="replace") or "it ended at once")
-    return _Watch(pid, limits, out, err, channel, counts_memory=counts_memory).until_over()
+    return _Watch(pid, limits, out, err, channel, counts_memory=place.counts_memory).until_over()
 
 
 class _Watch:

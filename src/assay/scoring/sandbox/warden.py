@@ -13,11 +13,13 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import select
 import shutil
 import signal
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import msgspec
@@ -27,12 +29,15 @@ from assay.scoring.sandbox import system_calls as system
 from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.outcome import Ran, Status
 from assay.scoring.sandbox.processes import count_tasks, end_all
+from assay.scoring.sandbox.program import Place
 from assay.scoring.sandbox.protections import TRIAL, Findings, Protections
 from assay.scoring.sandbox.protocol import Hello, Job, Reply, Setup
 from assay.scoring.sandbox.supervisor import supervise
 
 _IS_LINUX = sys.platform == "linux"
 _READ_BYTES = 65536
+_GRACE_S = 10.0
+"""What a supervisor may take beyond a program's own time."""
 
 
 class Refused(Exception):
@@ -54,7 +59,7 @@ def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> Ran:
         if in_namespaces and ours.recv(1):
             isolation.map_users(pid)
             ours.sendall(b"m")
-        answer = _read_all(report)
+        answer = _read_all(report, setup.limits.seconds + _GRACE_S)
     except OSError as error:
         raise Refused(str(error)) from None
     finally:
@@ -67,7 +72,7 @@ def run_job(job: Job, setup: Setup, *, in_namespaces: bool) -> Ran:
 
 def _ran(answer: bytes) -> Ran:
     if not answer:
-        return Ran(Status.KILLED, "the process that watched over it was killed")
+        return Ran(Status.KILLED, "the process that watched over it was killed or stopped")
     reply = msgspec.json.decode(answer, type=Reply)
     if reply.ran is None:
         raise Refused(reply.failure)
@@ -104,10 +109,12 @@ def _outer_process(
 
 
 def _supervised(job: Job, setup: Setup, home: str, *, in_namespaces: bool) -> Ran:
+    becomes_nobody = isolation.can_be_nobody()
     if not in_namespaces:
-        return supervise(job, _beside_others(setup.limits), home, counts_memory=False)
+        return supervise(job, _beside_others(setup.limits), Place(home, becomes_nobody, counts_memory=False))
     isolation.build_world(home, setup.visible, setup.limits.folder_mib)
-    return supervise(job, setup.limits, isolation.HOME, counts_memory=Path("/proc/1/statm").exists())
+    has_proc = Path("/proc/1/statm").exists()
+    return supervise(job, setup.limits, Place(isolation.HOME, becomes_nobody, counts_memory=has_proc))
 
 
 def _beside_others(limits: Limits) -> Limits:
@@ -116,11 +123,16 @@ def _beside_others(limits: Limits) -> Limits:
     return msgspec.structs.replace(limits, processes=limits.processes + count_tasks(user))
 
 
-def _read_all(descriptor: int) -> bytes:
-    chunks = []
-    while chunk := os.read(descriptor, _READ_BYTES):
+def _read_all(descriptor: int, seconds: float) -> bytes:
+    """Return what comes until the other end is closed, or nothing if that takes longer."""
+    chunks: list[bytes] = []
+    give_up = time.monotonic() + seconds
+    while select.select([descriptor], [], [], max(0.0, give_up - time.monotonic()))[0]:
+        chunk = os.read(descriptor, _READ_BYTES)
+        if not chunk:
+            return b"".join(chunks)
         chunks.append(chunk)
-    return b"".join(chunks)
+    return b""
 
 
 def _try(setup: Setup, *, in_namespaces: bool) -> Findings:

@@ -10,22 +10,27 @@ from __future__ import annotations
 
 import math
 import random
+import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from assay.core.errors import AssayError, PlanError, Problem
+from assay.core.origin import Origin
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.scorers.outcomes import score_of
 
+AUTHOR_RULE = "post_processing"
+"""The rule of an answer that the author's own code made of what the model wrote."""
 _N_RESAMPLES = 200
-_MAX_RESAMPLED = 200_000
+_MAX_RESAMPLED = 50_000
 """Rows that resampling may score in all; beyond, a value has no interval."""
 
 
@@ -70,13 +75,26 @@ class Values(NamedTuple):
     """What metrics said."""
 
     per_row: dict[str, list[float | None]]
-    """For each name, the value of each row; None where the metric raised or gave none."""
+    """For each name, the value of each row, None where there is trouble. A metric may have none for rows."""
     whole: dict[str, float]
+    ratios: dict[str, list[Ratio | None]]
+    """For each name that divides a sum over the rows by another: the rows' parts of both."""
+    intervals: dict[str, tuple[float, float]]
+    """Those that a metric knows itself."""
+    owners: dict[str, Any]
+    """The metric that each name comes from."""
     lower_is_better: frozenset[str]
     off_scale: frozenset[str]
     """Names of metrics that are no shares."""
     troubles: dict[int, str]
     """Rows that a metric could not judge, and why."""
+
+    def is_mean(self, name: str) -> bool:
+        """Whether a metric is the mean of what it says of the rows."""
+        known = [one for one in self.per_row.get(name, ()) if one is not None]
+        if not known:
+            return False
+        return math.isclose(math.fsum(known) / len(known), self.whole[name], rel_tol=1e-9, abs_tol=1e-12)
 
 
 class AuthorMetrics:
@@ -118,11 +136,7 @@ class AuthorMetrics:
         rows = {self._author.row(kept.sample.id): kept for kept in self._kept}
         predictions = self._predictions(rows)
         references = list(self._author.references())
-        usable = [
-            number
-            for number, kept in sorted(rows.items())
-            if not isinstance(kept.raw, Failure) and references[number] is not _UNKNOWN
-        ]
+        usable = [number for number, kept in sorted(rows.items()) if not isinstance(kept.raw, Failure)]
         values = evaluate(
             self._author.metrics,
             [predictions[number] for number in usable],
@@ -158,7 +172,7 @@ class AuthorMetrics:
         at: int | None,
     ) -> Score:
         number = self._author.row(kept.sample.id)
-        names = list(values.per_row) or ["none"]
+        names = list(values.per_row) or list(values.whole)[:1] or ["none"]
         deciding = names[0]
         target = _spelled(references[number])
         known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
@@ -176,25 +190,28 @@ class AuthorMetrics:
             why = f"{kept.raw.kind}: {kept.raw.message}"
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
         if kept.inner is None or self._author.chooses_itself:
-            known |= {"answer": _answer(predictions[number], kept.sample), "rule": "author"}
-        if at is None:
-            return score_of(self.track, kept.sample, kept.answers, Verdict.UNGRADED, **known)
-        if at in values.troubles:
+            known |= {"answer": _answer(predictions[number], kept.sample), "rule": AUTHOR_RULE}
+        if at is not None and at in values.troubles:
             why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
+        if at is None or not values.per_row:
+            return score_of(self.track, kept.sample, kept.answers, Verdict.UNGRADED, **known)
         if (
             kept.inner is not None
             and kept.inner.verdict is Verdict.UNANSWERED
             and not self._author.chooses_itself
         ):
             return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
-        value = values.per_row[deciding][at] if values.per_row else None
-        also = {name: one for name in names[1:] if (one := values.per_row[name][at]) is not None}
-        if value is None:
-            return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, also=also, **known)
-        return score_of(
-            self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, also=also, **known
-        )
+        value, *_ = every = [values.per_row[name][at] for name in names]
+        known["ratios"] = {
+            name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
+        }
+        known["also"] = {
+            name: one
+            for name, one in zip(names[1:], every[1:], strict=True)
+            if one is not None and name not in known["ratios"]
+        }
+        return score_of(self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, **known)
 
     def _metrics(
         self,
@@ -205,51 +222,85 @@ class AuthorMetrics:
         usable: Sequence[int],
     ) -> list[Metric]:
         """Return the metrics whose value is no mean over the rows."""
-        made = []
-        task = scores[0].task
-        deciding = next(iter(values.per_row), None)
-        n_failed = sum(score.verdict is Verdict.FAILED for score in scores)
+        made: list[Metric] = []
         kept = [number for at, number in enumerate(usable) if at not in values.troubles]
-        for name, value in values.whole.items():
-            known = [one for one in values.per_row.get(name, ()) if one is not None]
-            if math.isnan(value):
+        groups: dict[str, list[Score]] = {}
+        for score in scores:
+            if score.group is not None:
+                groups.setdefault(score.group, []).append(score)
+        for name in values.whole:
+            if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
-            if known and math.isclose(math.fsum(known) / len(known), value, rel_tol=1e-9, abs_tol=1e-12):
-                continue
-            low, high = _resampled(
-                partial(_whole_value, self._author.metrics, name),
-                [predictions[number] for number in kept],
-                [references[number] for number in kept],
-            )
-            made.append(
-                Metric(
-                    task,
-                    self.track,
-                    name,
-                    None,
-                    value,
-                    low,
-                    high,
-                    n=len(scores),
-                    n_scored=len(kept),
-                    n_unanswered=0,
-                    n_truncated=sum(score.is_truncated for score in scores),
-                    n_failed=n_failed,
-                    is_headline=name == deciding or deciding is None,
-                )
-            )
+            value_of = partial(_whole_value, values.owners[name], name)
+
+            def metric(
+                group: str | None,
+                some: Sequence[Score],
+                interval: tuple[float, float] | None = None,
+                name: str = name,
+                value_of: ValueOf = value_of,
+            ) -> Metric:
+                members = {self._author.row(score.sample_id) for score in some}
+                rows = [number for number in kept if number in members]
+                lists = [predictions[number] for number in rows], [references[number] for number in rows]
+                return _corpus_metric(self.track, name, group, some, len(rows), value_of, interval, *lists)
+
+            made.append(metric(None, scores, values.intervals.get(name)))
+            parts = [metric(group, some) for group, some in groups.items()]
+            made += parts
+            if len(parts) > 1:
+                made.append(_macro(made[-len(parts) - 1], parts))
         return made
 
 
-_UNKNOWN = object()
+ValueOf: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], float | None]
 
 
-def evaluate(
-    metrics: Sequence[Any], predictions: Sequence[Any], references: Sequence[Any], *, alone: bool = True
-) -> Values:
-    """Call metrics over lists; with `alone`, a row on which one raises is found and left out."""
+def _corpus_metric(
+    track: str,
+    name: str,
+    group: str | None,
+    scores: Sequence[Score],
+    n_scored: int,
+    value_of: ValueOf,
+    interval: tuple[float, float] | None,
+    predictions: Sequence[Any],
+    references: Sequence[Any],
+) -> Metric:
+    """Return a metric over a whole list, or the part of it that is a group."""
+    low, high = interval or _resampled(value_of, predictions, references)
+    return Metric(
+        scores[0].task,
+        track,
+        name,
+        group,
+        value_of(predictions, references),
+        low,
+        high,
+        n=len(scores),
+        n_scored=n_scored,
+        n_unanswered=sum(score.verdict is Verdict.UNANSWERED for score in scores),
+        n_truncated=sum(score.is_truncated for score in scores),
+        n_failed=sum(score.verdict is Verdict.FAILED for score in scores),
+        is_headline=True,
+    )
+
+
+def _macro(whole: Metric, parts: Sequence[Metric]) -> Metric:
+    """Return the mean of the groups' values, each counted once."""
+    values = [part.value for part in parts if part.value is not None]
+    mean = math.fsum(values) / len(values) if len(values) == len(parts) else None
+    name = f"{whole.metric}_macro"
+    return msgspec.structs.replace(whole, metric=name, value=mean, low=None, high=None, is_headline=False)
+
+
+def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Sequence[Any]) -> Values:
+    """Call metrics over lists; a row on which one raises is found and left out."""
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
+    ratios: dict[str, list[Ratio | None]] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    owners: dict[str, Any] = {}
     lower: set[str] = set()
     off_scale: set[str] = set()
     troubles: dict[int, str] = {}
@@ -258,20 +309,26 @@ def evaluate(
         try:
             found = _called(metric, predictions, references, kept)
         except Exception as error:
-            if not alone:
-                raise
             fresh = _raising_rows(metric, predictions, references, kept)
             if not fresh or len(fresh) == len(kept):
                 # No row's own fault: it would say the same of any.
                 raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
             troubles |= fresh
             kept = [at for at in kept if at not in fresh]
-            found = _called(metric, predictions, references, kept) if kept else {}
+            try:
+                found = _called(metric, predictions, references, kept)
+            except Exception as again:
+                raise _metric_problem(metric, again) from again
         troubles |= _unjudged(metric, kept)
-        scale = float(getattr(metric, "scale", 1.0))
-        lists = _row_values(metric, predictions, references, kept, found) if alone else {}
+        scale = _scale(metric)
+        # Taken before the metric is called again, for rows by themselves.
+        parts = dict(getattr(metric, "last_ratios", {}))
+        known = getattr(metric, "last_intervals", {})
+        intervals |= {name: (low / scale, high / scale) for name, (low, high) in known.items()}
+        lists = _row_values(metric, predictions, references, kept, found)
         for name, value in found.items():
             whole[name] = value / scale
+            owners[name] = metric
             if not getattr(metric, "higher_is_better", True):
                 lower.add(name)
             if scale == 1.0:
@@ -280,8 +337,15 @@ def evaluate(
                 placed: list[float | None] = [None] * len(predictions)
                 for at, one in zip(kept, lists[name], strict=True):
                     placed[at] = one
+                    if one is None and at not in troubles:
+                        troubles[at] = f"the metric {type(metric).__name__} gives no number for {name}"
                 per_row[name] = placed
-    return Values(per_row, whole, frozenset(lower), frozenset(off_scale), troubles)
+            if len(parts.get(name, ())) == len(kept):
+                shares = dict(zip(kept, parts[name], strict=True))
+                ratios[name] = [
+                    Ratio(*shares[at]) if at in shares else None for at in range(len(predictions))
+                ]
+    return Values(per_row, whole, ratios, intervals, owners, frozenset(lower), frozenset(off_scale), troubles)
 
 
 def _notes(metric: Any) -> Sequence[str]:
@@ -301,13 +365,20 @@ def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
     }
 
 
+class _NoNumbers(Exception):
+    """A metric returned something else than names and numbers."""
+
+
 def _called(
     metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
 ) -> dict[str, float]:
     returned = metric([predictions[at] for at in kept], [references[at] for at in kept])
     if not isinstance(returned, Mapping):
-        raise TypeError(f"it returned {type(returned).__name__}, expected a dict of names and numbers")
-    return {str(name): float(value) for name, value in returned.items()}
+        raise _NoNumbers(f"returned {type(returned).__name__}, expected a dict of names and numbers")
+    try:
+        return {str(name): float(value) for name, value in returned.items()}
+    except (TypeError, ValueError):
+        raise _NoNumbers(f"returned {returned!r:.80}, expected a number for each name") from None
 
 
 def _row_values(
@@ -319,7 +390,6 @@ def _row_values(
 ) -> dict[str, list[float | None]]:
     """Return the rows' own values: those that the metric kept, else what it says of each row alone."""
     lists = dict(getattr(metric, "last_score_lists", None) or {})
-    scale = float(getattr(metric, "scale", 1.0))
     made: dict[str, list[float | None]] = {}
     for name in found:
         given = lists.get(name)
@@ -327,10 +397,19 @@ def _row_values(
             made[name] = [_number(one) for one in given]
     missing = [name for name in found if name not in made]
     if missing:
-        alone = [_called(metric, predictions, references, [at]) for at in kept]
+        try:
+            alone = [_called(metric, predictions, references, [at]) for at in kept]
+        except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
+            return made
         for name in missing:
-            made[name] = [one[name] / scale if name in one else None for one in alone]
+            values = [_number(one.get(name)) for one in alone]
+            if None not in values:
+                made[name] = [one / _scale(metric) for one in values if one is not None]
     return made
+
+
+def _scale(metric: Any) -> float:
+    return float(getattr(metric, "scale", 1.0))
 
 
 def _raising_rows(
@@ -341,30 +420,48 @@ def _raising_rows(
         try:
             _called(metric, predictions, references, [at])
         except Exception as error:  # noqa: BLE001
-            troubles[at] = f"the metric raised {type(error).__name__}: {error}"
+            troubles[at] = _said(metric, error)
     return troubles
+
+
+def _said(metric: Any, error: Exception) -> str:
+    what = str(error) if isinstance(error, _NoNumbers) else f"raised {type(error).__name__}: {error}"
+    return f"the metric {type(metric).__name__} {what}"
 
 
 def _metric_problem(metric: Any, error: Exception) -> PlanError:
     return PlanError(
         Problem(
             "SCORE-003",
-            f"the metric {type(metric).__name__} raised {type(error).__name__}: {error}",
-            "correct the metric or its references; the model's answers are kept, so the same command goes on",
+            _said(metric, error),
+            "correct the metric or its references, and run again: answers of the model are kept",
+            _place_in(metric, error),
         )
     )
 
 
+def _place_in(metric: Any, error: Exception) -> Origin | None:
+    """Return the line of the metric's own file that raised."""
+    file = getattr(sys.modules.get(type(metric).__module__), "__file__", None)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return Origin(file, line=lines[-1] if lines else None) if file else None
+
+
 def _whole_value(
-    metrics: Sequence[Any], name: str, predictions: Sequence[Any], references: Sequence[Any]
+    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
 ) -> float | None:
-    return evaluate(metrics, predictions, references, alone=False).whole.get(name)
+    """Return a metric over some rows; None where it has no value, as a correlation over equal rows."""
+    if not predictions:
+        return None
+    try:
+        value = _number(_called(metric, predictions, references, range(len(predictions))).get(name))
+    except Exception:  # noqa: BLE001 (these rows were taken before, among others)
+        return None
+    return None if value is None else value / _scale(metric)
 
 
 def _resampled(
-    value_of: Callable[[Sequence[Any], Sequence[Any]], float | None],
-    predictions: Sequence[Any],
-    references: Sequence[Any],
+    value_of: ValueOf, predictions: Sequence[Any], references: Sequence[Any]
 ) -> tuple[float | None, float | None]:
     """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
     n = len(predictions)

@@ -164,7 +164,7 @@ def test_it_stands_before_the_examples(tmp_path: Path) -> None:
 
 
 def test_in_a_conversation_it_begins_the_first_turn() -> None:
-    shown = Shown([Shot("one", "1")])
+    shown = Shown((Shot("one", "1"),))
     found = opening(shown, "two", is_chat=True, system="Be brief.", lead="Instruction: count.")
     assert found.asked == (
         Message("system", "Be brief."),

@@ -41,6 +41,7 @@ if os.fork() == 0:
     {DEAF_TO_SIGNALS.strip().replace(chr(10), chr(10) + "    ")}
 os.wait()
 """
+STOPPED_SUPERVISOR = "import os, time; os.kill(os.getppid(), 19); time.sleep(1000)"
 CLOSED_DESCRIPTORS = "import os; os.closerange(0, 100)"
 DEEP_RECURSION = "def f(): return f()\nf()"
 CRASH = "import ctypes; ctypes.string_at(0)"
@@ -53,6 +54,7 @@ PROGRAMS = {
     "endless loop": (ENDLESS_LOOP, {Status.TIMEOUT}),
     "deaf to signals": (DEAF_TO_SIGNALS, {Status.TIMEOUT}),
     "deaf child": (DEAF_CHILD, {Status.TIMEOUT}),
+    "stopped supervisor": (STOPPED_SUPERVISOR, {Status.TIMEOUT, Status.ERROR, Status.KILLED}),
     "closed descriptors": (CLOSED_DESCRIPTORS, {Status.EXITED}),
     "deep recursion": (DEEP_RECURSION, {Status.ERROR}),
     "crash": (CRASH, {Status.KILLED}),
@@ -204,6 +206,22 @@ assert os.path.getsize("inside") == 7
     assert int(ran.stdout) >= len(outside) + (0 if in_tmp else 3)
 
 
+def test_all_but_the_throw_away_folder_is_mounted_read_only(sandbox: Sandbox) -> None:
+    """Also what the user who runs Assay could write to, such as the packages of a virtual environment."""
+    needs(sandbox, "files")
+    program = """
+for line in open("/proc/self/mountinfo"):
+    point, options = line.split()[4:6]
+    if "ro" not in options.split(",") and point not in ("/tmp", "/dev/shm"):
+        print(point)
+"""
+    ran = sandbox.run(program)
+    assert ran.is_ok, ran
+    assert set(ran.stdout.split()) == {
+        f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom")
+    }
+
+
 def test_each_program_has_a_fresh_folder(sandbox: Sandbox) -> None:
     assert sandbox.run("open('left', 'w').write('x')").is_ok
     assert sandbox.run("import os; assert os.listdir() == [], os.listdir()").is_ok
@@ -319,6 +337,24 @@ print("alive")
     assert (ran.status, ran.stdout) == (Status.OK, "alive\n"), ran
     lines = [entry.read_bytes() for entry in Path("/proc").glob("[0-9]*/cmdline") if entry.exists()]
     assert not [line for line in lines if mark.encode() in line]
+
+
+def test_the_number_of_processes_is_bounded(sandbox: Sandbox) -> None:
+    program = """
+import os, time
+count = 0
+try:
+    while count < 200:
+        if os.fork() == 0:
+            time.sleep(1000)
+        count += 1
+except BlockingIOError:
+    print(count)
+"""
+    ran = sandbox.run(program)
+    # Without namespaces other processes of the same user may end meanwhile, and leave room.
+    room = 0 if sandbox.protections().files else 20
+    assert 1 <= int(ran.stdout) < sandbox.limits.processes + room
 
 
 def test_memory_is_counted_over_all_processes(sandbox: Sandbox) -> None:

@@ -15,7 +15,10 @@ import assay
 from assay.core.errors import PlanError
 from assay.scoring.sandbox import Limits, Protections, Ran, Sandbox, Status, warden_process
 
-SOURCE = Path(assay.__file__).parents[1]
+ASSAY_AND_PACKAGES = os.pathsep.join(
+    [*(entry for entry in sys.path if entry.endswith("site-packages")), str(Path(assay.__file__).parents[1])]
+)
+"""A PYTHONPATH for other interpreters of the same version."""
 
 
 def test_a_program_that_ends_is_ok(sandbox: Sandbox) -> None:
@@ -184,8 +187,7 @@ def test_limits_are_checked() -> None:
 
 def as_nobody(python: str, program: str) -> subprocess.CompletedProcess[str]:
     """Run a program of the test's as the user nobody, who finds Assay and its packages."""
-    packages = [entry for entry in sys.path if entry.endswith("site-packages")]
-    environment = {"PYTHONPATH": os.pathsep.join([*packages, str(SOURCE)]), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PYTHONPATH": ASSAY_AND_PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [python, "-c", program]
     return subprocess.run(
         command,
@@ -231,3 +233,38 @@ with Sandbox() as sandbox:
     assert found == Protections(
         network=True, files=True, processes=True, leftovers=True, user="the same user"
     )
+
+
+def protections_after(preparation: str) -> Protections:
+    """Return what holds on a machine that a shell command has made poorer, in namespaces of its own."""
+    program = """
+import msgspec
+from assay.scoring.sandbox import Sandbox
+with Sandbox() as sandbox:
+    assert sandbox.run("print(1)").stdout == "1\\n"
+    print(msgspec.json.encode(sandbox.protections()).decode())
+"""
+    shell = f'mount -t proc proc /proc && {preparation} && exec "$0" -c "$1"'
+    command = ["unshare", "-Urmpf", "sh", "-c", shell, sys.executable, program]
+    environment = {**os.environ, "PYTHONPATH": ASSAY_AND_PACKAGES}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("there is no command unshare")
+    if done.stderr.startswith(("unshare:", "mount:", "sh:")):
+        pytest.skip(f"such a machine cannot be made here: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    return msgspec.json.decode(done.stdout, type=Protections)
+
+
+def test_a_machine_without_user_namespaces_says_so() -> None:
+    found = protections_after("echo 0 > /proc/sys/user/max_user_namespaces")
+    assert (found.network, found.files, found.processes, found.leftovers) == (False, False, False, True)
+    assert found.why_not.startswith("no namespaces: ")
+    assert "unshare" in found.why_not
+
+
+def test_a_container_that_masks_parts_of_proc() -> None:
+    """The kernel then refuses a new /proc; everything else holds."""
+    found = protections_after("mount -t tmpfs none /proc/tty")
+    assert (found.network, found.files, found.processes, found.leftovers) == (True, True, True, True)

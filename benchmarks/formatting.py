@@ -1,0 +1,150 @@
+"""How fast a dataset class becomes requests: rows read, formatted, rendered, and joined with their examples.
+
+    python -m benchmarks.formatting                 # prints the table
+    python -m benchmarks.formatting --write         # puts it into RESULTS.md
+    python -m benchmarks.formatting --rows 1000
+
+Measured is all that happens before a model is asked: the file is read, the class is loaded, every row goes
+through `format_instance` and the instruction, and every request is made, with its examples and the hash of
+its content. A *prompt* is one rendered question with its examples: a row has one, whatever the number of its
+options. Times are processor seconds of this process, the best of several turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+if not __package__:  # run by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from assay.app.datasets import compile_datasets
+from assay.core.task import TaskSettings
+from assay.results.rows import markdown_table
+from benchmarks.record import add_output_options, hand_over, setting
+
+ROWS = 10_000
+TURNS = 5
+BAR = 20_000
+"""Prompts in a second that are asked for."""
+
+INSTRUCTIONS = {
+    "Jinja": "Question: {{ question }}{{ '\\n' + options if options }}\\nAnswer:",
+    "str.format": "Question: {question}\\nAnswer:",
+}
+CLASS = """
+from .multiple_choice_dataset import MultipleChoiceDataset
+from .utils import load_raw_dataset_from_file
+
+
+class Measured(MultipleChoiceDataset):
+    instruction = "{instruction}"
+
+    def load_raw_dataset(self, dataset_path, subset_name, evaluation_set, example_set):
+        self.evaluation_data = load_raw_dataset_from_file("test.jsonl")
+        self.example_data = load_raw_dataset_from_file("dev.jsonl")
+
+    def format_instance(self, instance):
+        return dict(
+            question=instance["question"],
+            options=[instance[label] for label in "ABCD"],
+            target_idx="ABCD".index(instance["answer"]),
+        )
+
+    @property
+    def references(self):
+        return ["ABCD".index(instance["answer"]) for instance in self.evaluation_data]
+"""
+
+
+class Timed(NamedTuple):
+    """One way of asking."""
+
+    instruction: str
+    method: str
+    shots: int
+    seconds: float
+    n_requests: int
+
+
+def main() -> None:
+    """Measure every way and hand the table over."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=ROWS)
+    add_output_options(parser)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        timed = list(measure(Path(folder), options.rows))
+    hand_over("formatting", section(timed, options.rows), options)
+
+
+def measure(folder: Path, n_rows: int) -> list[Timed]:
+    """Write a dataset and its classes, and time each way of asking."""
+    write_rows(folder / "test.jsonl", n_rows)
+    write_rows(folder / "dev.jsonl", 50)
+    timed = []
+    for name, instruction in INSTRUCTIONS.items():
+        path = folder / f"{name.replace('.', '_').lower()}.py"
+        path.write_text(CLASS.replace("{instruction}", instruction), encoding="utf-8")
+        for method in ("ppl", "gen"):
+            for shots in (0, 5):
+                turns = [one_turn(path, method, shots) for _ in range(TURNS)]
+                seconds, n_requests = min(turns)
+                timed.append(Timed(name, method, shots, seconds, n_requests))
+    return timed
+
+
+def write_rows(path: Path, n: int) -> None:
+    """Write questions of usual length with four options, each another one."""
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(n):
+            row = {
+                "question": f"In {path.stem} {number} a train leaves with {number % 97} wagons of "
+                f"{number % 13} tons each and loses two of them on its way through the mountains. "
+                "What does it weigh then?",
+                **{label: f"{(number + at) % 1009} tons" for at, label in enumerate("ABCD")},
+                "answer": "ABCD"[number % 4],
+            }
+            file.write(json.dumps(row) + "\n")
+
+
+def one_turn(path: Path, method: str, shots: int) -> tuple[float, int]:
+    """Compile a class and make all requests; return the processor seconds and how many they were."""
+    begun = time.process_time()
+    settings = TaskSettings(methods=(method,), shots=shots)
+    (one,) = compile_datasets((str(path),), settings, said={}, meta=None, data_root=None, split=None)
+    n_requests = sum(len(one.task.requests(sample)) for sample in one.task.samples())
+    return time.process_time() - begun, n_requests
+
+
+def section(timed: Sequence[Timed], n_rows: int) -> str:
+    """Return the table."""
+    rows = [
+        (
+            one.instruction,
+            one.method,
+            str(one.shots),
+            f"{one.seconds:.2f}",
+            f"{n_rows / one.seconds:,.0f}",
+            f"{one.n_requests / one.seconds:,.0f}",
+        )
+        for one in timed
+    ]
+    header = ("instruction", "method", "shots", "seconds", "prompts/s", "requests/s")
+    slowest = min(n_rows / one.seconds for one in timed)
+    return (
+        f"{n_rows:,} rows of four options become requests. The slowest way makes {slowest:,.0f} prompts/s; "
+        f"the bar is {BAR:,}.\n\n{markdown_table(header, rows)}\n\n{setting()}"
+    )
+
+
+if __name__ == "__main__":
+    main()

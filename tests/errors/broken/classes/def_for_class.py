@@ -1,0 +1,2 @@
+def NewDataset(GenerationDataset):
+    instruction = "{source}"

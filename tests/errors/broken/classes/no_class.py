@@ -1,0 +1,3 @@
+from .generation_dataset import GenerationDataset
+
+DATASETS = [GenerationDataset]

@@ -1,0 +1,5 @@
+from .dataset import Dataset
+
+
+class Plain(Dataset):
+    instruction = "{q}"
