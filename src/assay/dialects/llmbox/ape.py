@@ -78,9 +78,10 @@ class Ape:
                 "n_proposals": len(proposals),
                 "n_rows": n_rows,
             }
+            among = f"the best of {len(values)} proposals (lowest {min(values):.3f})"
             notes.append(
                 f"{method}: the instruction found is {proposals[best]!r}: {by} {values[best]:.3f} on "
-                f"{n_rows} rows set aside, the best of {len(proposals)} proposals (lowest {min(values):.3f})"
+                f"{n_rows} rows set aside, {among if len(values) > 1 else 'the only proposal'}"
             )
         return Found(chosen, notes)
 

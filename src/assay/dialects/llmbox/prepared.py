@@ -76,6 +76,9 @@ class Prepared:
         dataset.real_num_shots = self.n_shots
         self.example = lru_cache(maxsize=256)(self._formatted_example)
         self._asked_by = lru_cache(maxsize=None)(lambda at: _asked_by(self.example(at, 0)))
+        self._words_of = lru_cache(maxsize=None)(
+            lambda at: frozenset(words for words, _ in self._asked_by(at))
+        )
         # Most rows are shown the same examples: tokens are counted once for them.
         self._n_fitting = lru_cache(maxsize=256)(self._count_fitting)
         self.instances = self._formatted()
@@ -184,10 +187,12 @@ class Prepared:
         if self._is_faithful:
             yield from preferred
             return
-        content = content_of(self._ids[number])
-        asked = _asked(self.instances[number])
+        content, row = content_of(self._ids[number]), self.instances[number]
+        words = {question_key(source) for source in row.sources}
         for at in preferred:
-            if self._example_ids[at] != content and asked.isdisjoint(self._asked_by(at)):
+            # Other words are another question: most rows need no closer look.
+            is_other = words.isdisjoint(self._words_of(at)) or _asked(row).isdisjoint(self._asked_by(at))
+            if self._example_ids[at] != content and is_other:
                 yield at
 
     def _shot_order(self) -> list[int]:
