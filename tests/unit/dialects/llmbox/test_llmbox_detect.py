@@ -21,7 +21,7 @@ from assay.dialects.llmbox.detect import ClassName, is_class_file
     ],
 )
 def test_names(text: str, expected: tuple[str, str | None, str]) -> None:
-    assert ClassName.of(text) == (Path(expected[0]), *expected[1:])
+    assert ClassName.of(text) == ClassName(Path(expected[0]), *expected[1:])
 
 
 @pytest.mark.parametrize(
