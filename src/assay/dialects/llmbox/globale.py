@@ -26,7 +26,8 @@ from assay.dialects.llmbox.formatting import Instance
 from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shown, examples_text
 from assay.dialects.llmbox.rehearsal import ProbeTask, comparable, rehearsal, written
-from assay.dialects.llmbox.task import KINDS, Asking, Found
+from assay.dialects.llmbox.task import Asking, Found
+from assay.dialects.parts.described_task import KINDS
 
 _PROBE_TOKENS = 128
 _PROBE_TEMPERATURE = 1.0

@@ -15,8 +15,7 @@ from assay.dialects.llmbox.evaluation import AuthorEvaluation
 from assay.dialects.llmbox.formatting import Instance, letters
 from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.llmbox.prompts import Opening, Shown, opening
-
-KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
+from assay.dialects.parts.described_task import DescribedTask
 
 
 class Asking(NamedTuple):
@@ -50,7 +49,7 @@ class Search(Protocol):
         """Find it, and put it where the prompts are made."""
 
 
-class ClassTask:
+class ClassTask(DescribedTask):
     """One dataset, or one subset of it, by one or more methods."""
 
     def __init__(
@@ -62,21 +61,15 @@ class ClassTask:
         searches: Sequence[Search] = (),
     ) -> None:
         self._searches = searches
-        self._spec = spec
+        super().__init__(spec)
         self._samples = samples
         self._prepared = prepared
         self._asking = asking
 
     @property
-    def spec(self) -> TaskSpec:
-        """Return what the manifest records."""
-        return self._spec
-
-    @property
     def kinds(self) -> frozenset[Kind]:
         """Return the kinds of ask it will make."""
-        own = frozenset(KINDS[method] for method in self._spec.methods)
-        return own.union(*(search.kinds for search in self._searches))
+        return super().kinds.union(*(search.kinds for search in self._searches))
 
     def prepare(self, rehearse: Rehearse) -> Sequence[str]:
         """Find out what the model has to say about examples and instruction; say what was chosen."""
