@@ -1,11 +1,13 @@
 """The datasets of examples/llmbox over real data: what is asked, and that all of it is scored.
 
-The first row's prompts are kept in `prompts/`. After a change that is meant, `ASSAY_WRITE_PROMPTS=1` in the
-environment writes them anew; the difference is then read like any other.
+The first row's prompts are kept in `prompts/`, each with its hash. The data is not ours to keep, so words
+that do not stand in the example's own texts are blotted out there. After a change that is meant,
+`ASSAY_WRITE_PROMPTS=1` in the environment writes them anew; the difference is then read like any other.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -18,9 +20,10 @@ import pytest
 
 from assay.app.datasets import compile_datasets
 from assay.backends.mock import MockBackend
+from assay.core.ids import digest
 from assay.core.limit import Limit
 from assay.core.prompt import Message, Prompt, final_text, with_final_text
-from assay.core.request import Ask, Labels, Request, Span
+from assay.core.request import Ask, Labels, Request, Sampling, Span
 from assay.core.response import Completion, Response
 from assay.core.task import ComponentSpec, TaskSettings
 from assay.dialects.parts.compiled import Compiled
@@ -32,6 +35,9 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "llmbox"
 PROMPTS = Path(__file__).parent / "prompts"
 ALL_METHODS = ("ppl", "prob", "gen")
+SHOWN_WORDS = ("user", "assistant", "system", "labels", "then", "the")
+"""Of how a prompt is written down here."""
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 class Example(NamedTuple):
@@ -118,12 +124,28 @@ def snapshot(example: Example, data: Path) -> str:
                         shots=shots,
                         cot=cot,
                         is_chat=is_chat,
-                        limit=Limit(1, is_first=True),
+                        limit=Limit(1, "first"),
                     )
                     by = f"{method}, cot {cot}" if cot else method
-                    parts.append(f"=== {by}, {shots} shots, {'chat' if is_chat else 'text'}")
-                    parts += described(asks(one))
+                    shown = "\n".join(described(asks(one)))
+                    form = "chat" if is_chat else "text"
+                    parts.append(f"=== {by}, {shots} shots, {form}, {digest(shown)}")
+                    parts.append(blotted(shown, example))
     return "\n".join(parts) + "\n"
+
+
+def blotted(text: str, example: Example) -> str:
+    """Return a text in which only the example's own words, single letters and numbers can be read."""
+    words = re.compile(r"\w+")
+    tree = ast.parse((EXAMPLES / f"{example.name}.py").read_text(encoding="utf-8"))
+    # Not what a docstring quotes of the data.
+    docs = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, DOCUMENTED)}
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)} - docs
+    own = {word for text in texts if isinstance(text, str) for word in words.findall(text)}
+    own |= {*SHOWN_WORDS, *words.findall(repr(Sampling()))}
+    return words.sub(
+        lambda word: word[0] if word[0] in own or len(word[0]) == 1 else "▒" * len(word[0]), text
+    )
 
 
 @pytest.mark.parametrize("example", KNOWN, ids=lambda example: example.name)
@@ -186,12 +208,12 @@ def first_prompt(one: Compiled) -> str:
 
 
 def test_gsm8k_repeats_its_instruction_and_parts_examples_by_an_empty_line(shared_data: Path) -> None:
-    (one,) = compiled(known("gsm8k"), shared_data, shots=4, cot="base", limit=Limit(1, is_first=True))
+    (one,) = compiled(known("gsm8k"), shared_data, shots=4, cot="base", limit=Limit(1, "first"))
     block = r"Answer the following question\.\n\nQuestion: [^\n]+\nAnswer:"
     solved = block + r" [^\n]+ So the answer is -?\d+\.\n\n"
     assert re.fullmatch(f"({solved}){{4}}{block}", first_prompt(one))
     # Fewer exemplars than shots: all are shown, and a person is told.
-    (one,) = compiled(known("gsm8k"), shared_data, shots=8, cot="base", limit=Limit(1, is_first=True))
+    (one,) = compiled(known("gsm8k"), shared_data, shots=8, cot="base", limit=Limit(1, "first"))
     assert re.fullmatch(f"({solved}){{4}}{block}", first_prompt(one))
     assert any("there are 4 examples" in note for note in one.notes)
 
@@ -209,7 +231,7 @@ def test_mmlu_shows_labels_and_options_by_the_way_of_ranking(
         shared_data,
         shots=shots,
         dataset_args={"ranking_type": ranking_type},
-        limit=Limit(1, is_first=True),
+        limit=Limit(1, "first"),
     )
     head = "The following are multiple choice questions (with answers) about abstract algebra.\n\n"
     question = (
@@ -254,7 +276,7 @@ def test_mt_bench_asks_its_second_question_after_the_first_answer(shared_data: P
 
 def test_bbh_makes_the_prompts_of_the_paper(shared_data: Path) -> None:
     example = Example("bbh")
-    tasks = compiled(example, shared_data, shots=3, cot="base", limit=Limit(1, is_first=True))
+    tasks = compiled(example, shared_data, shots=3, cot="base", limit=Limit(1, "first"))
     assert len(tasks) == 27
     for one in tasks:
         sample = next(one.task.samples())
@@ -306,7 +328,7 @@ def test_bbh_finds_answers_of_every_kind(shared_data: Path, text: str, answer: s
 
 
 def test_humaneval_passes_its_own_solutions_written_on_or_written_whole(shared_data: Path) -> None:
-    (one,) = compiled(known("humaneval"), shared_data, limit=Limit(12, is_first=True))
+    (one,) = compiled(known("humaneval"), shared_data, limit=Limit(12, "first"))
     author = lists_of(one)
     (metric,) = author.metrics
     rows = [sample.fields for sample in one.task.samples()]

@@ -32,6 +32,7 @@ def compile_text(
     *,
     examples: Rows | None = None,
     hub: Path | None = None,
+    prefix: str = "",
     selection: str = "",
     model_type: Any = "base",
     settings: Mapping[str, Any] | None = None,
@@ -56,7 +57,7 @@ def compile_text(
     tools = Tools(AUTHOR_NAMES, data, view)
     if embedder_at_hand is not None:
         tools = tools._replace(open_embedder=lambda _: embedder_at_hand)
-    return compile_classes(f"{path}{selection}", made, tools)
+    return compile_classes(f"{prefix}{path}{selection}", made, tools)
 
 
 def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) -> CompiledClass:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.core.score import Metric
+from assay.core.score import MACRO, Metric
 from assay.core.task import TaskSpec
-from assay.scoring.statistics import Estimate, macro
-
-MACRO = "_macro"
+from assay.scoring.statistics import Estimate, clipped, macro
 
 
 def rolled_up(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:
@@ -40,6 +38,8 @@ def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Seq
         if len(some) < 2 or len(some) < len(names) or any(one.value is None for one in some):
             continue
         estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some)
+        if some[0].is_share:
+            estimate = clipped(estimate)
         made.append(
             Metric(
                 family,
