@@ -59,9 +59,12 @@ def compile_text(
     made = TaskSettings(is_chat=model_type == "chat", dataset_args=dataset_args, **(settings or {}))
     data = RawData(None if hub is None else Hub(hub), dataset_args.get("dataset_path"), beside=folder)
     view = ModelView("test", model_type, words, lambda ids: " ".join(map(str, ids)))
-    tools = Tools(AUTHOR_NAMES, data, view)
-    if embedder_at_hand is not None:
-        tools = tools._replace(open_embedder=lambda _: embedder_at_hand)
+
+    def open_embedder(folder: str | None) -> Embedder:
+        assert embedder_at_hand is not None, "the test hands no encoder over"
+        return embedder_at_hand
+
+    tools = Tools(AUTHOR_NAMES, data, view, open_embedder)
     return compile_classes(f"{prefix}{path}{selection}", made, tools)
 
 

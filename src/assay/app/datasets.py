@@ -96,7 +96,7 @@ def _compile_classes(
     folder = ClassName.of(name).path.parent
     raw_data = RawData(hub, settings.dataset_args.get("dataset_path"), beside=folder)
     view = model_view(backend, is_chat=settings.is_chat)
-    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder=open_embedder))
+    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder))
 
 
 def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:

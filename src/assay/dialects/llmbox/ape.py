@@ -27,7 +27,7 @@ from assay.dialects.llmbox.prompts import Shot
 from assay.dialects.llmbox.rehearsal import TargetTask, comparable, rehearsal, written
 from assay.dialects.llmbox.task import Asking, ClassTask, Found
 
-_SAMPLING = Sampling(max_tokens=64, temperature=0.9, top_p=0.9, stop=("\n\n", "\nInput:"))
+_SAMPLING = Sampling(max_tokens=64, temperature=0.9, top_p=0.9, stop=("\nInput:",))
 _QUOTES = "\"'`“”‘’«» "
 
 
@@ -87,7 +87,7 @@ class Ape:
 
     def _divided(self, asked: ExampleArguments) -> tuple[list[int], list[int]]:
         """Return rows of the pool to compare proposals on, and others to make proposals from."""
-        shown = self._first.shown_to_all
+        shown = list(self._first.outside(self._first.shown_to_all))
         wanted = asked.ape_rows + asked.ape_proposals * asked.ape_examples
         spare = list(islice(self._first.spare("ape"), wanted))
         # What all prompts show cannot be used to compare, but it can be learned from.

@@ -68,10 +68,6 @@ class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
     system_prompt: str | None = None
 
 
-def _no_embedder(folder: str | None) -> Embedder:
-    raise NotImplementedError(f"nothing was handed over that opens the sentence encoder {folder!r}")
-
-
 class Tools(NamedTuple):
     """What the app hands over: parts of other rooms, and the model as far as a dataset may see it."""
 
@@ -79,7 +75,7 @@ class Tools(NamedTuple):
     """The classes that authors import as metrics."""
     raw_data: RawData
     model: ModelView
-    open_embedder: Callable[[str | None], Embedder] = _no_embedder
+    open_embedder: Callable[[str | None], Embedder]
     """Opens the sentence encoder in a folder; None is the one that comes along."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
@@ -163,16 +163,22 @@ class Prepared:
         """The rows of the pool that are every row's examples; none when each row has its own."""
         return list(self.choice.order[: self.n_shots]) if isinstance(self.choice, OneOrder) else []
 
+    def outside(self, rows: Iterable[int]) -> Iterator[int]:
+        """Yield those rows of the pool that ask nothing that is evaluated."""
+        contents = set(map(content_of, self._ids))
+        asked = frozenset[_Question]().union(*map(_asked, self.instances))
+        for at in rows:
+            if self._example_ids[at] not in contents and asked.isdisjoint(self._asked_by(at)):
+                yield at
+
     def spare(self, purpose: str) -> Iterator[int]:
         """Yield rows of the pool in a drawn order, none that all rows see or that asks what is evaluated."""
-        used = {content_of(name) for name in self._ids} | {self._example_ids[at] for at in self.shown_to_all}
-        asked = frozenset[_Question]().union(
-            *map(_asked, self.instances), *map(self._asked_by, self.shown_to_all)
-        )
+        shown = {self._example_ids[at] for at in self.shown_to_all}
+        asked = frozenset[_Question]().union(*map(self._asked_by, self.shown_to_all))
         order = list(range(len(self._example_ids)))
         draw(self._seed, self._task, purpose).shuffle(order)
-        for at in order:
-            if self._example_ids[at] not in used and asked.isdisjoint(self._asked_by(at)):
+        for at in self.outside(order):
+            if self._example_ids[at] not in shown and asked.isdisjoint(_asked(self.example(at, 0))):
                 yield at
 
     def _shots(self, number: int | None) -> list[Shot]:

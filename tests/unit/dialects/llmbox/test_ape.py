@@ -113,6 +113,16 @@ def test_rows_set_aside_teach_nothing(tmp_path: Path) -> None:
     assert learned.isdisjoint({"a", "b"})
 
 
+def test_an_example_that_is_evaluated_itself_teaches_nothing(tmp_path: Path) -> None:
+    one = compiled(tmp_path, pool="a b k l m n o", settings={"shots": 5})
+    rehearsed = Rehearsed(Model("Say no."))
+    one.task.prepare(rehearsed)
+    writing = [str(request.ask.prompt) for request in rehearsed.requests if isinstance(request.ask, Generate)]
+    assert "Q: a\n" in asked(one, 1)[0]["source"]
+    assert writing
+    assert not any("Q: a\n" in text or "Q: b\n" in text for text in writing)
+
+
 def test_each_proposal_is_a_draw_of_its_own(tmp_path: Path) -> None:
     rehearsed = Rehearsed(Model("Say no."))
     compiled(tmp_path).task.prepare(rehearsed)
