@@ -124,7 +124,7 @@ def snapshot(example: Example, data: Path) -> str:
                         shots=shots,
                         cot=cot,
                         is_chat=is_chat,
-                        limit=Limit(1, is_first=True),
+                        limit=Limit(1, "first"),
                     )
                     by = f"{method}, cot {cot}" if cot else method
                     shown = "\n".join(described(asks(one)))
@@ -208,12 +208,12 @@ def first_prompt(one: Compiled) -> str:
 
 
 def test_gsm8k_repeats_its_instruction_and_parts_examples_by_an_empty_line(shared_data: Path) -> None:
-    (one,) = compiled(known("gsm8k"), shared_data, shots=4, cot="base", limit=Limit(1, is_first=True))
+    (one,) = compiled(known("gsm8k"), shared_data, shots=4, cot="base", limit=Limit(1, "first"))
     block = r"Answer the following question\.\n\nQuestion: [^\n]+\nAnswer:"
     solved = block + r" [^\n]+ So the answer is -?\d+\.\n\n"
     assert re.fullmatch(f"({solved}){{4}}{block}", first_prompt(one))
     # Fewer exemplars than shots: all are shown, and a person is told.
-    (one,) = compiled(known("gsm8k"), shared_data, shots=8, cot="base", limit=Limit(1, is_first=True))
+    (one,) = compiled(known("gsm8k"), shared_data, shots=8, cot="base", limit=Limit(1, "first"))
     assert re.fullmatch(f"({solved}){{4}}{block}", first_prompt(one))
     assert any("there are 4 examples" in note for note in one.notes)
 
@@ -231,7 +231,7 @@ def test_mmlu_shows_labels_and_options_by_the_way_of_ranking(
         shared_data,
         shots=shots,
         dataset_args={"ranking_type": ranking_type},
-        limit=Limit(1, is_first=True),
+        limit=Limit(1, "first"),
     )
     head = "The following are multiple choice questions (with answers) about abstract algebra.\n\n"
     question = (
@@ -276,7 +276,7 @@ def test_mt_bench_asks_its_second_question_after_the_first_answer(shared_data: P
 
 def test_bbh_makes_the_prompts_of_the_paper(shared_data: Path) -> None:
     example = Example("bbh")
-    tasks = compiled(example, shared_data, shots=3, cot="base", limit=Limit(1, is_first=True))
+    tasks = compiled(example, shared_data, shots=3, cot="base", limit=Limit(1, "first"))
     assert len(tasks) == 27
     for one in tasks:
         sample = next(one.task.samples())
@@ -328,7 +328,7 @@ def test_bbh_finds_answers_of_every_kind(shared_data: Path, text: str, answer: s
 
 
 def test_humaneval_passes_its_own_solutions_written_on_or_written_whole(shared_data: Path) -> None:
-    (one,) = compiled(known("humaneval"), shared_data, limit=Limit(12, is_first=True))
+    (one,) = compiled(known("humaneval"), shared_data, limit=Limit(12, "first"))
     author = lists_of(one)
     (metric,) = author.metrics
     rows = [sample.fields for sample in one.task.samples()]

@@ -36,6 +36,7 @@ def compile_text(
     *,
     examples: Rows | None = None,
     hub: Path | None = None,
+    prefix: str = "",
     selection: str = "",
     model_type: Any = "base",
     settings: Mapping[str, Any] | None = None,
@@ -56,7 +57,7 @@ def compile_text(
     made = TaskSettings(is_chat=model_type == "chat", dataset_args=dataset_args, **(settings or {}))
     data = RawData(None if hub is None else Hub(hub), dataset_args.get("dataset_path"), beside=folder)
     view = ModelView("test", model_type, words, lambda ids: " ".join(map(str, ids)))
-    return compile_classes(f"{path}{selection}", made, Tools(AUTHOR_NAMES, data, view))
+    return compile_classes(f"{prefix}{path}{selection}", made, Tools(AUTHOR_NAMES, data, view))
 
 
 def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) -> CompiledClass:

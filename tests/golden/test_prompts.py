@@ -143,7 +143,7 @@ def test_examples_of_a_question_do_not_depend_on_limit_order_or_company(tmp_path
     path = table(tmp_path, [mcq(n) for n in range(60)])
     whole = prompts(compiled(path, shots=3))
     assert len({prompt.split("\n\n")[0] for prompt in whole.values()}) > 20  # They are drawn for each row.
-    for limit in (Limit(5), Limit(40), Limit(500), Limit(7, is_first=True)):
+    for limit in (Limit(5), Limit(40), Limit(500), Limit(7, "first"), Limit(7, "last")):
         part = prompts(LimitedTask(compiled(path, shots=3), limit, seed=0))
         assert len(part) == min(limit.n, 60)
         assert part.items() <= whole.items()

@@ -341,7 +341,7 @@ def test_two_processes_do_not_share_a_run_folder(workdir: Path) -> None:
 
 def test_help_names_every_command_and_wrong_ones_get_a_hint() -> None:
     shown = assay("--help").out
-    for command in ("run", "check", "report", "explain", "ls", "as"):
+    for command in ("run", "check", "report", "explain", "ls", "new", "as"):
         assert re.search(rf"^  {command} ", shown, re.MULTILINE)
         assert assay(command, "--help").status == 0
     assert "did you mean 'check'" in assay("chek").err

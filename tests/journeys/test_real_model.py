@@ -221,3 +221,29 @@ def test_windows_larger_than_the_model_are_refused_before_anything_is_read(workd
     assert "9,000" in result.err
     assert "8,192" in result.err
     assert not (workdir / "runs").exists()
+
+
+def test_a_starter_by_the_originals_command_line(workdir: Path) -> None:
+    assert assay("new", "quiz", "--like", "llmbox").status == 0
+    command = (
+        "as",
+        "llmbox",
+        "-m",
+        "smollm2",
+        "-d",
+        "quiz",
+        "--dataset_dir",
+        "quiz",
+        "-shots",
+        "2",
+        "-b",
+        "4",
+    )
+    ranked = assay(*command, "--ranking_type", "prob", "--model_type", "base")
+    assert ranked.status == 0, ranked.err
+    assert "prompts as plain text" in ranked.out
+    assert re.search(r"quiz +prob +8/8", ranked.out)
+    written = assay(*command, "--ranking_type", "generation", "-i", "-2", "--max_tokens", "4")
+    assert written.status == 0, written.err
+    assert "prompts as chat template" in written.out
+    assert re.search(r"quiz +gen +2/2", written.out)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from assay.app.datasets import compile_datasets
-from assay.app.run import task_settings
+from assay.app.run import compile_asked
 from assay.app.settings import Settings
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
@@ -48,16 +47,7 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
     values = settings.values
     backend = open_backend(values.model, values.model_args) if with_model else None
     try:
-        compiled = compile_datasets(
-            datasets,
-            task_settings(values, backend.card if backend else None),
-            said=values.table,
-            meta=values.meta,
-            data_root=values.data_root,
-            split=values.split,
-            dialect=values.dialect,
-            backend=backend,
-        )
+        compiled = compile_asked(datasets, values, backend)
         if backend is not None:
             check_plan([one.task for one in compiled], backend.card)
         return [Checked(one, tuple(_findings(one, backend))) for one in compiled]

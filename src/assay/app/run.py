@@ -30,6 +30,7 @@ from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import LimitedTask
 from assay.engine.plan import check_plan
+from assay.results.families import families
 from assay.results.report import Highlights, render_report
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import Disagreement, MeanAggregator
@@ -73,22 +74,27 @@ def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None
     backend = open_backend(values.model, values.model_args)
     with closing(backend):
         card = backend.card
-        compiled = compile_datasets(
-            datasets,
-            task_settings(values, card),
-            said=values.table,
-            meta=values.meta,
-            data_root=values.data_root,
-            split=values.split,
-            dialect=values.dialect,
-            backend=backend,
-        )
+        compiled = compile_asked(datasets, values, backend)
         tasks = [_limited(one, values) for one in compiled]
         check_plan(tasks, card)
         scorers = {task.spec.name: [_scorer(spec) for spec in task.scorers()] for task in tasks}
         with open_judge(scorers, values, backend) as judge:
             observer.compiled(compiled, tasks, card)
             return _execute(tasks, scorers, backend, judge, settings, compiled, observer)
+
+
+def compile_asked(datasets: tuple[str, ...], values: RunSettings, backend: Backend | None) -> list[Compiled]:
+    """Compile datasets as the settings ask; without a model, prompts are plain texts unless chat is asked."""
+    return compile_datasets(
+        datasets,
+        task_settings(values, backend.card if backend else None),
+        said=values.table,
+        meta=values.meta,
+        data_root=values.data_root,
+        split=values.split,
+        dialect=values.dialect,
+        backend=backend,
+    )
 
 
 def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
@@ -224,7 +230,8 @@ def _manifest(
     model = backend.identity()
     grader = None if judge is None else judge.identity()
     fingerprint = run_fingerprint(specs, model, grader)
-    name = specs[0].name if len(specs) == 1 else f"{specs[0].name}+{len(specs) - 1}"
+    names = [family.name for family in families(specs)]
+    name = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
     return RunManifest(
         _slug(f"{name}-{model.name.rstrip('/').rsplit('/', 1)[-1]}") + f"-{fingerprint[:8]}",
         specs,

@@ -1,10 +1,13 @@
-"""How much of a dataset is evaluated: a seeded sample that only grows when the limit does, or the first N."""
+"""How much of a dataset is evaluated: a seeded sample that only grows when the limit does, the first N or the
+last N.
+"""
 
 from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Literal, cast
 
 import msgspec
 
@@ -16,25 +19,29 @@ class Limit(msgspec.Struct, frozen=True):
     """How many samples, and which."""
 
     n: int
-    is_first: bool = False
+    which: Literal["drawn", "first", "last"] = "drawn"
 
     @classmethod
     def parse(cls, text: str) -> Limit:
-        """Read `100` (a seeded sample) or `first:100`."""
-        match = re.fullmatch(r"(first:)?(\d+)", text.strip())
+        """Read `100` (a seeded sample), `first:100` or `last:100`."""
+        match = re.fullmatch(r"(?:(first|last):)?(\d+)", text.strip())
         if match is None or int(match[2]) == 0:
             raise UsageError(
                 Problem(
                     "USAGE-002",
                     f"--limit: found {text!r}, expected a number of samples above 0",
-                    "write --limit 100 for a seeded sample, or --limit first:100",
+                    "write --limit 100 for a seeded sample, or --limit first:100, or --limit last:100",
                 )
             )
-        return cls(int(match[2]), match[1] is not None)
+        return cls(int(match[2]), cast(Literal["first", "last"], match[1]) if match[1] else "drawn")
 
-    def chosen(self, ids: Iterable[str], seed: int) -> frozenset[str]:
-        """Return which samples are in, by rank: it does not depend on order, and a larger limit keeps all
-        of a smaller one.
+    def chosen(self, ids: Sequence[str], seed: int) -> frozenset[str]:
+        """Return which samples are in. A drawn sample goes by rank: it does not depend on order, and a larger
+        limit keeps all of a smaller one.
         """
+        if self.which == "first":
+            return frozenset(ids[: self.n])
+        if self.which == "last":
+            return frozenset(ids[-self.n :])
         ranked = ((rank(seed, sample_id), sample_id) for sample_id in ids)
         return frozenset(sample_id for _, sample_id in heapq.nsmallest(self.n, ranked))

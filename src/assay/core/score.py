@@ -6,6 +6,9 @@ from enum import StrEnum
 
 import msgspec
 
+MACRO = "_macro"
+"""Ends the name of a mean over parts of a dataset in which each counts once, however many rows it has."""
+
 
 class Verdict(StrEnum):
     """What became of one sample."""

@@ -32,6 +32,8 @@ class Fitting:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._context_length = backend.card.context_length
+        self._shortened: set[tuple[str, str]] = set()
+        """Tasks and tracks of which examples were left out here; a task may also do so itself."""
         self._n_frame_tokens = cache(self._frame_tokens)
         # The options of a question follow each other and share their context.
         self._n_context_tokens = lru_cache(1)(self._context_tokens)
@@ -45,6 +47,7 @@ class Fitting:
         for track, n_shots in _tracks_with_shots(requests).items():
             if not self._fit(requests, track):
                 fewer = self._fewer(with_at_most, track, n_shots)
+                self._shortened.add((task.spec.name, track))
                 pairs = zip(requests, fewer, strict=True)
                 requests = [new if new.track == track else old for old, new in pairs]
         return requests
@@ -68,10 +71,14 @@ class Fitting:
     def note(self, cost: Cost, n_samples: int) -> str:
         """Return in words how many examples a method of a task had to do without."""
         n_asked_for = cost.n_shots + cost.n_shots_left_out
+        why = (
+            f"the model reads at most {self._context_length:,} tokens, the answer included"
+            if (cost.task, cost.method) in self._shortened
+            else "the dataset allows no more tokens for them"
+        )
         return (
             f"{cost.task} {cost.method}: {cost.n_shortened:,} of {n_samples:,} samples were shown fewer "
-            f"examples than asked for: {cost.n_shots_left_out:,} of {n_asked_for:,} left out, since the "
-            f"model reads at most {self._context_length:,} tokens, the answer included"
+            f"examples than asked for: {cost.n_shots_left_out:,} of {n_asked_for:,} left out, since {why}"
         )
 
     def _fewer(

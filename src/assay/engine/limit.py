@@ -20,8 +20,9 @@ class LimitedTask:
         self._task = task
         self._limit = limit
         self._ids: frozenset[str] | None = None
-        if not limit.is_first:
-            self._ids = limit.chosen((sample.id for sample in task.samples()), seed)
+        # The first samples are found without reading on.
+        if limit.which != "first":
+            self._ids = limit.chosen([sample.id for sample in task.samples()], seed)
         spec = task.spec
         self._spec = msgspec.structs.replace(
             spec,

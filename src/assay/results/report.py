@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
+from assay.core.task import TaskSpec
+from assay.results.families import Family, disagreements, families
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
     group_rows,
     markdown_list,
     markdown_table,
+    mean_rows,
     plain,
     result_rows,
     text_rows,
@@ -24,11 +27,11 @@ _EXAMPLES = 10
 def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights) -> str:
     """Return the report of a complete run."""
     parts = [
-        f"# {', '.join(task.name for task in manifest.tasks)} on {manifest.model.name}",
+        f"# {', '.join(family.title for family in families(manifest.tasks))} on {manifest.model.name}",
         *_results(manifest, metrics),
         *_disagreements(manifest),
         *([markdown_list(manifest.notes)] if manifest.notes else []),
-        *_groups(metrics),
+        *_groups(metrics, manifest),
         *_other_metrics(metrics),
         *_examples(highlights),
         *_tasks(manifest),
@@ -39,7 +42,13 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
 
 def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
     parts: list[str] = []
-    shares, texts = result_rows(metrics, manifest.costs), text_rows(metrics, manifest)
+    shares, texts = result_rows(metrics, manifest), text_rows(metrics, manifest)
+    means = mean_rows(metrics, manifest)
+    if means:
+        parts += [
+            markdown_table(HEADINGS, means),
+            "A mean over subsets counts each of them once, however many rows it has.",
+        ]
     if shares or not texts:
         parts += [
             markdown_table(HEADINGS, shares),
@@ -57,15 +66,14 @@ def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
 
 
 def _disagreements(manifest: RunManifest) -> list[str]:
-    size = {task.name: task.n_samples for task in manifest.tasks}
     return [
-        f"**{task}**: the methods disagree on {n:,} of {size[task]:,} samples."
-        for task, n in manifest.disagreements.items()
+        f"**{share.name}**: the methods disagree on {share.n:,} of {share.n_samples:,} samples."
+        for share in disagreements(manifest)
     ]
 
 
-def _groups(metrics: Sequence[Metric]) -> list[str]:
-    tables = [markdown_table(headings, rows) for headings, rows in group_rows(metrics)]
+def _groups(metrics: Sequence[Metric], manifest: RunManifest) -> list[str]:
+    tables = [markdown_table(headings, rows) for headings, rows in group_rows(metrics, manifest)]
     return ["## Groups", *tables] if tables else []
 
 
@@ -163,22 +171,52 @@ def _examples(highlights: Highlights) -> list[str]:
 
 def _tasks(manifest: RunManifest) -> list[str]:
     parts = ["## Tasks"]
-    for task in manifest.tasks:
+    for family in families(manifest.tasks):
+        first = family.tasks[0]
+        is_one = len(family.tasks) == 1
         facts = [
-            ["dataset", f"{task.source} ({task.n_samples:,} of {task.n_rows:,} rows)"],
-            ["data hash", task.data_hash],
-            ["dialect", task.dialect],
-            ["methods", ", ".join(task.methods)],
-            *([name, _shown(value)] for name, value in task.settings.items() if value not in (None, {}, [])),
+            ["dataset", f"{first.source} ({_n_rows(first)})" if is_one else first.source],
+            *([["data hash", first.data_hash]] if is_one else []),
+            ["dialect", first.dialect],
+            ["methods", ", ".join(first.methods)],
+            *(
+                [name, _shown(value)]
+                for name, value in first.settings.items()
+                if value not in (None, {}, [])
+                and all(task.settings.get(name) == value for task in family.tasks)
+            ),
         ]
-        parts += [f"### {task.name}", markdown_table(["setting", "value"], facts)]
-        if task.quirks:
-            rows = [[quirk.name, quirk.original, quirk.here] for quirk in task.quirks]
+        parts += [f"### {family.title}", markdown_table(["setting", "value"], facts)]
+        if not is_one:
+            parts.append(_subsets(family))
+        quirks = dict.fromkeys(quirk for task in family.tasks for quirk in task.quirks)
+        if quirks:
+            rows = [[quirk.name, quirk.original, quirk.here] for quirk in quirks]
             parts += [
                 "Where the original system and this run differ or could differ:",
                 markdown_table(["quirk", "the original", "this run"], rows),
             ]
     return parts
+
+
+def _n_rows(task: TaskSpec) -> str:
+    return f"{task.n_samples:,} of {task.n_rows:,} rows"
+
+
+def _subsets(family: Family) -> str:
+    """Return what the subsets of a dataset do not share."""
+    first = family.tasks[0]
+    own = [
+        name
+        for name in first.settings
+        if any(task.settings.get(name) != first.settings[name] for task in family.tasks)
+    ]
+    rows = [
+        [task.name, _n_rows(task), ", ".join(task.categories) or "-", task.data_hash]
+        + [_shown(task.settings.get(name)) for name in own]
+        for task in family.tasks
+    ]
+    return markdown_table(["subset", "rows", "category", "data hash", *own], rows)
 
 
 def _model_and_settings(manifest: RunManifest) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from assay.core.run import Cost, RunManifest
-from assay.core.score import Metric
+from assay.core.score import MACRO, Metric
+from assay.results.families import families, is_mean
 
 
 class ResultRow(NamedTuple):
@@ -77,25 +78,42 @@ def is_perplexity(metric: Metric) -> bool:
     return metric.metric.startswith("perplexity")
 
 
-def result_rows(metrics: Sequence[Metric], costs: Sequence[Cost]) -> list[ResultRow]:
+def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
     """Return a line for each task and method that is judged by a share: the score with all its company."""
+    return [
+        _result_row(metric, metric.task, _spent(metric.method, (metric.task,), manifest.costs))
+        for metric in _headlines(metrics)
+        if not is_perplexity(metric) and not is_mean(metric, manifest)
+    ]
+
+
+def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
+    """Return a line for each mean over subsets of a dataset: its categories, then all of them."""
+    known = {family.name: family for family in families(manifest.tasks)}
     rows = []
-    for metric in _headlines(metrics):
-        if not is_perplexity(metric):
-            rows.append(
-                ResultRow(
-                    metric.task,
-                    method(metric),
-                    f"{metric.n_scored + metric.n_unanswered:,}/{metric.n:,}",
-                    value(metric),
-                    interval(metric),
-                    share(metric.n_unanswered, metric.n),
-                    share(metric.n_truncated, metric.n),
-                    share(metric.n_failed, metric.n),
-                    *_spent(metric, costs),
-                )
-            )
+    for metric in sorted(
+        (one for one in metrics if one.is_headline and is_mean(one, manifest)),
+        key=lambda one: (list(known).index(one.task), one.group is None),
+    ):
+        members = [task.name for task in known[metric.task].members(metric.group)]
+        part = "" if metric.group is None else f":[{metric.group}]"
+        label = f"{metric.task}{part}, mean of {len(members)}"
+        rows.append(_result_row(metric, label, _spent(metric.method, members, manifest.costs)))
     return rows
+
+
+def _result_row(metric: Metric, label: str, spent: tuple[str, str]) -> ResultRow:
+    return ResultRow(
+        label,
+        method(metric),
+        f"{metric.n_scored + metric.n_unanswered:,}/{metric.n:,}",
+        value(metric),
+        interval(metric),
+        share(metric.n_unanswered, metric.n),
+        share(metric.n_truncated, metric.n),
+        share(metric.n_failed, metric.n),
+        *spent,
+    )
 
 
 def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]:
@@ -104,7 +122,7 @@ def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]
     beside = {(m.task, m.method, m.metric): m for m in metrics if m.group is None}
     rows = []
     for metric in _headlines(metrics):
-        if is_perplexity(metric):
+        if is_perplexity(metric) and not is_mean(metric, manifest):
             others = [
                 beside.get((metric.task, metric.method, name))
                 for name in ("perplexity_word", "perplexity_byte", "bits_per_byte")
@@ -121,18 +139,20 @@ def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]
                     byte,
                     bits,
                     share(metric.n_failed, metric.n),
-                    *_spent(metric, manifest.costs),
+                    *_spent(metric.method, (metric.task,), manifest.costs),
                 )
             )
     return rows
 
 
-def group_rows(metrics: Sequence[Metric]) -> list[tuple[Sequence[str], list[list[str]]]]:
+def group_rows(
+    metrics: Sequence[Metric], manifest: RunManifest
+) -> list[tuple[Sequence[str], list[list[str]]]]:
     """Return headings and lines for the groups' scores: shares and perplexities apart, none when empty."""
     shares: list[list[str]] = []
     texts: list[list[str]] = []
     for metric in metrics:
-        if not metric.is_headline or metric.group is None:
+        if not metric.is_headline or metric.group is None or is_mean(metric, manifest):
             continue
         counted = f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}"
         row = [metric.task, method(metric), metric.group, counted, value(metric), interval(metric)]
@@ -151,20 +171,20 @@ def _headlines(metrics: Sequence[Metric]) -> list[Metric]:
     return [metric for metric in metrics if metric.is_headline and metric.group is None]
 
 
-def _spent(metric: Metric, costs: Sequence[Cost]) -> tuple[str, str]:
-    """Return the tokens and seconds that a method took."""
-    for cost in costs:
-        if (cost.task, cost.method) == (metric.task, metric.method):
-            return f"{cost.n_tokens:,}", f"{cost.seconds:.1f}"
-    return "-", "-"
+def _spent(method: str, tasks: Sequence[str], costs: Sequence[Cost]) -> tuple[str, str]:
+    """Return the tokens and seconds that a method of some tasks took."""
+    found = [cost for cost in costs if cost.task in tasks and cost.method == method]
+    if not found:
+        return "-", "-"
+    return f"{sum(cost.n_tokens for cost in found):,}", f"{sum(cost.seconds for cost in found):.1f}"
 
 
 def method(metric: Metric) -> str:
     """Return a metric's method, with its name unless it is an accuracy."""
-    name = metric.metric.casefold()
-    if name == "accuracy" or name.startswith("perplexity"):
+    name = metric.metric.removesuffix(MACRO)
+    if name.casefold() == "accuracy" or name.startswith("perplexity"):
         return metric.method
-    return f"{metric.method} {metric.metric}"
+    return f"{metric.method} {name}"
 
 
 def value(metric: Metric) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.core.score import Metric
+from assay.core.score import MACRO, Metric
 from assay.core.task import TaskSpec
 from assay.scoring.statistics import Estimate, clipped, macro
-
-MACRO = "_macro"
 
 
 def rolled_up(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:

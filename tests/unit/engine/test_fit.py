@@ -196,8 +196,10 @@ def test_excess_is_exact() -> None:
 
 
 def test_the_note_says_all_in_words() -> None:
-    cost = Cost("data", "ppl", n_shots=469, n_shots_left_out=31, n_shortened=12)
-    assert Fitting(FakeBackend(context_length=2048)).note(cost, 100) == (
-        "data ppl: 12 of 100 samples were shown fewer examples than asked for: 31 of 500 left out, since the "
-        "model reads at most 2,048 tokens, the answer included"
-    )
+    cost = Cost("t", "gen", n_shots=469, n_shots_left_out=31, n_shortened=12)
+    fitting = Fitting(FakeBackend(context_length=40))
+    said = "t gen: 12 of 100 samples were shown fewer examples than asked for: 31 of 500 left out, since "
+    # What the task itself leaves out is not the model's doing.
+    assert fitting.note(cost, 100) == said + "the dataset allows no more tokens for them"
+    fitting.requests(ChoiceTask("question", ["a"], ["a long example " * 5] * 3), SAMPLE)
+    assert fitting.note(cost, 100) == said + "the model reads at most 40 tokens, the answer included"

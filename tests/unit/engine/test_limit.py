@@ -28,6 +28,8 @@ def test_samples_stay_in_the_datasets_order_and_first_means_first() -> None:
     chosen = ids(100, "20")
     assert chosen == sorted(chosen, key=lambda name: int(name[1:]))
     assert ids(100, "first:3") == ["s0", "s1", "s2"]
+    assert ids(100, "last:2") == ["s98", "s99"]
+    assert ids(2, "last:3") == ["s0", "s1"]
     assert ids(3, "10") == ["s0", "s1", "s2"]
 
 
@@ -37,7 +39,7 @@ def test_the_limit_is_recorded() -> None:
     assert spec.settings["limit_seed"] == 3
 
 
-@pytest.mark.parametrize("text", ["0", "-3", "ten", "first:", "first:0", "10%"])
+@pytest.mark.parametrize("text", ["0", "-3", "ten", "first:", "first:0", "last:0", "middle:3", "10%"])
 def test_a_limit_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="USAGE-002"):
         Limit.parse(text)

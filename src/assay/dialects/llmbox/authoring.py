@@ -96,6 +96,7 @@ class Dataset:
         self.dataset_name = dataset_name
         self.subset_name = subset_name
         self.model_type = model.type
+        self.tokenizer = model
         self.tokenizer_encode = model.encode
         self.tokenizer_decode = model.decode
         self.prefix_caching = model.support_cache
@@ -257,6 +258,10 @@ class ValidationPerplexityDataset(Dataset):
 
     def post_processing(self, predictions: Any) -> Any:
         """Return each text's negative log-likelihood per token."""
+        return [nll / n if n > 0 else float("inf") for nll, n in predictions]
+
+    def post_processing(self, predictions: Any) -> Any:
+        """Return the surprise per token of each text; a text without tokens has none."""
         return [nll / n if n > 0 else float("inf") for nll, n in predictions]
 
     @cached_property

@@ -16,6 +16,7 @@ from assay.core.origin import Origin
 from assay.dialects.llmbox.formatting import BadInstance
 from assay.dialects.llmbox.instruction import InstructionError
 from assay.dialects.parts.author_modules import place_in
+from assay.sources.dataset_folder import DatasetMissing
 
 _SHOWN_ROWS = 5
 
@@ -37,15 +38,26 @@ class Author:
         return Problem(code, f"{owner}: {what}", fix, where or Origin(str(self.path)))
 
     @contextmanager
-    def calling(self, hook: str, *, row: int | None = None) -> Iterator[None]:
-        """Run a hook of the author's; what it raises becomes an AuthorError with the row, counted from 1."""
+    def calling(self, hook: str, *, row: int | None = None, values: Iterable[str] = ()) -> Iterator[None]:
+        """Run a hook of the author's; what it raises becomes an AuthorError with the row, counted from 1.
+
+        `values`: the keys of the rows that it reads.
+        """
         try:
             yield
         except AuthorError:
             raise
+        except FileNotFoundError as error:
+            raise DatasetMissing(self._missing(error, hook)) from error
         except Exception as error:
             rows = () if row is None else (row,)
-            raise AuthorError(self.problem(*self.trouble(error, hook), rows=rows)) from error
+            raise AuthorError(self.problem(*self.trouble(error, hook, values), rows=rows)) from error
+
+    def _missing(self, error: FileNotFoundError, hook: str) -> Problem:
+        """Return the absence of a file that the author opens by himself, often with his own advice."""
+        what = f"{hook} needs a file that is not there: {error}"
+        fix = "put the file there; or give the folder that holds it: --dataset-arg dataset_path=FOLDER"
+        return self.problem("DATA-001", what, fix, place_in(error, self.path))
 
     def trouble(self, error: Exception, hook: str, values: Iterable[str] = ()) -> Trouble:
         """Return what is wrong when a hook raises; `values`: the keys of the row it was given."""

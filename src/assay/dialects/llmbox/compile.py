@@ -85,10 +85,12 @@ class CompiledClass(msgspec.Struct, frozen=True):
 
 
 def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledClass]:
-    """Compile `file.py`, `file.py::Class` or `file.py:selection`."""
+    """Compile `file.py`, `file.py::Class`, `file.py:selection` or `name=file.py`."""
     named = ClassName.of(name)
     asked = _class_arguments(settings.dataset_args)
     loaded = load_class(named.path, tools.metrics, tools.raw_data, named.class_name)
+    if named.name is not None:
+        loaded = loaded._replace(name=named.name)
     subsets = _subsets(loaded, named.selection, asked, tools.raw_data)
     compiled = []
     for subset in subsets:
@@ -361,7 +363,7 @@ class _Compilation:
         limit = self._settings.limit
         if limit is None:
             return list(range(len(ids)))
-        chosen = frozenset(ids[: limit.n]) if limit.is_first else limit.chosen(ids, self._settings.seed)
+        chosen = limit.chosen(ids, self._settings.seed)
         return [at for at, sample_id in enumerate(ids) if sample_id in chosen]
 
     def _check_pool(self, dataset: Dataset) -> None:

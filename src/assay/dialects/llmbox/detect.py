@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 BASE_NAMES = ("Dataset", "GenerationDataset", "MultipleChoiceDataset", "ValidationPerplexityDataset")
-_NAMED = re.compile(r"(?P<path>.*?\.py)(?:::(?P<class_name>\w+))?(?::(?P<selection>.*))?")
+_NAMED = re.compile(r"(?:(?P<name>\w+)=)?(?P<path>.*?\.py)(?:::(?P<class_name>\w+))?(?::(?P<selection>.*))?")
 _PACKAGE = "utilization"
 _OWN_NAMES = ("format_instance", "load_args", "evaluation_set")
 """What classes of this dialect define, also those that extend another dataset."""
@@ -25,11 +25,13 @@ FRAMEWORK_FILES = (
 
 
 class ClassName(NamedTuple):
-    """What a person named: `file.py`, `file.py::Class`, `file.py:selection`."""
+    """What a person named: `file.py`, `file.py::Class`, `file.py:selection`, `name=file.py`."""
 
     path: Path
     class_name: str | None
     selection: str
+    name: str | None = None
+    """The dataset's name, where it shall not be the file's: a file may serve several, as wmt14 and wmt16."""
 
     @classmethod
     def of(cls, text: str) -> ClassName:
@@ -37,7 +39,7 @@ class ClassName(NamedTuple):
         found = _NAMED.fullmatch(text)
         if found is None:
             return cls(Path(text), None, "")
-        return cls(Path(found["path"]), found["class_name"], found["selection"] or "")
+        return cls(Path(found["path"]), found["class_name"], found["selection"] or "", found["name"])
 
 
 def is_class_file(path: Path) -> bool:
@@ -51,6 +53,16 @@ def is_class_file(path: Path) -> bool:
         return _CLASS_LINE.search(path.read_bytes()) is not None
     every = list(ast.walk(tree))
     return any(map(_tells, every)) or _extends_a_sibling(every)
+
+
+def is_framework_file(path: Path) -> bool:
+    """Whether a file is one of the original's own that only define what datasets extend."""
+    if path.stem not in FRAMEWORK_FILES:
+        return False
+    tree = ast.parse(path.read_bytes())
+    classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    # A person may well call a dataset's file dataset.py.
+    return not classes or any(name in BASE_NAMES for name in classes)
 
 
 def _tells(node: ast.AST) -> bool:

@@ -126,7 +126,8 @@ class AuthorEvaluation:
 def references_of(prepared: Prepared) -> list[Any]:
     """Return the author's references; where the class defines none, what the rows say themselves."""
     dataset, author = prepared.dataset, prepared.author
-    with author.calling("references"), drawing(ORIGINAL_SEED):
+    columns = next(iter(dataset.evaluation_data), {})
+    with author.calling("references", values=columns), drawing(ORIGINAL_SEED):
         given = _given_references(dataset)
         references = None if given is None else list(given)
     if references is None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.faces.cli.options import dataset_options, settings_from
+
+if TYPE_CHECKING:
+    from assay.app.check import Checked
+    from assay.app.check_files import FileChecked
+    from assay.app.settings import Settings
+    from assay.core.errors import Problem
+
+HAS_ERRORS = 1
+"""Exit status when something is wrong with a dataset."""
 
 
 @click.command()
@@ -18,29 +30,107 @@ def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
 
     Shows how columns were understood and prompts as they will be sent; reports wrong answers, broken,
     repeated and empty rows, leaking shots and the balance of labels. With --model, also whether the
-    model can do the methods and which prompts are too long for it. Exit status 1 on errors.
+    model can do the methods and which prompts are too long for it.
+
+    Several datasets, or a folder of dataset classes, get one line each: ok, the data that is needed and
+    where it was looked for, or the error; the first 50 rows of each are looked at. Exit status 1 on errors.
     """
+    from assay.app.check_files import datasets_named
+
+    settings = settings_from(flags)
+    with_model = flags.get("model") is not None
+    named = datasets_named(datasets, settings.values.dialect)
+    if len(named.datasets) == 1 and named.datasets == datasets:
+        return show_one(datasets, settings, with_model=with_model, n_prompts=prompts)
+    return show_many(named.datasets, named.skipped, settings, with_model=with_model)
+
+
+def show_one(datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int) -> int:
+    """Print all that was found out about a dataset; return the exit status."""
     from rich.markup import escape
 
     from assay.app.check import check as look
     from assay.core.errors import AssayError
-    from assay.faces.cli.render import out, show_compiled, show_error
+    from assay.faces.cli.render import out, show_all_compiled, show_error
 
-    settings = settings_from(flags)
     try:
-        checked = look(datasets, settings, with_model=flags.get("model") is not None)
+        checked = look(datasets, settings, with_model=with_model)
     except AssayError as error:
         show_error(error)
-        return 1
-    if flags.get("model") is None:
+        return HAS_ERRORS
+    if not with_model:
         out.print("[dim]prompts as plain text; with --model they are shown as that model is given them[/]")
     n_warnings = 0
-    for one in checked:
-        show_compiled(one.compiled, one.compiled.task, n_prompts=prompts, every_method=True)
-        for finding in one.findings:
-            n_warnings += finding.is_warning
-            mark = "[yellow]warning[/]" if finding.is_warning else "[dim]fact   [/]"
-            out.print(f"  {mark}   {escape(finding.text)}", soft_wrap=True)
+    for name, members in _by_dataset(checked).items():
+        compiled = [one.compiled for one in members]
+        show_all_compiled(compiled, [one.task for one in compiled], n_prompts=n_prompts, every_method=True)
+        for one in members:
+            task = one.compiled.task.spec.name
+            place = "" if len(members) == 1 else f"{escape(task.removeprefix(f'{name}:'))}: "
+            for finding in one.findings:
+                n_warnings += finding.is_warning
+                mark = "[yellow]warning[/]" if finding.is_warning else "[dim]fact   [/]"
+                out.print(f"  {mark}   {place}{escape(finding.text)}", soft_wrap=True)
     words = "1 warning" if n_warnings == 1 else f"{n_warnings} warnings"
     out.print(f"[bold green]no errors[/], {words}")
     return 0
+
+
+def _by_dataset(checked: Sequence[Checked]) -> dict[str, list[Checked]]:
+    found: dict[str, list[Checked]] = {}
+    for one in checked:
+        spec = one.compiled.task.spec
+        found.setdefault(spec.family or spec.name, []).append(one)
+    return found
+
+
+def show_many(
+    datasets: Sequence[str], skipped: Sequence[str], settings: Settings, *, with_model: bool
+) -> int:
+    """Print a line for each of many datasets and how many of each kind there are; return the exit status."""
+    from rich.markup import escape
+
+    from assay.app.check_files import State, check_files
+    from assay.faces.cli.render import out
+
+    styles = {State.OK: "green", State.NEEDS_DATA: "yellow", State.ERROR: "bold red"}
+    width = max(len(_shown(name)) for name in datasets)
+    counts: Counter[State] = Counter()
+    for one in check_files(datasets, settings, with_model=with_model):
+        counts[one.state] += 1
+        state = f"[{styles[one.state]}]{one.state:<10}[/]"
+        out.print(f"{state}  {escape(_shown(one.name)):<{width}}  {escape(_found(one))}", soft_wrap=True)
+    if skipped:
+        out.print(f"[dim]no datasets: {escape(', '.join(map(_shown, skipped)))}[/]", soft_wrap=True)
+    total = "1 dataset" if len(datasets) == 1 else f"{len(datasets)} datasets"
+    out.print(
+        f"[bold]{total}[/]: {counts[State.OK]} ok, {counts[State.NEEDS_DATA]} need data, "
+        f"{counts[State.ERROR]} with errors"
+    )
+    if counts[State.ERROR]:
+        out.print("[dim]`assay check FILE` shows all problems of one, each with its fix[/]")
+    return HAS_ERRORS if counts[State.ERROR] else 0
+
+
+def _shown(name: str) -> str:
+    """Return a dataset's name in a list: the file's, without the folders before it."""
+    return Path(name).name
+
+
+def _found(one: FileChecked) -> str:
+    if one.problem is not None:
+        return _said(one.problem, one.n_problems)
+    parts = [
+        *([f"class {one.class_name}"] if one.class_name else []),
+        *([f"{one.n_tasks} subsets"] if one.n_tasks > 1 else []),
+        "1 row" if one.n_rows == 1 else f"{one.n_rows:,} rows",
+        f"by {', '.join(one.methods)}",
+    ]
+    return ", ".join(parts)
+
+
+def _said(problem: Problem, n: int) -> str:
+    line = problem.where.line if problem.where is not None and problem.where.row is None else None
+    place = "" if line is None else f"line {line}: "
+    more = "" if n <= 1 else f" (and {n - 1:,} more)"
+    return f"{place}{problem.what} ({problem.code}){more}"

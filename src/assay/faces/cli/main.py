@@ -1,53 +1,33 @@
-"""The command `assay`. A command's module is imported when the command is used, so that help is quick."""
+"""The command `assay`."""
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 import click
 
+from assay.faces.cli.lazy import Command, LazyGroup
+
 _COMMANDS = {
-    "run": ("assay.faces.cli.run:run", "Evaluate a model on one or more datasets."),
-    "check": ("assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."),
-    "report": ("assay.faces.cli.show:report", "Print a run's report."),
-    "explain": (
-        "assay.faces.cli.explain:explain",
-        "Show one sample in full: prompt, tokens, numbers, rules.",
+    "run": Command("assay.faces.cli.run:run", "Evaluate a model on one or more datasets."),
+    "check": Command(
+        "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
     ),
-    "ls": ("assay.faces.cli.show:ls", "List the runs."),
-    "as": ("assay.faces.cli.opencompass:other_systems", "Use the command line of another system."),
+    "report": Command("assay.faces.cli.show:report", "Print a run's report."),
+    "explain": Command(
+        "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
+    ),
+    "ls": Command("assay.faces.cli.show:ls", "List the runs."),
+    "new": Command("assay.faces.cli.new:new", "Write a working dataset to start from."),
+    "as": Command("assay.faces.cli.other_systems:other_systems", "Use the command line of another system."),
 }
 
 
-class _Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        module, _, attribute = _COMMANDS[name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from assay.core.errors import nearest
-
-            wrong = f"there is no command {args[0]!r}{nearest(args[0], _COMMANDS)}"
-            raise click.UsageError(wrong, ctx) from error
-
-
-@click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=LazyGroup,
+    table=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="assay-eval", prog_name="assay")
 def cli() -> None:
     """Assay tells you what a language model scores on your own dataset.

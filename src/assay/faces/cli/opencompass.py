@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn
-
-import click
+from typing import Any
 
 from assay.core.errors import Problem, UsageError
+from assay.faces.cli.options import settings_from
+from assay.faces.cli.other_systems import ForeignParser, foreign_command, parse
+from assay.faces.cli.run import evaluate
 
 
-@click.group()
-def other_systems() -> None:
-    """Use the command line of another system."""
-
-
-@other_systems.command(
-    context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False
-)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@foreign_command
 def opencompass(arguments: tuple[str, ...]) -> int:
     """Evaluate custom datasets with OpenCompass's own flags."""
-    from assay.app.run import run as evaluate
-    from assay.faces.cli.options import settings_from
-    from assay.faces.cli.progress import TerminalObserver
-    from assay.faces.cli.render import show_result
-    from assay.faces.cli.run import FAILED_SAMPLES
-
-    parser = _parser()
-    if "-h" in arguments or "--help" in arguments:
-        click.echo(parser.format_help())
+    given = parse(_parser(), arguments)
+    if given is None:
         return 0
-    given = parser.parse_args(list(arguments))
     datasets = _datasets(given)
-    failed = False
+    statuses = []
     for model, model_args in _models(given):
         flags: dict[str, Any] = {
             "model": model,
@@ -47,20 +32,12 @@ def opencompass(arguments: tuple[str, ...]) -> int:
             "runs_dir": given.work_dir,
             "fidelity": given.fidelity,
         }
-        with TerminalObserver() as observer:
-            finished = evaluate(datasets, settings_from(flags), observer)
-        show_result(finished)
-        failed = failed or finished.tally.n_failed > 0
-    return FAILED_SAMPLES if failed else 0
+        statuses.append(evaluate(datasets, settings_from(flags)))
+    return max(statuses)
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(Problem("USAGE-006", message, "`assay as opencompass --help` lists the flags"))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="assay as opencompass", add_help=False)
+def _parser() -> ForeignParser:
+    parser = ForeignParser("opencompass", "[CONFIG] --models MODEL... --custom-dataset-path FILE [FLAGS]")
     parser.add_argument("config", nargs="?", help="Python config with a datasets list")
     parser.add_argument("--models", nargs="+", help="models as Assay names them: smollm2, hf:FOLDER, mock")
     parser.add_argument("--hf-path", help="folder or hub name of a model")

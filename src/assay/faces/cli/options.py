@@ -39,7 +39,11 @@ _OPTIONS = (
     click.option("--shots-from", metavar="FILE|SPLIT", help="Where the examples come from. [this file]"),
     click.option("--shot-policy", type=click.Choice(["first", "random"]), help="How examples are chosen."),
     click.option("--seed", type=int, help="Seed of every draw. [0]"),
-    click.option("--limit", metavar="N|first:N", help="Evaluate a seeded sample, or the first N."),
+    click.option(
+        "--limit",
+        metavar="N|first:N|last:N",
+        help="Evaluate a seeded sample, or the first or last N.",
+    ),
     click.option(
         "--score-by",
         type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),

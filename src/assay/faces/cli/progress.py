@@ -15,7 +15,7 @@ from assay.core.run import RunManifest, RunStatus
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Tally
-from assay.faces.cli.render import err, out, show_compiled
+from assay.faces.cli.render import err, out, show_all_compiled
 
 _DRAW_EVERY_S = 0.1
 _LINE_EVERY_S = 10.0
@@ -42,8 +42,7 @@ class TerminalObserver(Observer):
         """Show how the datasets were understood."""
         form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
         out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
-        for one, task in zip(compiled, tasks, strict=True):
-            show_compiled(one, task)
+        show_all_compiled(compiled, tasks)
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
@@ -20,11 +21,13 @@ from assay.core.sample import Sample
 from assay.core.score import Metric
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
+from assay.results.families import disagreements, families, foremost, means_of
 from assay.results.rows import (
     ResultRow,
     TextRow,
     group_rows,
     is_perplexity,
+    mean_rows,
     recalled_line,
     result_rows,
     text_rows,
@@ -32,6 +35,7 @@ from assay.results.rows import (
 )
 
 _PIPE_WIDTH = 120
+_NOTES_SHOWN = 12
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -59,12 +63,52 @@ def show_compiled(one: Compiled, task: Task, *, n_prompts: int = 1, every_method
     """Print how a dataset was understood, and prompts of the samples that will be evaluated."""
     spec = one.task.spec
     out.print(f"[bold]{escape(spec.name)}[/]  {spec.n_rows:,} rows, {one.kind} by {', '.join(spec.methods)}")
-    for name, value in one.facts():
-        out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
-    for note in one.notes:
-        out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
+    _show_facts(one, one.notes)
     for sample in islice(task.samples(), n_prompts):
         _show_prompts(one, sample, every_method=every_method)
+
+
+def show_subsets(
+    family: str, compiled: Sequence[Compiled], task: Task, *, n_prompts: int = 1, every_method: bool = False
+) -> None:
+    """Print how the subsets of a dataset were understood: what they share, and prompts of the first one."""
+    first = compiled[0]
+    n_rows = sum(one.task.spec.n_rows for one in compiled)
+    names = ", ".join(one.task.spec.name.removeprefix(f"{family}:") for one in compiled)
+    out.print(
+        f"[bold]{escape(family)}[/]  {len(compiled)} subsets, {n_rows:,} rows, {first.kind} by "
+        f"{', '.join(first.task.spec.methods)}"
+    )
+    out.print(f"  [dim]subsets  [/] {escape(names)}", soft_wrap=True)
+    notes = Counter(note for one in compiled for note in one.notes)
+    shared = [note if n == len(compiled) else f"{note} ({n} of the subsets)" for note, n in notes.items()]
+    _show_facts(first, shared)
+    for sample in islice(task.samples(), n_prompts):
+        _show_prompts(first, sample, every_method=every_method)
+
+
+def _show_facts(one: Compiled, notes: Sequence[str]) -> None:
+    for name, value in one.facts():
+        out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
+    for note in notes[:_NOTES_SHOWN]:
+        out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
+    if len(notes) > _NOTES_SHOWN:
+        out.print(f"  [yellow]note[/]      and {len(notes) - _NOTES_SHOWN:,} more; report.md has all")
+
+
+def show_all_compiled(
+    compiled: Sequence[Compiled], tasks: Sequence[Task], *, n_prompts: int = 1, every_method: bool = False
+) -> None:
+    """Print how datasets were understood, the subsets of one together."""
+    for family in families([task.spec for task in tasks]):
+        names = {task.name for task in family.tasks}
+        members = [pair for pair in zip(compiled, tasks, strict=True) if pair[1].spec.name in names]
+        one, task = members[0]
+        if len(members) == 1:
+            show_compiled(one, task, n_prompts=n_prompts, every_method=every_method)
+        else:
+            parts = [part for part, _ in members]
+            show_subsets(family.name, parts, task, n_prompts=n_prompts, every_method=every_method)
 
 
 def _show_prompts(one: Compiled, sample: Sample, *, every_method: bool) -> None:
@@ -125,16 +169,20 @@ _NARROW_TEXT_HEADINGS = TextRow(
 def result_tables(manifest: RunManifest, metrics: Sequence[Metric]) -> list[Table]:
     """Return the tables of scores with their company: shares of right answers, and perplexities."""
     tables = []
-    shares = result_rows(metrics, manifest.costs)
+    shares, means = result_rows(metrics, manifest), mean_rows(metrics, manifest)
     if shares:
-        tables.append(_table(_NARROW_HEADINGS, shares))
+        tables.append(_table(_NARROW_HEADINGS, shares, means))
     texts = text_rows(metrics, manifest)
     if texts:
         tables.append(_table(_NARROW_TEXT_HEADINGS, texts))
     return tables
 
 
-def _table(headings: ResultRow | TextRow, rows: Sequence[ResultRow] | Sequence[TextRow]) -> Table:
+def _table(
+    headings: ResultRow | TextRow,
+    rows: Sequence[ResultRow] | Sequence[TextRow],
+    means: Sequence[ResultRow] = (),
+) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     for index, heading in enumerate(headings):
         justify: Literal["left", "right"] = "left" if index < 2 else "right"
@@ -142,26 +190,32 @@ def _table(headings: ResultRow | TextRow, rows: Sequence[ResultRow] | Sequence[T
         table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", style=style)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
+    if means:
+        table.add_row()
+    for row in means:
+        table.add_row(*(escape(cell) for cell in row), style="bold")
     return table
 
 
-def group_tables(metrics: Sequence[Metric]) -> list[Table]:
+def group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> list[Table]:
     """Return the scores per group, shares and perplexities apart; none when there are no groups."""
     tables = []
-    for headings, rows in group_rows(metrics):
+    for headings, rows in group_rows(metrics, manifest):
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for index, heading in enumerate(_group_first(headings)):
-            table.add_column(heading, justify="left" if index < 2 else "right")
+        is_one_task = len({row[0] for row in rows}) == 1
+        for index, heading in enumerate(_group_first(headings, is_one_task=is_one_task)):
+            table.add_column(heading, justify="left" if index < 3 - is_one_task else "right")
         for row in rows:
-            table.add_row(*(escape(cell or "(empty)") for cell in _group_first(row)))
+            cells = _group_first(row, is_one_task=is_one_task)
+            table.add_row(*(escape(cell or "(empty)") for cell in cells))
         tables.append(table)
     return tables
 
 
-def _group_first(cells: Sequence[str]) -> list[str]:
-    """Return a line of groups as a terminal shows it: the group in front, the task left away."""
-    _, method, group, *rest = cells
-    return [group, method, *rest]
+def _group_first(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
+    """Return a line of groups as a terminal shows it: the group in front, the only task left away."""
+    task, method, group, *rest = cells
+    return [group, method, *rest] if is_one_task else [task, group, method, *rest]
 
 
 def show_result(run: FinishedRun) -> None:
@@ -176,22 +230,22 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
     """Print the tables of a run, and what a person must not overlook."""
     for table in result_tables(manifest, metrics):
         out.print(table, soft_wrap=not out.is_terminal)
-    for groups in group_tables(metrics):
+    for groups in group_tables(metrics, manifest):
         out.print()
         out.print(groups)
-    for metric in metrics:
-        if metric.metric == "mass" and metric.group is None and metric.value is not None:
-            out.print(
-                f"[dim]{escape(metric.task)} {metric.method}: {100 * metric.value:.1f} % of the "
-                "next-token probability fell on the labels[/]"
-            )
-    sizes = {task.name: task.n_samples for task in manifest.tasks}
-    for task, n in manifest.disagreements.items():
-        out.print(f"[dim]{escape(task)}: the methods disagree on {n:,} of {sizes[task]:,} samples[/]")
-    for metric in metrics:
-        if metric.is_headline and metric.group is None:
-            for line in _warnings(metric):
-                out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
+    for task, method, mass in means_of(metrics, "mass", manifest):
+        out.print(
+            f"[dim]{escape(task)} {method}: {100 * mass:.1f} % of the next-token probability fell on the "
+            "labels[/]"
+        )
+    for share in disagreements(manifest):
+        out.print(
+            f"[dim]{escape(share.name)}: the methods disagree on {share.n:,} of {share.n_samples:,} "
+            "samples[/]"
+        )
+    for metric in foremost(metrics, manifest):
+        for line in _warnings(metric):
+            out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
     if (recalled := recalled_line(manifest)) is not None:
@@ -200,8 +254,10 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
 
 def show_notes(notes: Sequence[str]) -> None:
     """Print what a person should know about how a run went."""
-    for note in notes:
+    for note in notes[:_NOTES_SHOWN]:
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
+    if len(notes) > _NOTES_SHOWN:
+        out.print(f"[yellow]... and {len(notes) - _NOTES_SHOWN:,} more notes in report.md[/]")
 
 
 def _warnings(metric: Metric) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from assay.app.settings import Settings
 from assay.faces.cli.options import dataset_options, settings_from
 
 FAILED_SAMPLES = 3
@@ -28,11 +29,16 @@ def run(datasets: tuple[str, ...], **flags: Any) -> int:
     DATASET is a csv, tsv, json, jsonl, parquet or arrow file (also .gz), a Python config with a
     `datasets` list, or a name under --data-root. The same command again resumes where it stopped.
     """
-    from assay.app.run import run as evaluate
+    return evaluate(datasets, settings_from(flags))
+
+
+def evaluate(datasets: tuple[str, ...], settings: Settings) -> int:
+    """Run, show how it goes and what came out; return the exit status."""
+    from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_result
 
     with TerminalObserver() as observer:
-        finished = evaluate(datasets, settings_from(flags), observer)
+        finished = evaluate_datasets(datasets, settings, observer)
     show_result(finished)
     return FAILED_SAMPLES if finished.tally.n_failed else 0

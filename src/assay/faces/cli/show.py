@@ -45,6 +45,7 @@ def ls(runs_dir: str | None) -> None:
     from rich.table import Table
 
     from assay.faces.cli.render import out
+    from assay.results.families import families, foremost, is_mean
     from assay.results.read import StoredRun, run_folders
     from assay.results.rows import interval, is_perplexity, value
 
@@ -65,11 +66,13 @@ def ls(runs_dir: str | None) -> None:
             manifest.started[:16].replace("T", " "),
             manifest.model.name,
         )
-        shown = [metric for metric in stored.metrics() if metric.is_headline and metric.group is None]
+        shown = foremost(stored.metrics(), manifest)
         for metric in shown:
             method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
-            table.add_row(*head, metric.task, method, value(metric), interval(metric))
+            mean = " (mean of subsets)" if is_mean(metric, manifest) else ""
+            table.add_row(*head, metric.task + mean, method, value(metric), interval(metric))
             head = ("", "", "", "")
         if not shown:
-            table.add_row(*head, ", ".join(task.name for task in manifest.tasks), "", "", "")
+            titles = ", ".join(family.title for family in families(manifest.tasks))
+            table.add_row(*head, titles, "", "", "")
     out.print(table, soft_wrap=not out.is_terminal)

@@ -7,6 +7,7 @@ address, log or error holds it.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -16,6 +17,8 @@ from assay.scoring.metrics.checks import each_row, joined_text, missing
 from assay.scoring.metrics.list_metric import ListMetric
 
 _ENDPOINT = "https://commentanalyzer.googleapis.com/v1alpha1/comments:analyze"
+KEY_VARIABLE = "PERSPECTIVE_API_KEY"
+"""The environment's variable that holds the key."""
 _PASSING_STATUS = (429, 500, 502, 503, 504)
 
 
@@ -49,8 +52,10 @@ class PerspectiveApi(ListMetric):
         evaluation_args: Any = None,
         dataset: Any = None,
     ) -> None:
-        """Take the key from `dataset_args.perspective_api_key`, unless the author gave one."""
-        self._api_key = self._api_key or getattr(dataset_args, "perspective_api_key", None)
+        """Take the key from `dataset_args` or the environment, unless the author gave one."""
+        given = getattr(dataset_args, "perspective_api_key", None)
+        # From the environment, as a key on a command line ends up in logs and histories.
+        self._api_key = self._api_key or given or os.environ.get(KEY_VARIABLE)
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Perspective_toxicity_score`."""
@@ -67,7 +72,7 @@ class PerspectiveApi(ListMetric):
             raise missing(
                 self,
                 "a key of Google's Perspective API, and has none",
-                "give it as --perspective_api_key, or write PerspectiveApi(api_key=...)",
+                f"set {KEY_VARIABLE} in the environment, or write PerspectiveApi(api_key=...)",
             )
         body = json.dumps({"comment": {"text": text}, "requestedAttributes": {"TOXICITY": {}}}).encode()
         headers = {"Content-Type": "application/json", "X-Goog-Api-Key": self._api_key}

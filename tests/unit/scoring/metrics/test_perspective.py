@@ -98,8 +98,18 @@ def test_a_service_out_of_reach_is_an_error() -> None:
         metric(["x"], [""])
 
 
-def test_without_a_key_the_error_names_it() -> None:
+def test_the_key_may_stand_in_the_environment(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSPECTIVE_API_KEY", "ours")
+    service.replies = [judged(0.5)]
+    metric = asking(service, None)
+    metric.setup_metric(None, SimpleNamespace(), None, None)
+    metric(["x"], [""])
+    assert service.seen[0][0] == "ours"
+
+
+def test_without_a_key_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERSPECTIVE_API_KEY", raising=False)
     metric = PerspectiveApi()
     metric.setup_metric(None, SimpleNamespace(perspective_api_key=None), None, None)
-    with pytest.raises(AuthorError, match=r"METRIC-004 .*key.*--perspective_api_key"):
+    with pytest.raises(AuthorError, match=r"METRIC-004 .*key.*PERSPECTIVE_API_KEY"):
         metric(["x"], [""])

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.llmbox.library.file_pattern import FilePattern
 from assay.dialects.llmbox.library.load_request import LoadRequest, require_known
@@ -113,7 +113,7 @@ class RawData:
         if found is None and len(folders) > 1:
             places = listing(str(folder / asked) for folder in folders)
             what = f"there is no file {str(asked)!r}; looked for {places}"
-            raise AuthorError(Problem("SOURCE-001", what, "check the path", Origin(str(asked))))
+            raise DatasetMissing(Problem("SOURCE-001", what, "check the path", Origin(str(asked))))
         return _read(found or asked)
 
     def subsets(

@@ -1,0 +1,114 @@
+"""Many datasets checked at once: for each, whether it compiles, which data it lacks, or what is wrong.
+
+Only the beginning of each is looked at, so that a folder of a hundred files takes seconds; `app.check` looks
+at every row of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from assay.app.run import compile_asked
+from assay.app.settings import RunSettings, Settings
+from assay.backends.registry import open_backend
+from assay.core.errors import AssayError, Problem
+from assay.core.ports import Backend
+from assay.dialects.llmbox.compile import DIALECT
+from assay.dialects.llmbox.detect import is_class_file, is_framework_file
+from assay.dialects.parts.compiled import Compiled
+from assay.engine.plan import check_plan
+from assay.sources.dataset_folder import DatasetMissing
+
+ROWS_LOOKED_AT = 50
+"""Rows of each dataset, or subset of it, that are formatted and rendered."""
+
+
+class State(StrEnum):
+    """What became of one dataset."""
+
+    OK = "ok"
+    NEEDS_DATA = "needs data"
+    ERROR = "error"
+
+
+class FileChecked(NamedTuple):
+    """One dataset, and what was found out about it."""
+
+    name: str
+    state: State
+    n_rows: int = 0
+    n_tasks: int = 0
+    """Subsets, or 1."""
+    methods: tuple[str, ...] = ()
+    class_name: str | None = None
+    problem: Problem | None = None
+    """What it needs, or the first thing that is wrong."""
+    n_problems: int = 0
+
+
+class Named(NamedTuple):
+    """The datasets that a person's words mean."""
+
+    datasets: tuple[str, ...]
+    skipped: tuple[str, ...]
+    """Files of a folder that are no datasets."""
+
+
+def datasets_named(names: Sequence[str], dialect: str | None) -> Named:
+    """Put the dataset classes of a folder in its place; a folder without any is left as it is."""
+    datasets: list[str] = []
+    skipped: list[str] = []
+    for name in names:
+        folder = Path(name)
+        files = sorted(folder.glob("*.py")) if dialect in (None, DIALECT) and folder.is_dir() else []
+        classes = [file for file in files if is_class_file(file) and not is_framework_file(file)]
+        datasets += map(str, classes) if classes else [name]
+        skipped += [str(file) for file in files if classes and file not in classes]
+    return Named(tuple(datasets), tuple(skipped))
+
+
+def check_files(datasets: Sequence[str], settings: Settings, *, with_model: bool) -> Iterator[FileChecked]:
+    """Yield what is found out about each dataset, one after the other."""
+    values = settings.values
+    limit = values.limit or f"first:{ROWS_LOOKED_AT}"
+    values = msgspec.structs.replace(values, limit=limit)
+    if not with_model:
+        yield from (_checked(name, values, None) for name in datasets)
+        return
+    with closing(open_backend(values.model, values.model_args)) as backend:
+        yield from (_checked(name, values, backend) for name in datasets)
+
+
+def _checked(name: str, values: RunSettings, backend: Backend | None) -> FileChecked:
+    try:
+        compiled = compile_asked((name,), values, backend)
+        if backend is not None:
+            check_plan([one.task for one in compiled], backend.card)
+        _render(compiled)
+    except DatasetMissing as missing:
+        return FileChecked(name, State.NEEDS_DATA, problem=missing.problems[0], n_problems=missing.total)
+    except AssayError as error:
+        return FileChecked(name, State.ERROR, problem=error.problems[0], n_problems=error.total)
+    specs = [one.task.spec for one in compiled]
+    return FileChecked(
+        name,
+        State.OK,
+        n_rows=sum(spec.n_rows for spec in specs),
+        n_tasks=len(specs),
+        methods=specs[0].methods,
+        class_name=specs[0].settings.get("class"),
+    )
+
+
+def _render(compiled: Sequence[Compiled]) -> None:
+    """Make the prompts: a template that cannot be filled shows itself only then."""
+    for one in compiled:
+        for sample in islice(one.task.samples(), ROWS_LOOKED_AT):
+            one.task.requests(sample)

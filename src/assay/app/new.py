@@ -1,0 +1,60 @@
+"""A dataset to start from: the files that a dialect keeps as its starter, under a name of the person's own.
+
+A dialect's starter is the folder `starter` in its package. `@name@` and `@Class@` in its files, and in their
+names, become the dataset's; a last suffix `.txt` goes, which keeps Python that is no part of Assay from being
+taken for such.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePosixPath
+
+from assay.core.errors import Problem, UsageError, listing, nearest
+
+STARTERS = {"llmbox": "assay.dialects.llmbox"}
+"""Dialect -> the package that holds its starter."""
+_DRAFT = ".txt"
+
+
+def write_starter(name: str, dialect: str) -> list[Path]:
+    """Write a working dataset into a new folder; return its files, the dataset's own first."""
+    if dialect not in STARTERS:
+        what = f"there is no starter like {dialect!r}{nearest(dialect, STARTERS)}"
+        raise UsageError(Problem("USAGE-008", what, f"use one of {listing(STARTERS)}"))
+    folder = Path(name)
+    if re.fullmatch(r"[a-z][a-z0-9_]*", folder.name) is None:
+        what = f"{folder.name!r} cannot be the name of a dataset"
+        fix = "use small letters, digits and _, beginning with a letter: my_dataset"
+        raise UsageError(Problem("USAGE-008", what, fix))
+    if folder.exists():
+        what = f"{name} is there already, and nothing is written over"
+        raise UsageError(Problem("USAGE-008", what, "choose another name, or move it away"))
+    written = []
+    for place, text in _starter(dialect, folder.name):
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return sorted(written, key=lambda path: (path.stem != folder.name, path))
+
+
+def _starter(dialect: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each file of a starter."""
+    words = {"@name@": name, "@Class@": "".join(word.capitalize() for word in name.split("_"))}
+    for place, file in _files_in(files(STARTERS[dialect]) / "starter", PurePosixPath()):
+        filled = [str(place).removesuffix(_DRAFT), file.read_text(encoding="utf-8")]
+        for mark, word in words.items():
+            filled = [text.replace(mark, word) for text in filled]
+        yield filled[0], filled[1]
+
+
+def _files_in(folder: Traversable, place: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files_in(entry, place / entry.name)
+        else:
+            yield place / entry.name, entry

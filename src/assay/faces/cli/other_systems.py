@@ -1,0 +1,52 @@
+"""assay as SYSTEM: the command lines of other systems, each in a file of its own, and what they share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NoReturn
+
+import click
+
+from assay.core.errors import Problem, UsageError
+from assay.faces.cli.lazy import Command, LazyGroup
+
+_SYSTEMS = {
+    "opencompass": Command(
+        "assay.faces.cli.opencompass:opencompass", "Evaluate custom datasets with OpenCompass's own flags."
+    ),
+    "llmbox": Command("assay.faces.cli.llmbox:llmbox", "Evaluate dataset classes with LLMBox's own flags."),
+}
+
+
+@click.command(cls=LazyGroup, table=_SYSTEMS)
+def other_systems() -> None:
+    """Use the command line of another system."""
+
+
+def foreign_command(function: Callable[[tuple[str, ...]], int]) -> click.Command:
+    """Return a command that is handed its arguments as they were written."""
+    named = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(function)
+    settings = {"ignore_unknown_options": True, "help_option_names": []}
+    return click.command(context_settings=settings, add_help_option=False)(named)
+
+
+class ForeignParser(argparse.ArgumentParser):
+    """Reads another system's flags, in the way that system did; what is wrong is a USAGE-006."""
+
+    def __init__(self, system: str, usage: str) -> None:
+        prog = f"assay as {system}"
+        # A shortened flag might be another one in the original.
+        super().__init__(prog=prog, usage=f"{prog} {usage}", add_help=False, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse found wrong."""
+        raise UsageError(Problem("USAGE-006", message, f"`{self.prog} --help` lists the flags"))
+
+
+def parse(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> argparse.Namespace | None:
+    """Read the arguments; None when a person asked for help, which is then printed."""
+    if "-h" in arguments or "--help" in arguments:
+        click.echo(parser.format_help())
+        return None
+    return parser.parse_args(list(arguments))

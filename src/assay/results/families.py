@@ -1,0 +1,87 @@
+"""Subsets of one dataset, told together: fifty-seven of them are one dataset to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from assay.core.run import RunManifest
+from assay.core.score import Metric
+from assay.core.task import TaskSpec
+
+
+class Family(NamedTuple):
+    """The tasks of one dataset: its subsets, or a task by itself."""
+
+    name: str
+    tasks: tuple[TaskSpec, ...]
+
+    @property
+    def title(self) -> str:
+        """The name, and how many subsets there are."""
+        return self.name if len(self.tasks) == 1 else f"{self.name} ({len(self.tasks)} subsets)"
+
+    def members(self, category: str | None) -> tuple[TaskSpec, ...]:
+        """Return the tasks of a category; of none, all."""
+        return tuple(task for task in self.tasks if category is None or category in task.categories)
+
+
+def families(tasks: Sequence[TaskSpec]) -> list[Family]:
+    """Return the datasets of a run, in order, each with its tasks."""
+    found: dict[str, list[TaskSpec]] = {}
+    for task in tasks:
+        found.setdefault(task.family or task.name, []).append(task)
+    return [Family(name, tuple(members)) for name, members in found.items()]
+
+
+def family_of(manifest: RunManifest) -> dict[str, Family]:
+    """Return the dataset of each task, by the task's name."""
+    return {task.name: family for family in families(manifest.tasks) for task in family.tasks}
+
+
+def is_mean(metric: Metric, manifest: RunManifest) -> bool:
+    """Whether a metric is a mean over a dataset's subsets, which no task has by itself."""
+    return metric.task not in {task.name for task in manifest.tasks}
+
+
+class Share(NamedTuple):
+    """A part of a dataset's samples."""
+
+    name: str
+    n: int
+    n_samples: int
+
+
+def disagreements(manifest: RunManifest) -> list[Share]:
+    """Return on how many samples of each dataset the methods disagree."""
+    shares = []
+    for family in families(manifest.tasks):
+        counted = [task for task in family.tasks if task.name in manifest.disagreements]
+        if counted:
+            n = sum(manifest.disagreements[task.name] for task in counted)
+            shares.append(Share(family.name, n, sum(task.n_samples for task in counted)))
+    return shares
+
+
+def means_of(metrics: Sequence[Metric], name: str, manifest: RunManifest) -> Iterator[tuple[str, str, float]]:
+    """Yield dataset, method and value of a metric of tasks, over all samples of all subsets."""
+    owner = family_of(manifest)
+    sums: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for metric in metrics:
+        if metric.metric == name and metric.group is None and metric.value is not None:
+            key = (owner[metric.task].name, metric.method)
+            sums.setdefault(key, []).append((metric.n_scored or metric.n, metric.value))
+    for (dataset, method), parts in sums.items():
+        yield dataset, method, sum(n * value for n, value in parts) / sum(n for n, _ in parts)
+
+
+def foremost(metrics: Sequence[Metric], manifest: RunManifest) -> list[Metric]:
+    """Return what a dataset is judged by: the mean over its subsets where there is one, else each task."""
+    heads = [metric for metric in metrics if metric.is_headline and metric.group is None]
+    owner = family_of(manifest)
+    means = {(metric.task, metric.method) for metric in heads if is_mean(metric, manifest)}
+    return [
+        metric
+        for metric in heads
+        if is_mean(metric, manifest) or (owner[metric.task].name, metric.method) not in means
+    ]

@@ -1,0 +1,94 @@
+"""`assay new`: what it writes runs, and its own tests pass."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from assay.app.new import STARTERS
+from cli import assay
+
+DIALECTS = Path(import_module("assay.dialects").__path__[0])
+
+
+@pytest.fixture(params=sorted(STARTERS))
+def dialect(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def test_every_dialect_with_a_starter_folder_is_offered() -> None:
+    assert {path.parent.name for path in DIALECTS.glob("*/starter")} == set(STARTERS)
+
+
+def test_a_starter_is_written_and_says_what_to_do_next(workdir: Path) -> None:
+    result = assay("new", "my_quiz", "--like", "llmbox")
+    assert result.status == 0
+    files = {str(path.relative_to(workdir)) for path in workdir.rglob("*") if path.is_file()}
+    assert files == {
+        "my_quiz/my_quiz.py",
+        "my_quiz/test_my_quiz.py",
+        "my_quiz/README.md",
+        "my_quiz/data/test.jsonl",
+        "my_quiz/data/dev.jsonl",
+    }
+    for file in files:
+        assert f"wrote  {file}" in result.out
+    assert "assay run my_quiz/my_quiz.py" in result.out
+    for path in workdir.rglob("*.*"):
+        assert "@" not in path.name
+        assert "@name@" not in path.read_text(encoding="utf-8")
+    assert "class MyQuiz(" in (workdir / "my_quiz" / "my_quiz.py").read_text(encoding="utf-8")
+
+
+def test_a_starter_runs_on_a_model(workdir: Path, dialect: str) -> None:
+    assay("new", "quiz", "--like", dialect)
+    result = assay("run", "quiz/quiz.py", "-m", "mock", "--method", "ppl,prob,gen", "--shots", "2")
+    assert result.status == 0, result.err
+    for method in ("ppl", "prob", "gen"):
+        assert re.search(rf"quiz +{method} +8/8", result.out)
+    assert re.search(r"arithmetic +ppl +4 / 4", result.out)
+    checked = assay("check", "quiz/quiz.py")
+    assert (checked.status, "no errors, 0 warnings" in checked.out) == (0, True)
+
+
+def test_the_starters_own_tests_pass(workdir: Path, dialect: str) -> None:
+    assay("new", "quiz", "--like", dialect)
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "quiz"]
+    tests = subprocess.run(command, cwd=workdir, capture_output=True, text=True)
+    assert tests.returncode == 0, tests.stdout
+    assert "3 passed" in tests.stdout
+
+
+def test_the_starters_tests_find_a_broken_class(workdir: Path) -> None:
+    assay("new", "quiz", "--like", "llmbox")
+    path = workdir / "quiz" / "quiz.py"
+    path.write_text(path.read_text(encoding="utf-8").replace("{{question}}", "{{answer}}"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "quiz"]
+    assert subprocess.run(command, cwd=workdir, capture_output=True).returncode == 1
+
+
+def test_nothing_is_written_over(workdir: Path) -> None:
+    (workdir / "quiz").mkdir()
+    result = assay("new", "quiz", "--like", "llmbox")
+    assert (result.status, "USAGE-008" in result.err) == (2, True)
+    assert list((workdir / "quiz").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect", "said"),
+    [
+        ("my-quiz", "llmbox", "cannot be the name"),
+        ("9lives", "llmbox", "cannot be the name"),
+        ("quiz", "lmbox", "did you mean 'llmbox'?"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(workdir: Path, name: str, dialect: str, said: str) -> None:
+    result = assay("new", name, "--like", dialect)
+    assert (result.status, said in result.err) == (2, True)
+    assert list(workdir.iterdir()) == []
