@@ -304,7 +304,9 @@ class MultipleChoiceDataset(Dataset):
                 for shares, n in zip(predictions, self.option_nums, strict=True)
             ]
         if method == "generation":
-            return [_last_letter(text, n) for text, n in zip(predictions, self.option_nums, strict=True)]
+            # All rows come once for each sample.
+            sizes = self.option_nums * self.sample_num
+            return [_last_letter(text, n) for text, n in zip(predictions, sizes, strict=True)]
         if self.use_normalization:
             half = len(predictions) // 2
             pairs = zip(predictions[:half], predictions[half:], strict=True)

@@ -16,16 +16,30 @@ from assay.scoring.normalize import contains, normalize, numbers_equal, parse_nu
 from assay.scoring.scorers.original import infer_option
 from assay.scoring.scorers.outcomes import Unscorable, failed, only, option_target, score_of
 
+VOTE = "vote"
+"""The rule of an answer that most samples of one question agree on."""
 
-def _output(answers: Sequence[Answered]) -> Output:
+
+def _outputs(answers: Sequence[Answered]) -> list[Output]:
     completions = only(answers, "answer", Completion)
-    if not completions or not completions[min(completions)].outputs:
+    outputs = [output for index in sorted(completions) for output in completions[index].outputs]
+    if not outputs:
         raise Unscorable("no text came back")
-    return completions[min(completions)].outputs[0]
+    return outputs
+
+
+def _voted(found: Sequence[Extraction]) -> Extraction:
+    """Return the answer of most samples, the first of equals; a sample without an answer has no vote."""
+    if len(found) == 1:
+        return found[0]
+    votes = Counter(one.answer for one in found if one.answer is not None)
+    if not votes:
+        return found[0]
+    return Extraction(votes.most_common(1)[0][0], VOTE)
 
 
 class GeneratedOption:
-    """The option found in the reply; a reply without one is UNANSWERED.
+    """The option found in the reply; a reply without one is UNANSWERED. Of several replies, most decide.
 
     With `faithful`, the original's inference, which gives every reply an option, even an empty one.
     """
@@ -37,13 +51,11 @@ class GeneratedOption:
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
         try:
-            output = _output(answers)
+            outputs = _outputs(answers)
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
-        if self.faithful:
-            found = infer_option(output.text, sample.labels, sample.choices)
-        else:
-            found = extract_option(output.text, sample.labels, sample.choices)
+        find = infer_option if self.faithful else extract_option
+        found = _voted([find(output.text, sample.labels, sample.choices) for output in outputs])
         verdict, value = Verdict.UNGRADED, None
         if sample.gold:
             verdict = Verdict.UNANSWERED if found.answer is None else Verdict.SCORED
@@ -59,7 +71,7 @@ class GeneratedOption:
             target=option_target(sample),
             rule=found.rule,
             span=found.span,
-            is_truncated=output.finish is Finish.LENGTH,
+            is_truncated=any(output.finish is Finish.LENGTH for output in outputs),
         )
 
 
@@ -85,7 +97,7 @@ class GeneratedAnswer:
         """Return the sample's score."""
         target = sample.targets[0] if sample.targets else None
         try:
-            output = _output(answers)
+            output = _outputs(answers)[0]
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), target)
         graded = self._grade(output.text, sample.targets)

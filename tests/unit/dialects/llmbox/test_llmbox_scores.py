@@ -378,3 +378,26 @@ def test_the_two_spellings_of_a_letter(tmp_path: Path) -> None:
         )
         (score,) = evaluated(one, answer).scores["prob"]
         assert (score.answer, score.value) == (expected, float(expected == "A"))
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+def test_a_choice_is_voted_on_by_its_samples(tmp_path: Path, faithful: bool) -> None:
+    one = compile_one(
+        tmp_path,
+        CHOICE,
+        choice_rows(3, 2),
+        settings={"methods": ("gen",), "samples": 3, "is_faithful": faithful},
+    )
+    first = next(iter(one.task.samples())).id
+    replies = {True: ("C", "A", "A"), False: ("B", "A", "B")}
+    result = evaluated(one, lambda request: completion(*replies[request.sample_id == first]))
+    assert [score.answer for score in result.scores["gen"]] == ["A", "B"]
+    assert result.metrics["gen", "Accuracy", None].value == 1.0
+
+
+def test_samples_without_an_answer_have_no_vote(tmp_path: Path) -> None:
+    one = compile_one(tmp_path, CHOICE, choice_rows(2), settings={"methods": ("gen",), "samples": 3})
+    (score,) = evaluated(one, lambda _: completion("Well.", "A", "Hm.")).scores["gen"]
+    assert (score.answer, score.rule) == ("A", "vote")
+    (silent,) = evaluated(one, lambda _: completion("Well.", "So.", "Hm.")).scores["gen"]
+    assert silent.verdict is Verdict.UNANSWERED
