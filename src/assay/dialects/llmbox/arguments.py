@@ -1,0 +1,50 @@
+"""What a person may say of a dataset class on the command line, by the original's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.dialects.llmbox.authoring import RANKING_TYPES
+from assay.dialects.llmbox.example_arguments import ExampleArguments, check_arguments
+
+
+class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
+    """What `--dataset-arg` may say of a dataset class; the names are the original's."""
+
+    ranking_type: str | None = None
+    instruction: str | None = None
+    evaluation_set: str | None = None
+    example_set: str | None = None
+    dataset_path: str | None = None
+    max_example_tokens: int | None = None
+    pass_at_k: int | None = None
+    system_prompt: str | None = None
+
+
+def class_arguments(given: Mapping[str, str]) -> ClassArguments:
+    """Read `--dataset-arg` pairs; UsageError when one is unknown or has a wrong value."""
+    known = ClassArguments.__struct_fields__
+    for key in given:
+        if key not in known:
+            raise UsageError(
+                Problem(
+                    "USAGE-007",
+                    f"--dataset-arg {key!r} is not known to dataset classes{nearest(key, known)}",
+                    f"use some of {listing(known)}",
+                )
+            )
+    try:
+        args = msgspec.convert(dict(given), ClassArguments, strict=False)
+    except msgspec.ValidationError as error:
+        # Texts fit everywhere but where a number is expected.
+        name = str(error).rpartition("$.")[2].rstrip("`")
+        what = f"--dataset-arg {name} is {given[name]!r}, expected a whole number"
+        raise UsageError(Problem("USAGE-007", what, f"write for example {name}=10")) from error
+    if args.ranking_type is not None and args.ranking_type not in RANKING_TYPES:
+        what = f"ranking_type is {args.ranking_type!r}{nearest(args.ranking_type, RANKING_TYPES)}"
+        raise UsageError(Problem("USAGE-007", what, f"use one of {listing(RANKING_TYPES)}"))
+    check_arguments(args)
+    return args

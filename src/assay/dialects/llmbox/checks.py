@@ -1,0 +1,129 @@
+"""What an author's class and rows must be before a model is asked anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from assay.core.errors import AuthorError, PlanError, Problems
+from assay.dialects.llmbox.authoring import Dataset
+from assay.dialects.llmbox.calling import Author
+from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.samples import is_index
+
+METHODS = {"get_ppl": "ppl", "get_prob": "prob", "generation": "gen"}
+"""The original's evaluation methods by our names."""
+
+
+def refused(author: Author, what: str) -> PlanError:
+    """Return the error for a method that does not go with a dataset."""
+    return PlanError(author.problem("LLMBOX-009", what, "choose another --method"))
+
+
+def checked_rows(author: Author, rows: Any, name: str) -> list[dict[str, Any]]:
+    """Return an author's rows as a list of dicts, which they must be."""
+    listed = list(rows)
+    for number, row in enumerate(listed):
+        if not isinstance(row, dict):
+            raise AuthorError(
+                author.problem(
+                    "LLMBOX-003",
+                    f"{name} holds {type(row).__name__}, expected a dict for each row",
+                    f"set self.{name} to a list of dicts in load_raw_dataset",
+                    rows=(number + 1,),
+                )
+            )
+    return listed
+
+
+def check_metrics(author: Author, dataset: Dataset, notes: list[str]) -> None:
+    """Refuse metrics that cannot be called."""
+    for metric in dataset.metrics:
+        if not callable(metric) or isinstance(metric, type):
+            raise AuthorError(
+                author.problem(
+                    "LLMBOX-011",
+                    f"metrics holds {_seen(metric)}, expected an object that can be called",
+                    f"write {metric.__name__}()"
+                    if isinstance(metric, type)
+                    else "write metrics = [Accuracy()]",
+                )
+            )
+    if not dataset.metrics:
+        notes.append("the class names no metrics: predictions are kept, nothing is scored")
+
+
+def check_pool(author: Author, dataset: Dataset, notes: list[str]) -> None:
+    """Refuse shots where there are no examples."""
+    if not dataset.max_num_shots or type(dataset).construct_examples is not Dataset.construct_examples:
+        return
+    n = len(dataset.example_data)
+    if not n:
+        raise AuthorError(
+            author.problem(
+                "LLMBOX-007",
+                f"{dataset.max_num_shots} shots were asked for, but there are no examples",
+                "set example_set, or self.example_data in load_raw_dataset; or ask for --shots 0",
+            )
+        )
+    if n < dataset.max_num_shots:
+        notes.append(f"{dataset.max_num_shots} shots were asked for; there are {n} examples")
+
+
+def check_method(one: Prepared, method: str) -> None:
+    """Refuse a method that the class or its rows do not go with."""
+    author, dataset = one.author, one.dataset
+    if METHODS[dataset.model_evaluation_method] != method:
+        does = METHODS[dataset.model_evaluation_method]
+        raise refused(author, f"method {method!r} was asked for, but the class itself changes to {does!r}")
+    contexts = next((at for at, row in enumerate(one.instances) if row.has_contexts), None)
+    if contexts is not None and method != "ppl":
+        raise refused(
+            author, f"row {one.numbers[contexts] + 1} has several contexts, which only method 'ppl' compares"
+        )
+    if dataset.evaluation_type == "ranking" and contexts is None:
+        for at, row in enumerate(one.instances):
+            if not row.options:
+                raise AuthorError(
+                    author.problem(
+                        "LLMBOX-004",
+                        "format_instance returned no options",
+                        "return options=[...] and target_idx, or several sources and source_idx",
+                        rows=(one.numbers[at] + 1,),
+                    )
+                )
+    if method == "ppl" and dataset.use_normalization and not hasattr(dataset, "normalization_prompt"):
+        raise AuthorError(
+            author.problem(
+                "LLMBOX-011",
+                "use_normalization is set, but there is no normalization_prompt",
+                'set normalization_prompt = "Question: \\nAnswer:", the prompt without the question',
+            )
+        )
+
+
+def check_references(one: Prepared, references: Sequence[Any]) -> None:
+    """Find references that no prediction could equal: the answer to a choice is an option's index."""
+    if one.dataset.evaluation_type != "ranking" or any(not is_plain_accuracy(m) for m in one.dataset.metrics):
+        return
+    problems = Problems()
+    for number, reference in enumerate(references):
+        n_options = one.dataset.option_nums[number]
+        if reference is None or (is_index(reference) and 0 <= int(reference) < n_options):
+            continue
+        fix = f"return an index from 0 to {n_options - 1}"
+        if not is_index(reference):
+            fix = 'return indexes, for a letter: ord(letter) - ord("A")'
+        what = f"references gives {reference!r:.60}, expected the index of one of the {n_options} options"
+        rows = (one.numbers[number] + 1,)
+        problems.add(one.author.problem("LLMBOX-006", what, fix, rows=rows))
+    problems.raise_if_any()
+
+
+def _seen(metric: Any) -> str:
+    return f"the class {metric.__name__}" if isinstance(metric, type) else repr(metric)
+
+
+def is_plain_accuracy(metric: Any) -> bool:
+    """Whether a metric compares indexes of options."""
+    return type(metric).__name__ == "Accuracy"
