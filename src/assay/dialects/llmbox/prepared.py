@@ -79,8 +79,8 @@ class Prepared:
         self._words_of = lru_cache(maxsize=None)(
             lambda at: frozenset(words for words, _ in self._asked_by(at))
         )
-        # Most rows are shown the same examples: tokens are counted once for them.
-        self._n_fitting = lru_cache(maxsize=256)(self._count_fitting)
+        # Most rows are shown the same examples: they are put together and counted once.
+        self._made = lru_cache(maxsize=256)(self._shown)
         self.instances = self._formatted()
         self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
@@ -103,7 +103,7 @@ class Prepared:
             return Shown()
         if self._builds_own:
             return self._own_examples(number)
-        return self._fitted(self._shots(number))
+        return self._made(tuple(islice(self._others(number), self.n_shots)), self.choice.is_reversed)
 
     def shot(self, at: int, place: int) -> Shot:
         """Return a row of the pool as the example at some place of a prompt."""
@@ -181,11 +181,12 @@ class Prepared:
             if self._example_ids[at] not in shown and asked.isdisjoint(_asked(self.example(at, 0))):
                 yield at
 
-    def _shots(self, number: int | None) -> list[Shot]:
-        """Return the examples for a row, the one that is preferred most first."""
-        chosen = list(islice(self._order if number is None else self._others(number), self.n_shots))
-        places = range(len(chosen))[:: -1 if self.choice.is_reversed else 1]
-        return [self.shot(at, place) for at, place in zip(chosen, places, strict=True)]
+    def _shown(self, chosen: Sequence[int], is_reversed: bool) -> Shown:
+        """Return rows of the pool as examples, the one that is preferred most first."""
+        places = range(len(chosen))[:: -1 if is_reversed else 1]
+        shots = [self.shot(at, place) for at, place in zip(chosen, places, strict=True)]
+        kept = self._count_fitting(shots)
+        return Shown(tuple(shots[:kept][:: -1 if is_reversed else 1]), n_left_out=len(shots) - kept)
 
     def _others(self, number: int) -> Iterator[int]:
         """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
@@ -243,17 +244,10 @@ class Prepared:
                 self.dataset, row, self._shape, example_idx=place, real_num_shots=self.dataset.real_num_shots
             )
 
-    def _fitted(self, shots: list[Shot]) -> Shown:
-        """Leave out whole examples beyond the tokens that a person allowed for them."""
-        if self.dataset.max_example_tokens >= NO_LIMIT:
-            return self._arranged(shots)
-        kept = self._n_fitting(tuple(shots))
-        return self._arranged(shots[:kept], n_left_out=len(shots) - kept)
-
-    def _arranged(self, shots: Sequence[Shot], *, n_left_out: int = 0) -> Shown:
-        return Shown(tuple(shots[::-1] if self.choice.is_reversed else shots), n_left_out=n_left_out)
-
-    def _count_fitting(self, shots: tuple[Shot, ...]) -> int:
+    def _count_fitting(self, shots: Sequence[Shot]) -> int:
+        """Return how many examples fit into the tokens that a person allowed for them."""
+        if self.dataset.max_example_tokens == NO_LIMIT:
+            return len(shots)
         kept, text = 0, ""
         for shot in shots:
             text += example_text(shot)
@@ -265,8 +259,9 @@ class Prepared:
     def _conversation(self, instance: Mapping[str, Any] | None) -> Conversation:
         """Return the examples as the author's own construct_examples expects them from its base class."""
         number = None if instance is None else self._row_of.get(id(instance))
+        order = self._order if number is None else self._others(number)
         made = Conversation()
-        for shot in self._fitted(self._shots(number)).shots:
+        for shot in self._made(tuple(islice(order, self.n_shots)), self.choice.is_reversed).shots:
             made.add_(user=shot.source, assistant=shot.target)
         return made
 
