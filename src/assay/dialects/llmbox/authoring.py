@@ -257,10 +257,6 @@ class ValidationPerplexityDataset(Dataset):
     instruction = "{{ text if text }}"
 
     def post_processing(self, predictions: Any) -> Any:
-        """Return each text's negative log-likelihood per token."""
-        return [nll / n if n > 0 else float("inf") for nll, n in predictions]
-
-    def post_processing(self, predictions: Any) -> Any:
         """Return the surprise per token of each text; a text without tokens has none."""
         return [nll / n if n > 0 else float("inf") for nll, n in predictions]
 

@@ -251,14 +251,16 @@ class _Compilation:
         for method in asked:
             if method not in can:
                 raise self._refused(
-                    f"method {method!r} was asked for; such a dataset is evaluated by {listing(can)}"
+                    f"method {method!r} was asked for; such a dataset is evaluated by {listing(can)}", can[0]
                 )
         if self._settings.samples > 1 and tuple(asked) != ("gen",):
-            raise self._refused(f"{self._settings.samples} samples need --method gen, not {listing(asked)}")
+            raise self._refused(
+                f"{self._settings.samples} samples need generated answers, not {listing(asked)}", "gen"
+            )
         return tuple(dict.fromkeys(asked))
 
-    def _refused(self, what: str) -> PlanError:
-        return PlanError(self._author.problem("LLMBOX-009", what, "choose another --method"))
+    def _refused(self, what: str, method: str) -> PlanError:
+        return PlanError(self._author.problem("LLMBOX-009", what, f"use --method {method}"))
 
     def _dataset(self, method: str) -> Dataset:
         """Make the author's object, which loads its rows."""
@@ -385,7 +387,9 @@ class _Compilation:
         dataset = one.dataset
         if _METHODS[dataset.model_evaluation_method] != method:
             does = _METHODS[dataset.model_evaluation_method]
-            raise self._refused(f"method {method!r} was asked for, but the class itself changes to {does!r}")
+            raise self._refused(
+                f"method {method!r} was asked for, but the class itself changes to {does!r}", does
+            )
         contexts = next((at for at, row in enumerate(one.instances) if row.has_contexts), None)
         if contexts is not None and method != "ppl":
             raise self._refused(
