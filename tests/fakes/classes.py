@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.core.ports import Embedder
 from assay.core.prompt import Prompt, final_text, with_final_text
 from assay.core.request import Generate, Labels, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Outcome, Output, Response
@@ -40,6 +41,7 @@ def compile_text(
     selection: str = "",
     model_type: Any = "base",
     settings: Mapping[str, Any] | None = None,
+    embedder_at_hand: Embedder | None = None,
     **dataset_args: str,
 ) -> list[CompiledClass]:
     """Compile a class written in a file of its own; rows are put where it looks for them."""
@@ -57,7 +59,13 @@ def compile_text(
     made = TaskSettings(is_chat=model_type == "chat", dataset_args=dataset_args, **(settings or {}))
     data = RawData(None if hub is None else Hub(hub), dataset_args.get("dataset_path"), beside=folder)
     view = ModelView("test", model_type, words, lambda ids: " ".join(map(str, ids)))
-    return compile_classes(f"{prefix}{path}{selection}", made, Tools(AUTHOR_NAMES, data, view))
+
+    def open_embedder(folder: str | None) -> Embedder:
+        assert embedder_at_hand is not None, "the test hands no encoder over"
+        return embedder_at_hand
+
+    tools = Tools(AUTHOR_NAMES, data, view, open_embedder)
+    return compile_classes(f"{prefix}{path}{selection}", made, tools)
 
 
 def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) -> CompiledClass:

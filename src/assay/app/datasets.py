@@ -91,6 +91,7 @@ def _compile_classes(
 ) -> Sequence[Compiled]:
     # Imported when used: numpy, jinja2 and the metrics' libraries are nothing for a table to wait for.
     from assay.app.model_view import model_view
+    from assay.backends.embedding import open_embedder
     from assay.dialects.llmbox.compile import Tools, compile_classes
     from assay.dialects.llmbox.library.raw_data import RawData
     from assay.scoring.metrics import AUTHOR_NAMES
@@ -98,7 +99,7 @@ def _compile_classes(
     folder = ClassName.of(name).path.parent
     raw_data = RawData(hub, settings.dataset_args.get("dataset_path"), beside=folder)
     view = model_view(backend, is_chat=settings.is_chat)
-    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view))
+    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder))
 
 
 def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:

@@ -15,6 +15,8 @@ import msgspec
 import assay
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, open_cache, open_judge
+from assay.app.preparation import Rehearsals
+from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.backends.registry import open_backend
 from assay.core.limit import Limit
@@ -24,7 +26,7 @@ from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
-from assay.core.task import ComponentSpec, CorpusScorer, Scorer, Task, TaskSettings
+from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
@@ -35,7 +37,6 @@ from assay.results.report import Highlights, render_report
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.rollup import rolled_up
-from assay.scoring.scorers.registry import make_scorer
 
 
 class Observer:
@@ -48,6 +49,9 @@ class Observer:
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
         """Take the run that begins, or goes on."""
+
+    def preparing(self, tally: Tally) -> None:
+        """Take how far a question is that a task asks before its samples; called often."""
 
     def progress(self, tally: Tally) -> None:
         """Take how far the run is; called often."""
@@ -77,7 +81,7 @@ def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None
         compiled = compile_asked(datasets, values, backend)
         tasks = [_limited(one, values) for one in compiled]
         check_plan(tasks, card)
-        scorers = {task.spec.name: [_scorer(spec) for spec in task.scorers()] for task in tasks}
+        scorers = {task.spec.name: scorers_of(task) for task in tasks}
         with open_judge(scorers, values, backend) as judge:
             observer.compiled(compiled, tasks, card)
             return _execute(tasks, scorers, backend, judge, settings, compiled, observer)
@@ -158,6 +162,11 @@ def _execute(
             SampleWriter(folder.path) as writer,
             judging(scorers, judge, manifest.judge, folder.path, values),
         ):
+            rehearsals = Rehearsals(backend, journal, cache, observer.preparing)
+            chosen = rehearsals.prepare(tasks)
+            if chosen:
+                manifest = msgspec.structs.replace(manifest, tasks=tuple(task.spec for task in tasks))
+                folder.write_manifest(manifest)
             sink = _Sink(writer)
             execution = Execution(
                 tasks,
@@ -170,14 +179,18 @@ def _execute(
                 on_progress=observer.progress,
             )
             tally = execution.run()
-        came_up = (*execution.notes(), *backend.notes())
+        came_up = (*chosen, *execution.notes(), *backend.notes())
         finished = msgspec.structs.replace(
             manifest,
             status=RunStatus.COMPLETE,
             finished=_now(),
             seconds=round(time.monotonic() - started, 3),
-            costs=tuple(tally.costs.values()),
-            stats={**_counters(tally), **{f"model_{name}": n for name, n in backend.stats().items()}},
+            costs=(*tally.costs.values(), *rehearsals.costs),
+            stats={
+                **_counters(tally),
+                **rehearsals.counters,
+                **{f"model_{name}": n for name, n in backend.stats().items()},
+            },
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
         )
@@ -213,10 +226,6 @@ class _Sink:
         self.disagreement.add(scores)
         for score in scores:
             self.highlights.add(score)
-
-
-def _scorer(spec: ComponentSpec | Scorer | CorpusScorer) -> Scorer | CorpusScorer:
-    return make_scorer(spec) if isinstance(spec, ComponentSpec) else spec
 
 
 def _manifest(

@@ -7,7 +7,7 @@ logits that are not numbers or that look ahead, are an error and never a score.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
@@ -69,6 +69,18 @@ def load_model(
         return _inspected(model, torch.device(device))
 
 
+def load_encoder(folder: Path) -> Any:
+    """Return the model of a folder that turns tokens into vectors, in float32 on the CPU."""
+    with _quiet(), _wrapped(f"{folder} does not load"):
+        import torch
+        from transformers import AutoModel
+
+        model, report = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+        # A head of its own for whole texts, which many checkpoints leave out; vectors come from tokens.
+        _check_complete(name for name in report["missing_keys"] if "pooler" not in name)
+        return model.eval()
+
+
 def save_converted(gguf: Path, folder: Path) -> None:
     """Write a GGUF file's model and tokenizer as a folder of full-precision weights."""
     with _quiet(), _wrapped(f"{gguf} does not load"):
@@ -90,10 +102,14 @@ def _from_folder(folder: Path, dtype: Any, trust_remote_code: bool, more: dict[s
     model, report = AutoModelForCausalLM.from_pretrained(
         folder, dtype=dtype, trust_remote_code=trust_remote_code, output_loading_info=True, **more
     )
-    # transformers fills weights it did not find with random numbers and only warns.
-    if missing := sorted(report["missing_keys"]):
-        raise ValueError(f"the weight files lack {listing(missing, at_most=4)}")
+    _check_complete(report["missing_keys"])
     return model
+
+
+def _check_complete(missing: Iterable[str]) -> None:
+    """Raise when weights were not found: transformers fills them with random numbers and only warns."""
+    if names := sorted(missing):
+        raise ValueError(f"the weight files lack {listing(names, at_most=4)}")
 
 
 def _from_gguf(path: Path, dtype: Any, more: dict[str, str]) -> Any:

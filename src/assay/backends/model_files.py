@@ -254,13 +254,25 @@ def find_files(where: str, revision: str | None, *, with_code: bool = False) -> 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return a JSON object from a file of the model, or say that it is broken."""
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (ValueError, OSError) as trouble:
-        raise does_not_load(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
+    found = _parsed(path)
     if not isinstance(found, dict):
         raise does_not_load(f"{path} holds no JSON object", "fetch the file again")
     return found
+
+
+def read_json_objects(path: Path) -> list[dict[str, Any]]:
+    """Return a JSON list of objects from a file of the model, or say that it is broken."""
+    found = _parsed(path)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise does_not_load(f"{path} holds no JSON list of objects", "fetch the file again")
+    return found
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (ValueError, OSError) as trouble:
+        raise does_not_load(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
 
 
 def _absent(path: Path, kind: str) -> Exception:

@@ -130,15 +130,16 @@ class PackedScoring:
         return trunk
 
     def _send(self, trunk: Trunk, rows: Sequence[Row], lanes: list[Lane]) -> None:
+        began = time.perf_counter()
         answers = compute_lanes(self._loaded, trunk, lanes, rows)
         self._counters.computed(sum(len(lane.ids) for lane in lanes), lane_padding(self._loaded, lanes))
-        self._under_way.add(_read_from(lanes, rows), answers)
+        self._under_way.add(_read_from(lanes, rows), answers, began)
 
     def _give_up(self, rows: Sequence[Row], lane: Lane) -> None:
         touched = _read_from([lane], rows)
         for row in touched:
             _give_up(row)
-        self._under_way.add(touched, Answers())
+        self._under_way.add(touched, Answers(), time.perf_counter())
 
 
 class _UnderWay:
@@ -148,20 +149,23 @@ class _UnderWay:
         self._batches: deque[tuple[Sequence[Row], Answers, float]] = deque()
         self._settled_at = 0.0
 
-    def add(self, rows: Sequence[Row], answers: Answers) -> None:
-        """Take a batch that was sent off, with a row for each of its runs of reads."""
-        self._batches.append((rows, answers, time.perf_counter()))
+    def add(self, rows: Sequence[Row], answers: Answers, began: float) -> None:
+        """Take a batch that was sent off, with a row for each of its runs of reads.
+
+        `began`: when sending began; a CPU does the whole work in it, a GPU only begins.
+        """
+        self._batches.append((rows, answers, began))
 
     def settled(self, *, leave: int) -> list[Row]:
         """Take the answers of all batches but the newest few; return the rows that are now done."""
         touched: list[Row] = []
         while len(self._batches) > leave:
-            rows, answers, sent_at = self._batches.popleft()
+            rows, answers, began = self._batches.popleft()
             answers.settle()
             now = time.perf_counter()
-            # It was computed after the one before it, or after it was sent.
+            # It was computed after the one before it, or once sending it began.
             for row in rows:
-                row.seconds += (now - max(self._settled_at, sent_at)) / len(rows)
+                row.seconds += (now - max(self._settled_at, began)) / len(rows)
             self._settled_at = now
             touched += rows
         return _done(touched)

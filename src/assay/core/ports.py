@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt
@@ -12,6 +12,10 @@ from assay.core.response import Completion, Failure, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.core.task import Evaluation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Backend(Protocol):
@@ -79,6 +83,16 @@ class Judge(Protocol):
 
     def ask(self, prompts: Sequence[Prompt]) -> Sequence[Completion | Failure]:
         """Return the reply to each prompt, in their order. Trouble with one prompt is a `Failure`."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors, so that texts which mean alike lie near each other."""
+
+    def identity(self) -> ModelIdentity:
+        """Return which encoder it is; does not load it."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text, in their order, whatever else is embedded with it."""
 
 
 class Sink(Protocol):

@@ -33,6 +33,7 @@ class Cost(msgspec.Struct):
 
     task: str
     method: str
+    """Or `preparation`: what was asked before the samples."""
     n_requests: int = 0
     n_prompt_tokens: int = 0
     n_scored_tokens: int = 0
@@ -45,6 +46,12 @@ class Cost(msgspec.Struct):
     """Examples left out, since the model cannot read so much."""
     n_shortened: int = 0
     """Samples that were shown fewer examples for it."""
+
+    def add(self, other: Cost) -> None:
+        """Take what another took as part of this."""
+        for name in self.__struct_fields__:
+            if name not in ("task", "method"):
+                setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
     def n_tokens(self) -> int:
@@ -87,7 +94,8 @@ def run_fingerprint(
 ) -> str:
     """Return the hash that two runs share exactly when one may continue the other.
 
-    How the dataset's path was written does not count; what is in the file does.
+    How the dataset's path was written does not count; what is in the file does. Nor does what a task found
+    out beforehand: it follows from what it asked the model, and that counts.
     """
-    asked = [msgspec.structs.replace(task, source="") for task in tasks]
+    asked = [msgspec.structs.replace(task, source="", chosen={}) for task in tasks]
     return digest((asked, model) if judge is None else (asked, model, judge))

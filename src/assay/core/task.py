@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -88,6 +88,9 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """The dataset that it is a subset of; subsets of one dataset are also reported together."""
     categories: tuple[str, ...] = ()
     """The dataset's categories that it belongs to."""
+    chosen: dict[str, Any] = {}
+    """What was found out by asking the model before the samples, such as the order of examples. It follows
+    from all the rest and from the model, so it does not make one run another."""
 
 
 class Answered(NamedTuple):
@@ -157,3 +160,16 @@ class Task(Protocol):
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
         """Return how its tracks are scored: by name, or by the author's own code."""
+
+
+Rehearse: TypeAlias = Callable[[Sequence[Task]], Sequence[Sequence[Score]]]
+"""Asks the model what small tasks ask, through the run's own journal and cache; returns the scores of each
+task, in the order of its samples."""
+
+
+@runtime_checkable
+class PreparingTask(Protocol):
+    """A task that may have to ask the model something before it knows what to ask about its samples."""
+
+    def prepare(self, rehearse: Rehearse) -> Sequence[str]:
+        """Find out what is needed; return in words what was chosen. `spec.chosen` then holds it."""

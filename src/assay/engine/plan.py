@@ -20,19 +20,24 @@ def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
     problems: list[Problem] = []
     for task in tasks:
         for kind in sorted(task.kinds - card.kinds):
-            can = [_METHOD_OF[known] for known in Kind if known in card.kinds]
-            problems.append(
-                Problem(
-                    "PLAN-001",
-                    f"task {task.spec.name!r} uses method {_METHOD_OF[kind]!r}, which asks for {kind.value}; "
-                    f"model {card.name!r} can do {listing(can)}",
-                    f"choose --method {can[0] if can else '...'} or another model",
-                    Origin(task.spec.source),
-                )
-            )
+            problems.append(_cannot(task, kind, card))
         problems += _windows_too_long(task, card)
     if problems:
         raise PlanError(problems)
+
+
+def _cannot(task: Task, kind: Kind, card: ModelCard) -> Problem:
+    """Return the problem of a kind of ask that the model cannot answer."""
+    can = [_METHOD_OF[known] for known in Kind if known in card.kinds]
+    method = _METHOD_OF[kind]
+    if method in task.spec.methods:
+        asks = f"uses method {method!r}, which asks for {kind.value}"
+        fix = f"choose --method {can[0] if can else '...'} or another model"
+    else:
+        asks = f"asks for {kind.value} before its samples, as method {method!r} does"
+        fix = "choose another model, or leave away what is found out beforehand"
+    what = f"task {task.spec.name!r} {asks}; model {card.name!r} can do {listing(can)}"
+    return Problem("PLAN-001", what, fix, Origin(task.spec.source))
 
 
 def _windows_too_long(task: Task, card: ModelCard) -> list[Problem]:

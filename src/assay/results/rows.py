@@ -205,7 +205,8 @@ def work_line(manifest: RunManifest) -> str | None:
     parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1)"]
     if "model_padding_tokens" in stats:
         parts.append(f"padding {100 * stats['model_padding_tokens'] / computed:.1f} %")
-    if not stats.get("requests_journaled"):  # Else the seconds are those of an earlier start too.
+    # With answers of an earlier start, the seconds are those of that start too.
+    if not stats.get("requests_journaled") and not stats.get("preparation_journaled"):
         parts.append(f"{computed / seconds:,.0f} tokens/s")
     return ", ".join(parts)
 

@@ -184,15 +184,23 @@ class MeanAggregator:
         """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""
         given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
         made = [given.pop((one.task, one.method, one.metric, one.group), one) for one in found]
-        return [
-            msgspec.structs.replace(
-                one,
-                higher_is_better=one.higher_is_better and one.metric not in self._lower,
-                is_headline=one.is_headline or (one.task, one.method, one.metric) in self._headlines,
-                is_share=one.metric not in self._off_scale,
-            )
-            for one in (*made, *given.values())
-        ]
+        return [self._completed(one) for one in (*made, *given.values())]
+
+    def _completed(self, one: Metric) -> Metric:
+        """Return a metric with what only its author's evaluation said of it."""
+        is_authors = (one.task, one.method, one.metric) in self._headlines
+        is_share = one.metric not in self._off_scale
+        low, high = one.low, one.high
+        if is_authors and is_share and low is not None and high is not None:
+            low, high = max(0.0, low), min(1.0, high)
+        return msgspec.structs.replace(
+            one,
+            low=low,
+            high=high,
+            higher_is_better=one.higher_is_better and one.metric not in self._lower,
+            is_headline=one.is_headline or is_authors,
+            is_share=is_share,
+        )
 
 
 def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell) -> Metric:

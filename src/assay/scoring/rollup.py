@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from assay.core.score import MACRO, Metric
 from assay.core.task import TaskSpec
-from assay.scoring.statistics import Estimate, clipped, macro
+from assay.scoring.statistics import Estimate, clipped, macro, wilson
 
 
 def rolled_up(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:
@@ -39,7 +39,7 @@ def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Seq
             continue
         estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some)
         if some[0].is_share:
-            estimate = clipped(estimate)
+            estimate = _within(estimate)
         made.append(
             Metric(
                 family,
@@ -61,3 +61,12 @@ def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Seq
             )
         )
     return made
+
+
+def _within(estimate: Estimate) -> Estimate:
+    """Return the estimate of a share with an interval of possible values."""
+    if estimate.value is None or estimate.stderr != 0:
+        return clipped(estimate)
+    # Subsets all right or all wrong have no spread to build on; the counts still have an interval.
+    low, high = wilson(estimate.value * estimate.n, estimate.n)
+    return estimate._replace(low=low, high=high)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from assay.backends.likelihood import Row
+from assay.backends.packed import compute_lanes
 from assay.backends.registry import open_backend
 from assay.core.ids import draw
 from assay.core.prompt import Message
@@ -342,3 +343,22 @@ def test_smollm2_equals_the_oracle(smollm2: Any) -> None:
     for prob, letter in zip(labels.probs, "AB", strict=True):
         ids = [oracle.tokenizer.encode(spelling)[-1] for spelling in (letter, f" {letter}")]
         assert prob == pytest.approx(float(sum(table[id_] for id_ in ids)), abs=1e-4)
+
+
+def test_requests_share_the_time_that_computing_took(
+    make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def takes_ten_seconds(*args: Any) -> Any:
+        clock[0] += 10
+        return compute_lanes(*args)
+
+    monkeypatch.setattr("assay.backends.row_scoring.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("assay.backends.row_scoring.compute_lanes", takes_ten_seconds)
+    backend = open_backend(f"hf:{make_model()}", {})
+    outcomes(backend, SPANS[:1])
+    loaded_and_tried = clock[0]
+    responses = list(backend.run(requests(SPANS)))
+    assert clock[0] > loaded_and_tried
+    assert sum(response.seconds for response in responses) == pytest.approx(clock[0] - loaded_and_tried)

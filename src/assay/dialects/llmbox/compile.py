@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,9 +11,11 @@ import msgspec
 from assay.core.errors import AuthorError, PlanError, Problem, Problems, UsageError, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
+from assay.core.ports import Embedder
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.llmbox.ape import Ape
 from assay.dialects.llmbox.authoring import (
     METHOD_OF,
     NO_LIMIT,
@@ -26,13 +28,17 @@ from assay.dialects.llmbox.authoring import (
 from assay.dialects.llmbox.calling import drawing
 from assay.dialects.llmbox.detect import ClassName
 from assay.dialects.llmbox.evaluation import references_of
+from assay.dialects.llmbox.example_arguments import ExampleArguments, check_arguments, check_dataset
 from assay.dialects.llmbox.formatting import letters
+from assay.dialects.llmbox.globale import GlobalE
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
-from assay.dialects.llmbox.prepared import ORIGINAL_SEED, TWIN, Prepared
+from assay.dialects.llmbox.nearest import Nearest, Vectors
+from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
+from assay.dialects.llmbox.row_names import named
 from assay.dialects.llmbox.selection import chosen_subsets
-from assay.dialects.llmbox.task import Asking, ClassTask
+from assay.dialects.llmbox.task import Asking, ClassTask, Search
 
 DIALECT = "llmbox"
 _METHODS = {"get_ppl": "ppl", "get_prob": "prob", "generation": "gen"}
@@ -42,7 +48,14 @@ _OPTION_MAX_TOKENS = 256
 _ORIGINAL_EXAMPLE_TOKENS = 1024
 
 
-class ClassArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+_SEARCHES = {
+    "kate": "each row is shown the examples nearest to it",
+    "globale": "the model is asked first which order of the examples serves best",
+    "ape": "the model is asked first for an instruction",
+}
+
+
+class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
     """What `--dataset-arg` may say of a dataset class; the names are the original's."""
 
     ranking_type: str | None = None
@@ -62,6 +75,8 @@ class Tools(NamedTuple):
     """The classes that authors import as metrics."""
     raw_data: RawData
     model: ModelView
+    open_embedder: Callable[[str | None], Embedder]
+    """Opens the sentence encoder in a folder; None is the one that comes along."""
 
 
 class CompiledClass(msgspec.Struct, frozen=True):
@@ -79,6 +94,7 @@ class CompiledClass(msgspec.Struct, frozen=True):
         rows = [("class", self.class_name), ("metrics", metrics or "none")]
         if settings["shots"]:
             rows.append(("shots", f"{settings['shots']} of {settings['n_examples']:,} examples"))
+        rows += [(way, _SEARCHES[way]) for way in _SEARCHES if way in settings]
         if settings["cot"]:
             rows.append(("cot", settings["cot"]))
         return rows
@@ -92,9 +108,10 @@ def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[Com
     if named.name is not None:
         loaded = loaded._replace(name=named.name)
     subsets = _subsets(loaded, named.selection, asked, tools.raw_data)
+    vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
     for subset in subsets:
-        one = _Compilation(name, loaded, subset, settings, asked, tools).compiled(subsets)
+        one = _Compilation(name, loaded, subset, settings, asked, tools, vectors).compiled(subsets)
         compiled.append(one)
     return compiled
 
@@ -120,6 +137,7 @@ def _class_arguments(given: Mapping[str, str]) -> ClassArguments:
     if args.ranking_type is not None and args.ranking_type not in RANKING_TYPES:
         what = f"ranking_type is {args.ranking_type!r}{nearest(args.ranking_type, RANKING_TYPES)}"
         raise UsageError(Problem("USAGE-007", what, f"use one of {listing(RANKING_TYPES)}"))
+    check_arguments(args)
     return args
 
 
@@ -170,8 +188,10 @@ class _Compilation:
         settings: TaskSettings,
         asked: ClassArguments,
         tools: Tools,
+        vectors: Vectors | None = None,
     ) -> None:
         self._source = source
+        self._vectors = vectors
         self._loaded = loaded
         self._author = loaded.author
         self._subset = subset
@@ -194,13 +214,14 @@ class _Compilation:
             dataset = self._dataset(method)
             rows = [_plain(row) for row in dataset.evaluation_data]
             n_rows = len(rows)
-            numbers = self._kept(ids := _named([digest(row) for row in rows]))
+            numbers = self._kept(ids := named([digest(row) for row in rows]))
             ids, rows = [ids[at] for at in numbers], [rows[at] for at in numbers]
             dataset.evaluation_data = [dataset.evaluation_data[at] for at in numbers]
-            pool = dataset.example_data if dataset.max_num_shots else []
+            pool = dataset.example_data if dataset.max_num_shots or self._asked.ape else []
             example_ids = [digest(_plain(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
             self._check_pool(dataset)
+            check_dataset(self._asked, dataset, self._settings.shots)
             one = Prepared(
                 dataset,
                 self._author,
@@ -210,6 +231,7 @@ class _Compilation:
                 seed=ORIGINAL_SEED if self._settings.is_faithful else self._settings.seed,
                 is_faithful=self._settings.is_faithful,
                 numbers=numbers,
+                choose=self._nearest if self._asked.kate else None,
             )
             self._check_method(one, method)
             prepared[method] = one
@@ -227,7 +249,7 @@ class _Compilation:
         kinds = {"ranking": "choice", "generation": "free answer", "perplexity": "text"}
         self._notes += [note for one in prepared.values() for note in one.dataset.args.notes]
         return CompiledClass(
-            ClassTask(spec, samples, prepared, asking),
+            ClassTask(spec, samples, prepared, asking, self._searches(prepared, asking)),
             tuple(dict.fromkeys(self._notes)),
             self._author.class_name,
             kinds[first.dataset.evaluation_type],
@@ -280,6 +302,9 @@ class _Compilation:
             sample_num=self._settings.samples,
             pass_at_k=self._asked.pass_at_k,
             cot=self._settings.cot,
+            kate=self._asked.kate,
+            globale=self._asked.globale,
+            ape=self._asked.ape,
             default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
         )
@@ -323,7 +348,7 @@ class _Compilation:
         try:
             rows: list[dict[str, Any]] = load(split)
         except AuthorError as error:
-            if not is_example or dataset.max_num_shots:
+            if not is_example or dataset.max_num_shots or self._asked.ape:
                 raise
             dataset.args.notes.append(
                 f"no examples were loaded, and none are shown: {error.problems[0].what}"
@@ -383,6 +408,17 @@ class _Compilation:
         if n < dataset.max_num_shots:
             self._notes.append(f"{dataset.max_num_shots} shots were asked for; there are {n} examples")
 
+    def _nearest(self, prepared: Prepared) -> Nearest:
+        """Return the choice of examples by KATE; the whole pool is formatted for it."""
+        assert self._vectors is not None
+        is_first = self._kate_order == "nearest_first"
+        return Nearest(prepared.pool_questions(), prepared.questions, self._vectors, nearest_first=is_first)
+
+    @property
+    def _kate_order(self) -> str:
+        """Where the nearest example stands: by default next to the question, in the original furthest."""
+        return self._asked.kate_order or ("nearest_first" if self._settings.is_faithful else "nearest_last")
+
     def _check_method(self, one: Prepared, method: str) -> None:
         dataset = one.dataset
         if _METHODS[dataset.model_evaluation_method] != method:
@@ -393,7 +429,8 @@ class _Compilation:
         contexts = next((at for at, row in enumerate(one.instances) if row.has_contexts), None)
         if contexts is not None and method != "ppl":
             raise self._refused(
-                f"row {one.numbers[contexts] + 1} has several contexts, which only method 'ppl' compares"
+                f"row {one.numbers[contexts] + 1} has several contexts, which only method 'ppl' compares",
+                "ppl",
             )
         if dataset.evaluation_type == "ranking" and contexts is None:
             for at, row in enumerate(one.instances):
@@ -508,6 +545,28 @@ class _Compilation:
             n=settings.samples,
         )
 
+    def _searched(self) -> dict[str, Any]:
+        """Return what decides how examples and instruction are found, for those ways that were asked for."""
+        asked, made = self._asked, dict[str, Any]()
+        if asked.kate and self._vectors is not None:
+            made["kate"] = {"order": self._kate_order, "embedder": self._vectors.embedder.identity()}
+        for way in ("globale", "ape"):
+            if getattr(asked, way):
+                sizes = (name for name in asked.__struct_fields__ if name.startswith(f"{way}_"))
+                made[way] = {name.partition("_")[2]: getattr(asked, name) for name in sizes}
+        return made
+
+    def _searches(self, prepared: Mapping[str, Prepared], asking: Asking) -> list[Search]:
+        """Return what has to be asked before the samples: the instruction, then the order below it."""
+        asked, seed = self._asked, self._settings.seed
+        made: list[Search] = []
+        if asked.ape:
+            made.append(Ape(self._name, prepared, asking, asked, seed=seed))
+        if asked.globale:
+            for method, one in prepared.items():
+                made.append(GlobalE(self._name, method, one, asking, asked, seed=seed))
+        return made
+
     def _spec(
         self,
         methods: tuple[str, ...],
@@ -542,6 +601,7 @@ class _Compilation:
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
             "limit": settings.limit,
+            **self._searched(),
         }
         categories = categories_of(self._loaded.cls) or {}
         return TaskSpec(
@@ -588,16 +648,6 @@ def _stored(value: Any) -> Any:
     """Return plain data for another library's numbers and arrays, and a text for anything else."""
     listed = getattr(value, "tolist", None)
     return listed() if callable(listed) else str(value)
-
-
-def _named(digests: Sequence[str]) -> list[str]:
-    """Return a name for each row; equal rows are numbered."""
-    seen: dict[str, int] = {}
-    names = []
-    for name in digests:
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}{TWIN}{seen[name]}")
-    return names
 
 
 def _file_hash(path: Path) -> str:

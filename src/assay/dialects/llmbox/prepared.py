@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,19 @@ from assay.core.errors import AuthorError, Problems
 from assay.core.ids import draw
 from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
 from assay.dialects.llmbox.calling import Author, Trouble, drawing
+from assay.dialects.llmbox.examples import Choice, OneOrder
 from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
 from assay.dialects.llmbox.library.conversation import Conversation
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shot, Shown, example_text
+from assay.dialects.llmbox.row_names import content_of, named
+from assay.dialects.parts.fewshot import question_key
 
-TWIN = "-"
-"""What parts the name of a row's content from its number among equal rows."""
 ORIGINAL_SEED = 2023
 """What the original seeds its generators with."""
+
+
+Choose = Callable[["Prepared"], Choice]
 
 
 class Prepared:
@@ -38,11 +43,13 @@ class Prepared:
         seed: int,
         is_faithful: bool,
         numbers: Sequence[int],
+        choose: Choose | None = None,
     ) -> None:
         """Format all rows.
 
         `ids` and `example_ids` name the raw rows by content, in order; `numbers` says which rows of the whole
-        dataset they are, counted from 0.
+        dataset they are, counted from 0. `choose` says which examples stand before a row; without it, the
+        same drawn ones before all.
         """
         self.dataset = dataset
         self.author = author
@@ -67,7 +74,11 @@ class Prepared:
         self._builds_own = type(dataset).construct_examples is not Dataset.construct_examples
         dataset._examples = self._conversation
         dataset.real_num_shots = self.n_shots
-        self._example = lru_cache(maxsize=256)(self._formatted_example)
+        self.example = lru_cache(maxsize=256)(self._formatted_example)
+        self._asked_by = lru_cache(maxsize=None)(lambda at: _asked_by(self.example(at, 0)))
+        self._words_of = lru_cache(maxsize=None)(
+            lambda at: frozenset(words for words, _ in self._asked_by(at))
+        )
         # Most rows are shown the same examples: tokens are counted once for them.
         self._n_fitting = lru_cache(maxsize=256)(self._count_fitting)
         self.instances = self._formatted()
@@ -76,8 +87,15 @@ class Prepared:
         dataset.option_nums = [
             len(one.sources) if one.has_contexts else len(one.options) for one in self.instances
         ]
-        # What is wrong with the examples is said now, and not when the model is asked.
-        self.shown(0)
+        self._choose = choose
+        drawn = OneOrder(self._order, drops_last=is_faithful)
+        self.choice: Choice = drawn if choose is None else choose(self)
+        """Which examples stand before a row."""
+        self.lead = ""
+        """What stands before examples and question: an instruction that was found for the dataset."""
+        if choose is None:
+            # What is wrong with the examples is said now, and not when the model is asked.
+            self.shown(0)
 
     def shown(self, number: int) -> Shown:
         """Return the examples before a row."""
@@ -87,22 +105,101 @@ class Prepared:
             return self._own_examples(number)
         return self._fitted(self._shots(number))
 
-    def _shots(self, number: int | None) -> list[Shot]:
-        """Return the examples for a row: the same for all; a row among them sees the next instead."""
-        chosen: list[Shot] = []
-        for at in self._order:
-            if len(chosen) == self.n_shots:
-                break
-            shot = self._example(at, len(chosen))
-            if number is None or self._is_faithful or not self._gives_away(at, shot, number):
-                chosen.append(shot)
-        return chosen
+    def shot(self, at: int, place: int) -> Shot:
+        """Return a row of the pool as the example at some place of a prompt."""
+        one = self.example(at, place)
+        return Shot(one.sources[0], one.target or "")
 
-    def _gives_away(self, at: int, shot: Shot, number: int) -> bool:
-        """Whether an example is the row itself: the same data, or the same question with the same answer."""
-        row = self.instances[number]
-        is_same = self._example_ids[at] == self._ids[number].partition(TWIN)[0]
-        return is_same or (row.target in (None, shot.target) and shot.source in row.sources)
+    @property
+    def questions(self) -> list[str]:
+        """The rows' questions as they are rendered."""
+        return ["\n".join(one.sources) for one in self.instances]
+
+    def pool_questions(self) -> list[str]:
+        """Return the questions of the whole pool as they are rendered; formats every row of it."""
+        return ["\n".join(self.example(at, 0).sources) for at in range(len(self.dataset.example_data))]
+
+    def variant(self, *, choice: Choice | None = None, lead: str | None = None) -> Prepared:
+        """Return the same rows with other examples or another instruction before them."""
+        other = copy.copy(self)
+        other.choice = self.choice if choice is None else choice
+        other.lead = self.lead if lead is None else lead
+        return other
+
+    def over(self, rows: Sequence[int]) -> Prepared:
+        """Return the same dataset with some rows of its pool in the place of the rows to evaluate."""
+        dataset = copy.copy(self.dataset)
+        for name in list(vars(dataset)):
+            kept = getattr(type(dataset), name, None)
+            # What the author worked out from the rows to evaluate has to be worked out anew.
+            if isinstance(kept, cached_property) or name in ("references", "reference"):
+                delattr(dataset, name)
+        dataset.evaluation_data = [copy.deepcopy(self.dataset.example_data[at]) for at in rows]
+        ids = named([self._example_ids[at] for at in rows])
+        prepared = Prepared(
+            dataset,
+            self.author,
+            ids,
+            self._example_ids,
+            task=self._task,
+            seed=self._seed,
+            is_faithful=self._is_faithful,
+            numbers=rows,
+            choose=self._choose,
+        )
+        prepared.lead = self.lead
+        return prepared
+
+    def with_instances(self, instances: Sequence[Instance]) -> Prepared:
+        """Return the same dataset with other rows, already formatted."""
+        other = copy.copy(self)
+        other.instances = list(instances)
+        other._ids = [str(number) for number in range(len(instances))]
+        other.index = {name: number for number, name in enumerate(other._ids)}
+        return other
+
+    @property
+    def shown_to_all(self) -> list[int]:
+        """The rows of the pool that are every row's examples; none when each row has its own."""
+        return list(self.choice.order[: self.n_shots]) if isinstance(self.choice, OneOrder) else []
+
+    def outside(self, rows: Iterable[int]) -> Iterator[int]:
+        """Yield those rows of the pool that ask nothing that is evaluated."""
+        contents = set(map(content_of, self._ids))
+        asked = frozenset[_Question]().union(*map(_asked, self.instances))
+        for at in rows:
+            if self._example_ids[at] not in contents and asked.isdisjoint(self._asked_by(at)):
+                yield at
+
+    def spare(self, purpose: str) -> Iterator[int]:
+        """Yield rows of the pool in a drawn order, none that all rows see or that asks what is evaluated."""
+        shown = {self._example_ids[at] for at in self.shown_to_all}
+        asked = frozenset[_Question]().union(*map(self._asked_by, self.shown_to_all))
+        order = list(range(len(self._example_ids)))
+        draw(self._seed, self._task, purpose).shuffle(order)
+        for at in self.outside(order):
+            if self._example_ids[at] not in shown and asked.isdisjoint(_asked(self.example(at, 0))):
+                yield at
+
+    def _shots(self, number: int | None) -> list[Shot]:
+        """Return the examples for a row, the one that is preferred most first."""
+        chosen = list(islice(self._order if number is None else self._others(number), self.n_shots))
+        places = range(len(chosen))[:: -1 if self.choice.is_reversed else 1]
+        return [self.shot(at, place) for at, place in zip(chosen, places, strict=True)]
+
+    def _others(self, number: int) -> Iterator[int]:
+        """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
+        preferred = self.choice.preferred(number)
+        if self._is_faithful:
+            yield from preferred
+            return
+        content, row = content_of(self._ids[number]), self.instances[number]
+        words = {question_key(source) for source in row.sources}
+        for at in preferred:
+            # Other words are another question: most rows need no closer look.
+            is_other = words.isdisjoint(self._words_of(at)) or _asked(row).isdisjoint(self._asked_by(at))
+            if self._example_ids[at] != content and is_other:
+                yield at
 
     def _shot_order(self) -> list[int]:
         """Return the rows of the pool in the order in which they are drawn."""
@@ -138,21 +235,23 @@ class Prepared:
         problems.raise_if_any()
         return instances
 
-    def _formatted_example(self, at: int, place: int) -> Shot:
+    def _formatted_example(self, at: int, place: int) -> Instance:
         row = copy.deepcopy(self.dataset.example_data[at])
         name = self._example_ids[at]
         with self.author.calling("format_instance", row=at + 1), drawing(self._seed, self._task, name):
-            one = format_row(
+            return format_row(
                 self.dataset, row, self._shape, example_idx=place, real_num_shots=self.dataset.real_num_shots
             )
-        return Shot(one.sources[0], one.target or "")
 
     def _fitted(self, shots: list[Shot]) -> Shown:
         """Leave out whole examples beyond the tokens that a person allowed for them."""
         if self.dataset.max_example_tokens >= NO_LIMIT:
-            return Shown(tuple(shots))
+            return self._arranged(shots)
         kept = self._n_fitting(tuple(shots))
-        return Shown(tuple(shots[:kept]), n_left_out=len(shots) - kept)
+        return self._arranged(shots[:kept], n_left_out=len(shots) - kept)
+
+    def _arranged(self, shots: Sequence[Shot], *, n_left_out: int = 0) -> Shown:
+        return Shown(tuple(shots[::-1] if self.choice.is_reversed else shots), n_left_out=n_left_out)
 
     def _count_fitting(self, shots: tuple[Shot, ...]) -> int:
         kept, text = 0, ""
@@ -204,3 +303,22 @@ def _part(dataset: Dataset) -> None:
     """Give the examples rows of their own where they are the evaluation rows, which formatting changes."""
     shared = {id(row) for row in dataset.evaluation_data}
     dataset.example_data = [copy.deepcopy(row) if id(row) in shared else row for row in dataset.example_data]
+
+
+_Question = tuple[str, frozenset[str]]
+"""What is asked, and what it is asked about: the options, or the answer that is sought."""
+
+
+def _asked(one: Instance) -> frozenset[_Question]:
+    """Return what a row asks, in a form that rows which ask the same share, whatever their options' order.
+
+    The words alone do not say it: many a dataset asks `Which is right?` of all its rows.
+    """
+    about = one.choices if one.choices and not one.has_contexts else (one.target,)
+    known = frozenset(question_key(text) for text in about if text is not None)
+    return frozenset((question_key(source), known) for source in one.sources)
+
+
+def _asked_by(one: Instance) -> frozenset[_Question]:
+    """Return what an example asks; it gives away also a row of the same words whose answer is hidden."""
+    return _asked(one) | {(question_key(source), frozenset[str]()) for source in one.sources}

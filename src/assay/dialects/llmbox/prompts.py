@@ -6,6 +6,7 @@ already does. A chat model reads messages: examples are pairs of a user's and an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -63,16 +64,29 @@ class Opening(NamedTuple):
         return self.before + gap(self.before, target) + target, len(self.before)
 
 
-def opening(shown: Shown, source: str, *, is_chat: bool, system: str | None = None) -> Opening:
-    """Put examples before a question."""
+def opening(
+    shown: Shown, source: str, *, is_chat: bool, system: str | None = None, lead: str = ""
+) -> Opening:
+    """Put examples before a question, and before those what leads to all of them."""
     if not is_chat:
-        lead = f"{system}{AFTER_EXAMPLE}" if system else ""
-        return Opening(lead + examples_text(shown) + source)
+        first = "".join(f"{text}{AFTER_EXAMPLE}" for text in (system, lead) if text)
+        return Opening(first + examples_text(shown) + source)
     messages = [Message("system", system)] if system else []
     for shot in shown.shots:
         messages += [Message("user", shot.source), Message("assistant", shot.target)]
     question = f"{shown.preface}{source}"
-    return Opening((*messages, Message("user", question)) if question else tuple(messages))
+    if question:
+        messages.append(Message("user", question))
+    return Opening(_led(messages, lead) if lead else tuple(messages))
+
+
+def _led(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
+    """Put a text at the beginning of what the user says first; not every template has a system's turn."""
+    first = next((at for at, message in enumerate(messages) if message.role == "user"), None)
+    if first is None:
+        return (*messages, Message("user", lead))
+    said = Message("user", f"{lead}{AFTER_EXAMPLE}{messages[first].content}")
+    return (*messages[:first], said, *messages[first + 1 :])
 
 
 @lru_cache(maxsize=256)

@@ -60,6 +60,10 @@ def _builds_examples(one: Prepared, _: Sequence[str], has_shots: bool) -> bool:
     return has_shots and type(one.dataset).construct_examples is not Dataset.construct_examples
 
 
+def _asks_for(way: str) -> Callable[[Prepared, Sequence[str], bool], bool]:
+    return lambda one, *_: bool(getattr(one.dataset.args, way))
+
+
 _DIFFERENCES = (
     _Difference(
         "context_instruction",
@@ -97,6 +101,26 @@ _DIFFERENCES = (
         _with_shots,
         "examples beyond 1,024 tokens are left out; a prompt too long for the model is cut from the left",
         "whole examples are left out only where the model's context requires it",
+    ),
+    _Difference(
+        "kate",
+        _asks_for("kate"),
+        "the nearest example stands first; a row of the pool may be the row itself; another encoder",
+        "the nearest stands next to the question; never the row itself",
+    ),
+    _Difference(
+        "globale",
+        _asks_for("globale"),
+        "it crashes; probes would be 50 rows drawn from the pool, shown examples and all",
+        "probes are rows that are neither shown nor evaluated, or are written by the model",
+        is_reproduced=False,
+    ),
+    _Difference(
+        "ape",
+        _asks_for("ape"),
+        "it crashes; another model would propose, and the instruction with the worst likelihood would win",
+        "the model itself proposes; the instruction with the best score on rows set aside wins",
+        is_reproduced=False,
     ),
     _Difference(
         "examples_as_text",

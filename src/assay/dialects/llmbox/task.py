@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
-from assay.core.task import ComponentSpec, Scorer, TaskSpec
+from assay.core.task import ComponentSpec, Rehearse, Scorer, TaskSpec
 from assay.dialects.llmbox.evaluation import AuthorEvaluation
 from assay.dialects.llmbox.formatting import Instance, letters
 from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.llmbox.prompts import Opening, Shown, opening
-
-KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
+from assay.dialects.parts.described_task import DescribedTask
 
 
 class Asking(NamedTuple):
@@ -30,26 +29,58 @@ class Asking(NamedTuple):
     score_by: str | None
 
 
-class ClassTask:
+class Found(NamedTuple):
+    """What a search found."""
+
+    chosen: dict[str, Any]
+    """For the manifest."""
+    notes: Sequence[str]
+    """In words."""
+
+
+class Search(Protocol):
+    """Something to find out about a dataset by asking the model, before its samples are asked."""
+
+    name: str
+    kinds: frozenset[Kind]
+    """The kinds of ask it makes."""
+
+    def run(self, rehearse: Rehearse) -> Found:
+        """Find it, and put it where the prompts are made."""
+
+
+class ClassTask(DescribedTask):
     """One dataset, or one subset of it, by one or more methods."""
 
     def __init__(
-        self, spec: TaskSpec, samples: Sequence[Sample], prepared: Mapping[str, Prepared], asking: Asking
+        self,
+        spec: TaskSpec,
+        samples: Sequence[Sample],
+        prepared: Mapping[str, Prepared],
+        asking: Asking,
+        searches: Sequence[Search] = (),
     ) -> None:
-        self._spec = spec
+        self._searches = searches
+        super().__init__(spec)
         self._samples = samples
         self._prepared = prepared
         self._asking = asking
 
     @property
-    def spec(self) -> TaskSpec:
-        """Return what the manifest records."""
-        return self._spec
-
-    @property
     def kinds(self) -> frozenset[Kind]:
         """Return the kinds of ask it will make."""
-        return frozenset(KINDS[method] for method in self._spec.methods)
+        return super().kinds.union(*(search.kinds for search in self._searches))
+
+    def prepare(self, rehearse: Rehearse) -> Sequence[str]:
+        """Find out what the model has to say about examples and instruction; say what was chosen."""
+        chosen: dict[str, Any] = {}
+        notes: list[str] = []
+        for search in self._searches:
+            found = search.run(rehearse)
+            chosen[search.name] = found.chosen
+            notes += [f"{self._spec.name} {note}" for note in found.notes]
+        self._spec = msgspec.structs.replace(self._spec, chosen=chosen)
+        return notes
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the order of the rows."""
@@ -60,8 +91,8 @@ class ClassTask:
         made: list[Request] = []
         for method, prepared in self._prepared.items():
             number = prepared.index[sample.id]
-            shown = prepared.shown(number).at_most(shots, drops_last=self._asking.is_faithful)
-            asks = _ASKS[method](self, prepared, prepared.instances[number], shown)
+            shown = prepared.shown(number).at_most(shots, drops_last=prepared.choice.drops_last)
+            asks = self._asks(method, prepared, prepared.instances[number], shown)
             task, n_shots, n_left_out = self._spec.name, len(shown.shots), shown.n_left_out
             for role, index, ask in asks:
                 # An option alone is asked without examples.
@@ -73,7 +104,8 @@ class ClassTask:
         """Return a sample's prompt for a person to see."""
         prepared = self._prepared[method]
         number = prepared.index[sample.id]
-        return self._opening(prepared.shown(number), prepared.instances[number].sources[0]).asked
+        one = prepared.instances[number]
+        return self._opening(prepared.shown(number), one.sources[0], prepared.lead).asked
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Name the scorer of each method, with the author's own metrics."""
@@ -100,8 +132,14 @@ class ClassTask:
         own = "pmi" if dataset.use_normalization else "per_token"
         return ComponentSpec("option_likelihood", {"track": method, "score_by": self._asking.score_by or own})
 
-    def _opening(self, shown: Shown, source: str) -> Opening:
-        return opening(shown, source, is_chat=self._asking.is_chat, system=self._asking.system)
+    def _opening(self, shown: Shown, source: str, lead: str) -> Opening:
+        return opening(shown, source, is_chat=self._asking.is_chat, system=self._asking.system, lead=lead)
+
+    def _asks(
+        self, method: str, prepared: Prepared, one: Instance, shown: Shown
+    ) -> Iterator[tuple[str, int, Ask]]:
+        """Yield what a method asks about a row: the role of each ask, its index, and the ask."""
+        return _ASKS[method](self, prepared, one, shown)
 
     def _ppl(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
         if prepared.dataset.evaluation_type == "perplexity":
@@ -110,13 +148,17 @@ class ClassTask:
             return
         if one.has_contexts:
             for index, source in enumerate(one.sources):
-                yield "option", index, Span(*self._opening(shown, source).followed_by(one.target or ""))
+                yield (
+                    "option",
+                    index,
+                    Span(*self._opening(shown, source, prepared.lead).followed_by(one.target or "")),
+                )
             return
-        before = self._opening(shown, one.sources[0])
+        before = self._opening(shown, one.sources[0], prepared.lead)
         for index, text in enumerate(one.options):
             yield "option", index, Span(*before.followed_by(text))
         if prepared.dataset.use_normalization:
-            bare = self._opening(Shown(), prepared.dataset.normalization_prompt)
+            bare = self._opening(Shown(), prepared.dataset.normalization_prompt, lead="")
             for index, text in enumerate(one.options):
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
@@ -126,10 +168,10 @@ class ClassTask:
         if self._asking.is_faithful:
             # Two candidates for each letter, those with a space first.
             labels = tuple((spelling,) for spelling in (*(f" {name}" for name in names), *names))
-        yield "labels", 0, Labels(self._opening(shown, one.sources[0]).asked, labels)
+        yield "labels", 0, Labels(self._opening(shown, one.sources[0], prepared.lead).asked, labels)
 
     def _gen(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
-        prompt = self._opening(shown, one.sources[0]).asked
+        prompt = self._opening(shown, one.sources[0], prepared.lead).asked
         sampling = self._asking.sampling["gen"]
         later = one.sources[1:] if prepared.dataset.multi_turn else ()
         if not later or sampling.n == 1:

@@ -42,7 +42,7 @@ class ShotPool:
         question: Callable[[Sample], str],
     ) -> None:
         self._pool = [sample for sample in pool if sample.is_graded]
-        self._questions = [_normal(question(sample)) for sample in self._pool]
+        self._questions = [question_key(question(sample)) for sample in self._pool]
         self._twins = Counter(self._questions)
         self._n_shots = n_shots
         self.policy = policy
@@ -55,17 +55,17 @@ class ShotPool:
 
     def leaks(self, sample: Sample) -> bool:
         """Return whether the pool holds this sample's question, so that it has to be kept out."""
-        return _normal(self._question(sample)) in self._twins
+        return question_key(self._question(sample)) in self._twins
 
     def n_left(self, sample: Sample) -> int:
         """Return how many examples there are for a sample, once those that ask the same are kept out."""
-        return len(self._pool) - self._twins[_normal(self._question(sample))]
+        return len(self._pool) - self._twins[question_key(self._question(sample))]
 
     def shots(self, sample: Sample) -> list[Sample]:
         """Return the examples for a sample: never itself, never a row that asks the same."""
         if not self._n_shots:
             return []
-        own = _normal(self._question(sample))
+        own = question_key(self._question(sample))
         # So many more than needed that, after the twins are dropped, enough are left.
         wanted = min(len(self._pool), self._n_shots + self._twins[own])
         if self.policy == "first":
@@ -75,5 +75,6 @@ class ShotPool:
         return [self._pool[i] for i in chosen if self._questions[i] != own][: self._n_shots]
 
 
-def _normal(text: str) -> str:
+def question_key(text: str) -> str:
+    """Return what two questions share when they ask the same: upper and lower case and spaces aside."""
     return " ".join(text.casefold().split())

@@ -13,6 +13,7 @@ from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.parts.described_task import KINDS
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
 from assay.dialects.parts.template import TemplateFailure, field, has_field
@@ -23,7 +24,7 @@ from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
-from assay.dialects.table.task import KINDS, Prompting, Style, TableTask
+from assay.dialects.table.task import Prompting, Style, TableTask
 from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
 from assay.sources.files import open_source
 from assay.sources.source import Source

@@ -8,16 +8,15 @@ from typing import Any
 import msgspec
 
 from assay.core.prompt import Prompt
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, request
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
+from assay.dialects.parts.described_task import DescribedTask
 from assay.dialects.parts.dialogue import Dialogue, Opening
 from assay.dialects.parts.fewshot import ShotPool, Shots
 from assay.dialects.table.layout import values_of
 from assay.dialects.table.meta import PplTarget
 from assay.dialects.table.rows import Rows
-
-KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
 
 
 class Style(msgspec.Struct, frozen=True):
@@ -49,7 +48,7 @@ class Prompting(msgspec.Struct, frozen=True):
     sampling: Sampling
 
 
-class TableTask:
+class TableTask(DescribedTask):
     """A csv, jsonl or other table, compiled."""
 
     def __init__(
@@ -59,20 +58,10 @@ class TableTask:
         prompting: Prompting,
         pool: ShotPool | None,
     ) -> None:
-        self._spec = spec
+        super().__init__(spec)
         self._rows = rows
         self._prompting = prompting
         self._pool = pool
-
-    @property
-    def spec(self) -> TaskSpec:
-        """Return what the manifest records."""
-        return self._spec
-
-    @property
-    def kinds(self) -> frozenset[Kind]:
-        """Return the kinds of ask it will make."""
-        return frozenset(KINDS[method] for method in self._spec.methods)
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the table's order."""

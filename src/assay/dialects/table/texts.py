@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from assay.core.errors import PlanError, Problem, listing
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
-from assay.core.request import Kind, Request, Span, Windows, request
+from assay.core.request import Request, Span, Windows, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSettings, TaskSpec
+from assay.dialects.parts.described_task import DescribedTask
 from assay.dialects.table.layout import content_id
 from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.rows import Rows
@@ -73,23 +74,13 @@ def _named(methods: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return (methods,) if isinstance(methods, str) else methods or ()
 
 
-class TextTask:
+class TextTask(DescribedTask):
     """Plain texts, each for itself or all as one."""
 
     def __init__(self, spec: TaskSpec, rows: Rows, windows: Windows) -> None:
-        self._spec = spec
+        super().__init__(spec)
         self._rows = rows
         self._windows = windows
-
-    @property
-    def spec(self) -> TaskSpec:
-        """Return what the manifest records."""
-        return self._spec
-
-    @property
-    def kinds(self) -> frozenset[Kind]:
-        """Return the kind of ask it will make."""
-        return frozenset({Kind.SPAN})
 
     def samples(self) -> Iterator[Sample]:
         """Yield a sample for each row, or one for all of them."""

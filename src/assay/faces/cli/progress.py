@@ -19,7 +19,7 @@ from assay.faces.cli.render import err, out, show_all_compiled
 
 _DRAW_EVERY_S = 0.1
 _LINE_EVERY_S = 10.0
-_PHASES = {False: "loading the model", True: "samples"}
+_LOADING = "loading the model"
 
 
 class TerminalObserver(Observer):
@@ -61,11 +61,18 @@ class TerminalObserver(Observer):
                 console=err,
                 transient=True,
             )
-            self._bar.add_task(_PHASES[False], total=1.0, done="")
+            self._bar.add_task(_LOADING, total=1.0, done="")
             self._bar.start()
+
+    def preparing(self, tally: Tally) -> None:
+        """Draw how far the questions are that come before the samples."""
+        self._draw(tally, "asking beforehand", "questions asked beforehand")
 
     def progress(self, tally: Tally) -> None:
         """Draw how far the run is."""
+        self._draw(tally, "samples", "samples")
+
+    def _draw(self, tally: Tally, phase: str, things: str) -> None:
         now = time.monotonic()
         if now - self._drawn < (_DRAW_EVERY_S if self._bar else _LINE_EVERY_S):
             return
@@ -76,14 +83,12 @@ class TerminalObserver(Observer):
         failed = f", {tally.n_failed:,} failed" if tally.n_failed else ""
         if self._bar:
             done = f"{tally.n_done:,}/{tally.n_samples:,} {rate:,.1f}/s{failed}"
-            self._bar.update(
-                self._bar.task_ids[0], description=_PHASES[tally.n_answered > 0], completed=share, done=done
-            )
+            shown = phase if tally.n_answered else _LOADING
+            self._bar.update(self._bar.task_ids[0], description=shown, completed=share, done=done)
         else:
             left = seconds * (1 - share) / share if share else float("inf")
-            err.print(
-                f"{tally.n_done:,} of {tally.n_samples:,} samples, {rate:,.1f}/s, {_clock(left)} left{failed}"
-            )
+            done = f"{tally.n_done:,} of {tally.n_samples:,} {things}"
+            err.print(f"{done}, {rate:,.1f}/s, {_clock(left)} left{failed}")
 
     def finished(self, run: FinishedRun) -> None:
         """Take the bar away."""

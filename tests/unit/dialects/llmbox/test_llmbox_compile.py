@@ -50,7 +50,7 @@ def test_a_limit_takes_the_same_rows_for_every_method_and_only_grows(tmp_path: P
         assert set(before) <= set(rows)
         assert chosen(tmp_path, Limit(n), "gen") == rows
         before = rows
-    assert chosen(tmp_path, Limit(5, "first"), "ppl") == [1, 2, 3, 4, 5]
+    assert chosen(tmp_path, Limit(5, which="first"), "ppl") == [1, 2, 3, 4, 5]
     assert chosen(tmp_path, Limit(5), "ppl", seed=1) != chosen(tmp_path, Limit(5), "ppl")
 
 

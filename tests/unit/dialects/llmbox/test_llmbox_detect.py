@@ -21,8 +21,7 @@ from assay.dialects.llmbox.detect import ClassName, is_class_file, is_framework_
     ],
 )
 def test_names(text: str, expected: tuple[str, str | None, str]) -> None:
-    path, class_name, selection = expected
-    assert ClassName.of(text) == ClassName(Path(path), class_name, selection)
+    assert ClassName.of(text) == ClassName(Path(expected[0]), *expected[1:])
 
 
 @pytest.mark.parametrize(

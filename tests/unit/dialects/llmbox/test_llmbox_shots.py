@@ -100,7 +100,7 @@ def test_independent_of_limit_order_and_method(tmp_path: Path) -> None:
     assert shown(rows[::-1]) == whole
     for method in ("prob", "gen"):
         assert shown(rows, methods=(method,)) == whole
-    for limit in (Limit(3), Limit(3, "first")):
+    for limit in (Limit(3), Limit(3, which="first")):
         part = shown(rows, limit=limit)
         assert len(part) == 3
         assert part == {question: whole[question] for question in part}

@@ -1,0 +1,84 @@
+"""What tasks ask the model before their samples: small tasks of their own, run like any other.
+
+They go through the run's journal and cache, so a run that goes on asks nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from assay.app.scorers import scorers_of
+from assay.core.ports import Backend, Journal, ResponseCache
+from assay.core.request import Request
+from assay.core.run import Cost
+from assay.core.sample import Sample
+from assay.core.score import Score
+from assay.core.task import PreparingTask, Task
+from assay.engine.execute import Execution, Tally
+from assay.scoring.aggregate import MeanAggregator
+
+
+class Rehearsals:
+    """Runs the small tasks of a run."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        journal: Journal,
+        cache: ResponseCache,
+        on_progress: Callable[[Tally], None],
+    ) -> None:
+        self._backend = backend
+        self._journal = journal
+        self._cache = cache
+        self._on_progress = on_progress
+        self.costs: list[Cost] = []
+        """What each task's preparation took."""
+        self.counters: Counter[str] = Counter()
+        """How much was asked; empty if nothing was."""
+
+    def prepare(self, tasks: Sequence[Task]) -> list[str]:
+        """Let every task find out what it needs; return in words what was chosen."""
+        notes: list[str] = []
+        for task in tasks:
+            if isinstance(task, PreparingTask):
+                cost = Cost(task.spec.name, "preparation")
+                notes += task.prepare(partial(self._run, cost))
+                self.costs += [cost] if cost.n_requests else []
+        return notes
+
+    def _run(self, cost: Cost, tasks: Sequence[Task]) -> Sequence[Sequence[Score]]:
+        kept = _Kept()
+        execution = Execution(
+            tasks,
+            self._backend,
+            {task.spec.name: scorers_of(task) for task in tasks},
+            journal=self._journal,
+            cache=self._cache,
+            sink=kept,
+            aggregator=MeanAggregator(),
+            on_progress=self._on_progress,
+        )
+        tally = execution.run()
+        for part in tally.costs.values():
+            cost.add(part)
+        self.counters["preparation_requests"] += tally.n_requests
+        self.counters["preparation_journaled"] += tally.n_journaled
+        self.counters["preparation_cached"] += tally.n_cached
+        return [kept.scores.get(task.spec.name, []) for task in tasks]
+
+
+class _Kept:
+    """Keeps the scores of each task, and nothing else."""
+
+    def __init__(self) -> None:
+        self.scores: dict[str, list[Score]] = {}
+
+    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
+        self.write_scores(scores)
+
+    def write_scores(self, scores: Sequence[Score]) -> None:
+        for score in scores:
+            self.scores.setdefault(score.task, []).append(score)

@@ -1,0 +1,186 @@
+"""APE: an instruction that the model finds itself.
+
+After Zhou et al. 2023, "Large Language Models Are Human-Level Prompt Engineers". The model sees a few solved
+rows and guesses the instruction that led from their inputs to their outputs; it guesses several times, each
+time from other rows. Every guess is put before the questions of rows set aside, and the one with which the
+model does best becomes the dataset's instruction. It stands before examples and question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from assay.core.errors import AuthorError
+from assay.core.ids import draw, rank
+from assay.core.prompt import Message, Prompt
+from assay.core.request import Generate, Kind, Sampling
+from assay.core.score import Score
+from assay.core.task import Rehearse
+from assay.dialects.llmbox.example_arguments import ExampleArguments
+from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.prompts import Shot
+from assay.dialects.llmbox.rehearsal import TargetTask, comparable, rehearsal, written
+from assay.dialects.llmbox.task import Asking, ClassTask, Found
+
+_SAMPLING = Sampling(max_tokens=64, temperature=0.9, top_p=0.9, stop=("\nInput:",))
+_QUOTES = "\"'`“”‘’«» "
+
+
+class Ape:
+    """The search for an instruction; each method keeps the proposal that serves it best."""
+
+    name = "ape"
+
+    def __init__(
+        self,
+        task: str,
+        prepared: Mapping[str, Prepared],
+        asking: Asking,
+        asked: ExampleArguments,
+        *,
+        seed: int,
+    ) -> None:
+        """Set rows aside, and check that there are enough."""
+        self._task = f"{task}#ape"
+        self._prepared = prepared
+        self._asking = asking
+        self._seed = seed
+        self._n_proposals = asked.ape_proposals
+        self._n_examples = asked.ape_examples
+        self._first = next(iter(prepared.values()))
+        self._author = self._first.author
+        self._is_free = self._first.dataset.evaluation_type == "generation"
+        rows, self._examples = self._divided(asked)
+        self._rows = {method: one.over(rows) for method, one in prepared.items()}
+        self._check_targets()
+        self.kinds = frozenset({Kind.GENERATE, Kind.SPAN} if self._is_free else {Kind.GENERATE})
+
+    def run(self, rehearse: Rehearse) -> Found:
+        """Let the model propose, compare the proposals, and put the best before every prompt."""
+        proposals = written(rehearse, self._task, self._asks(), self._author, "ape", clean=cleaned)
+        chosen: dict[str, Any] = {}
+        notes = []
+        for method, rows in self._rows.items():
+            values, n_rows = self._values(method, rows, proposals, rehearse)
+            best = max(range(len(values)), key=values.__getitem__)
+            self._prepared[method].lead = led_by(proposals[best])
+            by = self._measure(rows)
+            chosen[method] = {
+                "instruction": proposals[best],
+                "by": by,
+                "value": round(values[best], 6),
+                "lowest_value": round(min(values), 6),
+                "n_proposals": len(proposals),
+                "n_rows": n_rows,
+            }
+            among = f"the best of {len(values)} proposals (lowest {min(values):.3f})"
+            notes.append(
+                f"{method}: the instruction found is {proposals[best]!r}: {by} {values[best]:.3f} on "
+                f"{n_rows} rows set aside, {among if len(values) > 1 else 'the only proposal'}"
+            )
+        return Found(chosen, notes)
+
+    def _divided(self, asked: ExampleArguments) -> tuple[list[int], list[int]]:
+        """Return rows of the pool to compare proposals on, and others to make proposals from."""
+        shown = list(self._first.outside(self._first.shown_to_all))
+        wanted = asked.ape_rows + asked.ape_proposals * asked.ape_examples
+        spare = list(islice(self._first.spare("ape"), wanted))
+        # What all prompts show cannot be used to compare, but it can be learned from.
+        n_rows = min(asked.ape_rows, len(spare) - max(0, asked.ape_examples - len(shown)))
+        if n_rows < 1:
+            n = len(self._first.dataset.example_data)
+            raise AuthorError(
+                self._author.problem(
+                    "LLMBOX-007",
+                    f"ape learns from {asked.ape_examples} rows of the pool and compares on others; "
+                    f"of {n:,} rows {len(spare):,} are neither shown nor evaluated",
+                    "name an example_set with more rows, or --dataset-arg ape_examples=1",
+                )
+            )
+        return spare[:n_rows], [*spare[n_rows:], *shown]
+
+    def _check_targets(self) -> None:
+        for one in self._rows.values() if self._is_free else ():
+            if any(row.target is None for row in one.instances):
+                raise AuthorError(
+                    self._author.problem(
+                        "LLMBOX-004",
+                        "ape compares how likely the right answer is, and format_instance gives no target",
+                        "return target=... for every row, or leave ape away",
+                    )
+                )
+
+    def _asks(self) -> list[Generate]:
+        """Return what makes the model propose, each time from other rows and with another seed."""
+        made = []
+        for number in range(self._n_proposals):
+            generator = draw(self._seed, self._task, str(number))
+            rows = generator.sample(self._examples, min(self._n_examples, len(self._examples)))
+            seed = rank(self._seed, self._task, str(number)) % (1 << 31)
+            prompt = proposing([self._first.shot(at, 0) for at in rows], is_chat=self._asking.is_chat)
+            made.append(Generate(prompt, msgspec.structs.replace(_SAMPLING, seed=seed)))
+        return made
+
+    def _values(
+        self, method: str, rows: Prepared, proposals: Sequence[str], rehearse: Rehearse
+    ) -> tuple[list[float], int]:
+        """Return how well each proposal serves a method, and on how many rows that was seen."""
+        kind = TargetTask if self._is_free else ClassTask
+        tasks = [
+            rehearsal(
+                kind,
+                f"{self._task}.{method}.{number}",
+                method,
+                rows.variant(lead=led_by(proposal)),
+                self._asking,
+            )
+            for number, proposal in enumerate(proposals)
+        ]
+        results = rehearse(tasks)
+        usable = comparable(results, self._author, "ape")
+        sign = 1.0 if self._is_free or _is_more_better(rows) else -1.0
+        return [sign * _mean([scores[at] for at in usable]) for scores in results], len(usable)
+
+    def _measure(self, rows: Prepared) -> str:
+        """Return what proposals are compared by, in words."""
+        if self._is_free:
+            return "mean log-likelihood of the answer"
+        metric = type(rows.dataset.metrics[0]).__name__ if rows.dataset.metrics else "share of right answers"
+        return metric if _is_more_better(rows) else f"minus {metric}"
+
+
+def proposing(shots: Sequence[Shot], *, is_chat: bool) -> Prompt:
+    """Return the prompt that shows inputs with their outputs and asks for the instruction behind them."""
+    pairs = "\n\n".join(f"Input: {shot.source}\nOutput: {shot.target}" for shot in shots)
+    told = (
+        "Someone was given an instruction together with some inputs, and followed it to write an output for "
+        f"each input. These are the inputs and the outputs:\n\n{pairs}\n\n"
+    )
+    if is_chat:
+        return (Message("user", f"{told}What was the instruction? Reply with the instruction alone."),)
+    return f"{told}The instruction was:"
+
+
+def cleaned(text: str) -> str:
+    """Return the instruction in what the model wrote: its first line, without quotation marks."""
+    first = text.strip().partition("\n")[0]
+    return first.strip(_QUOTES)
+
+
+def led_by(instruction: str) -> str:
+    """Return an instruction as it stands before a prompt."""
+    return f"Instruction: {instruction}"
+
+
+def _is_more_better(rows: Prepared) -> bool:
+    return all(getattr(metric, "higher_is_better", True) for metric in rows.dataset.metrics[:1])
+
+
+def _mean(scores: Sequence[Score]) -> float:
+    """Return the mean; a question without an answer is worth nothing."""
+    return math.fsum(score.value or 0.0 for score in scores) / len(scores)

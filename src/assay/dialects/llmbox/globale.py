@@ -1,0 +1,200 @@
+"""GlobalE: the order of the examples in which the model's answers are spread most evenly.
+
+After Lu et al. 2022, "Fantastically Ordered Prompts and Where to Find Them". Every order of the examples is
+shown before the same probes. An order that makes the model say the same whatever it is asked is a bad one, so
+the order wins whose answers have the highest entropy. Which answers are right plays no part.
+
+Probes are rows of the pool, or, as in the paper, texts that the model writes after the examples.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice, permutations
+
+from assay.core.errors import AuthorError
+from assay.core.ids import draw, rank
+from assay.core.request import Generate, Kind, Sampling
+from assay.core.score import Score
+from assay.core.task import Rehearse
+from assay.dialects.llmbox.example_arguments import ExampleArguments
+from assay.dialects.llmbox.examples import OneOrder
+from assay.dialects.llmbox.formatting import Instance
+from assay.dialects.llmbox.prepared import Prepared
+from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shown, examples_text
+from assay.dialects.llmbox.rehearsal import ProbeTask, comparable, rehearsal, written
+from assay.dialects.llmbox.task import Asking, Found
+from assay.dialects.parts.described_task import KINDS
+
+_PROBE_TOKENS = 128
+_PROBE_TEMPERATURE = 1.0
+
+
+class GlobalE:
+    """The search for the order of one method's examples."""
+
+    def __init__(
+        self,
+        task: str,
+        method: str,
+        prepared: Prepared,
+        asking: Asking,
+        asked: ExampleArguments,
+        *,
+        seed: int,
+    ) -> None:
+        """Check that there is something to try orders on."""
+        self.name = f"globale_{method}"
+        self._task = f"{task}#{self.name}"
+        self._method = method
+        self._prepared = prepared
+        self._asking = asking
+        self._seed = seed
+        self._shots = prepared.shown_to_all
+        self._orders = list(orders(len(self._shots), asked.globale_orders, draw(seed, task, "globale")))
+        self._n_rows = asked.globale_rows
+        self._is_written = asked.globale_probes == "generated"
+        self._rows: Prepared | None = None
+        if self._is_written:
+            self._check_options()
+        else:
+            self._rows = self._from_pool()
+        self.kinds = frozenset({Kind.GENERATE}) if self._is_written else frozenset({KINDS[method]})
+
+    def run(self, rehearse: Rehearse) -> Found:
+        """Try every order on every probe, and keep the best for the samples."""
+        probes = self._rows if self._rows is not None else self._written(rehearse)
+        tasks = [
+            rehearsal(
+                ProbeTask,
+                f"{self._task}.{number}",
+                self._method,
+                probes.variant(choice=self._choice(order), lead=self._prepared.lead),
+                self._asking,
+            )
+            for number, order in enumerate(self._orders)
+        ]
+        results = rehearse(tasks)
+        usable = comparable(results, self._prepared.author, "globale")
+        entropies = [entropy([scores[at] for at in usable]) for scores in results]
+        best = max(range(len(entropies)), key=entropies.__getitem__)
+        self._prepared.choice = self._choice(self._orders[best])
+        rows = [self._shots[at] + 1 for at in self._orders[best]]
+        chosen = {
+            "rows_of_pool": rows,
+            "entropy_bits": round(entropies[best], 6),
+            "lowest_entropy_bits": round(min(entropies), 6),
+            "n_orders": len(self._orders),
+            "n_probes": len(usable),
+        }
+        note = (
+            f"{self._method}: the examples are rows {', '.join(map(str, rows))} of the pool, in this order: "
+            f"over {len(usable)} probes the entropy of the answers is {entropies[best]:.3f} bits, "
+            f"the highest of {len(self._orders)} orders (lowest {min(entropies):.3f})"
+        )
+        return Found(chosen, [note])
+
+    def _choice(self, order: Sequence[int]) -> OneOrder:
+        """Return the examples in an order; what follows them stays, for rows that are among them."""
+        drawn = self._prepared.choice
+        assert isinstance(drawn, OneOrder)
+        rest = drawn.order[len(self._shots) :]
+        return OneOrder([*(self._shots[at] for at in order), *rest], drops_last=drawn.drops_last)
+
+    def _from_pool(self) -> Prepared:
+        rows = list(islice(self._prepared.spare("globale"), self._n_rows))
+        if not rows:
+            n = len(self._prepared.dataset.example_data)
+            raise AuthorError(
+                self._prepared.author.problem(
+                    "LLMBOX-007",
+                    f"globale needs rows that are neither shown nor evaluated; the pool of {n:,} has none",
+                    "ask for fewer --shots, or let the model write the probes: "
+                    "--dataset-arg globale_probes=generated",
+                )
+            )
+        return self._prepared.over(rows)
+
+    def _check_options(self) -> None:
+        """Raise unless the examples say what the options of a question are that the model will write."""
+        examples = [self._prepared.example(at, 0) for at in self._shots]
+        first = examples[0].choices
+        by_text = self._method == "ppl"
+        is_alike = all(
+            one.choices == first if by_text else len(one.choices) == len(first) for one in examples
+        )
+        if first and is_alike:
+            return
+        what = "the same options" if by_text else "equally many options"
+        raise AuthorError(
+            self._prepared.author.problem(
+                "LLMBOX-007",
+                f"globale can let the model write probes only where all examples have {what}",
+                "leave --dataset-arg globale_probes=generated away",
+            )
+        )
+
+    def _written(self, rehearse: Rehearse) -> Prepared:
+        """Return what the model writes after the examples, in each of their orders, as rows to probe with."""
+        shots = [self._prepared.shot(at, place) for place, at in enumerate(self._shots)]
+        before, after = around([shot.source for shot in shots])
+        asks = []
+        for number in range(self._n_rows):
+            order = self._orders[number % len(self._orders)]
+            prompt = examples_text(Shown(tuple(shots[at] for at in order))) + before
+            seed = rank(self._seed, self._task, str(number)) % (1 << 31)
+            sampling = Sampling(_PROBE_TOKENS, _PROBE_TEMPERATURE, stop=(AFTER_EXAMPLE,), seed=seed)
+            asks.append(Generate(prompt.rstrip() if before else prompt, sampling))
+        texts = written(rehearse, self._task, asks, self._prepared.author, "globale")
+        like = self._prepared.example(self._shots[0], 0)
+        return self._prepared.with_instances(
+            [Instance((question(before, text, after),), None, like.options, like.choices) for text in texts]
+        )
+
+
+def orders(n: int, at_most: int, generator: random.Random) -> Iterator[tuple[int, ...]]:
+    """Yield orders of n things, first as they stand: all of them, or as many different ones as may be."""
+    if math.factorial(n) <= at_most:
+        yield from permutations(range(n))
+        return
+    order = tuple(range(n))
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < at_most:
+        if order not in seen:
+            seen.add(order)
+            yield order
+        order = tuple(generator.sample(range(n), n))
+
+
+def entropy(scores: Sequence[Score]) -> float:
+    """Return the entropy of the answers in bits; a question without an answer is in nobody's favour."""
+    counts = Counter(score.answer for score in scores if score.answer is not None)
+    shares = (count / len(scores) for count in counts.values())
+    return math.fsum(-share * math.log2(share) for share in shares)
+
+
+def around(sources: Sequence[str]) -> tuple[str, str]:
+    """Return the whole words that all questions begin and end with, with the spaces beside them."""
+    before = _shared(sources)
+    after = _shared([source[::-1] for source in sources])[::-1]
+    begin = max((at + 1 for at, char in enumerate(before) if char.isspace()), default=0)
+    end = next((at for at, char in enumerate(after) if char.isspace()), len(after))
+    return before[:begin], after[end:]
+
+
+def _shared(texts: Sequence[str]) -> str:
+    """Return what all texts begin with."""
+    columns = enumerate(zip(*texts, strict=False))
+    shortest = min(map(len, texts))
+    return texts[0][: next((at for at, chars in columns if len(set(chars)) > 1), shortest)]
+
+
+def question(before: str, text: str, after: str) -> str:
+    """Return the question in what a model wrote, ending as the examples' questions end."""
+    ending = after.strip()
+    if ending and ending in text:
+        text = text[: text.index(ending)].rstrip()
+    return f"{before}{text.strip()}{after}"

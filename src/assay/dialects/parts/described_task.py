@@ -1,0 +1,26 @@
+"""What every task has that is described by a spec: the spec, and the kinds of ask that its methods make."""
+
+from __future__ import annotations
+
+from assay.core.request import Kind
+from assay.core.task import TaskSpec
+
+KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
+"""What each method asks for."""
+
+
+class DescribedTask:
+    """The part of a task that follows from its spec."""
+
+    def __init__(self, spec: TaskSpec) -> None:
+        self._spec = spec
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return what the manifest records."""
+        return self._spec
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Return the kinds of ask it will make."""
+        return frozenset(KINDS[method] for method in self._spec.methods)
