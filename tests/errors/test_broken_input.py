@@ -62,6 +62,8 @@ CASES = [
     ("raising.py", (), "CONFIG-001", said("ValueError", "boom")),
     ("no_datasets.py", (), "CONFIG-002", said("'datasets'")),
     ("typed_entry.py", (), "CONFIG-003", said("typed_entry.py datasets[0]", "'type'")),
+    ("fine.csv", ("--samples", "3"), "USAGE-007", said("'samples'", "a table")),
+    ("fine.csv", ("--cot", "base", "--dataset-arg", "a=b"), "USAGE-007", said("'cot'", "'dataset_args'")),
     ("fine.csv", ("--limit", "some"), "USAGE-002", said("'some'")),
     ("fine.csv", ("--shots", "-2"), "USAGE-001", said("'shots'", "-2", ">= 0")),
     ("fine.csv", ("--max-tokens", "0"), "USAGE-001", said("'max_tokens'", ">= 1")),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.app.understood import check_understood
 from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.ports import Backend
@@ -48,7 +49,9 @@ def compile_datasets(
         raise UsageError(Problem("USAGE-004", "no dataset was named", "assay run data.csv"))
     hub = None if data_root is None else Hub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
-    classes = [name for name in names if _dialect_of(name, dialect) == "llmbox"]
+    dialects = {name: _dialect_of(name, dialect) for name in names}
+    check_understood(set(dialects.values()), settings, said, split)
+    classes = [name for name in names if dialects[name] == "llmbox"]
     located = [one for name in names if name not in classes for one in locate(name, hub, split)]
     if meta is not None and len(located) > 1:
         raise UsageError(

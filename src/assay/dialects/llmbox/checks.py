@@ -15,9 +15,9 @@ METHODS = {"get_ppl": "ppl", "get_prob": "prob", "generation": "gen"}
 """The original's evaluation methods by our names."""
 
 
-def refused(author: Author, what: str) -> PlanError:
-    """Return the error for a method that does not go with a dataset."""
-    return PlanError(author.problem("LLMBOX-009", what, "choose another --method"))
+def refused(author: Author, what: str, method: str) -> PlanError:
+    """Return the error for a method that does not go with a dataset, and the one that does."""
+    return PlanError(author.problem("LLMBOX-009", what, f"use --method {method}"))
 
 
 def checked_rows(author: Author, rows: Any, name: str) -> list[dict[str, Any]]:
@@ -75,12 +75,12 @@ def check_method(one: Prepared, method: str) -> None:
     author, dataset = one.author, one.dataset
     if METHODS[dataset.model_evaluation_method] != method:
         does = METHODS[dataset.model_evaluation_method]
-        raise refused(author, f"method {method!r} was asked for, but the class itself changes to {does!r}")
+        what = f"method {method!r} was asked for, but the class itself changes to {does!r}"
+        raise refused(author, what, does)
     contexts = next((at for at, row in enumerate(one.instances) if row.has_contexts), None)
     if contexts is not None and method != "ppl":
-        raise refused(
-            author, f"row {one.numbers[contexts] + 1} has several contexts, which only method 'ppl' compares"
-        )
+        number = one.numbers[contexts] + 1
+        raise refused(author, f"row {number} has several contexts, which only method 'ppl' compares", "ppl")
     if dataset.evaluation_type == "ranking" and contexts is None:
         for at, row in enumerate(one.instances):
             if not row.options:

@@ -210,11 +210,11 @@ class _Compilation:
                 raise refused(
                     self._author,
                     f"method {method!r} was asked for; such a dataset is evaluated by {listing(can)}",
+                    can[0],
                 )
         if self._settings.samples > 1 and tuple(asked) != ("gen",):
-            raise refused(
-                self._author, f"{self._settings.samples} samples need --method gen, not {listing(asked)}"
-            )
+            what = f"{self._settings.samples} samples need generated answers, not {listing(asked)}"
+            raise refused(self._author, what, "gen")
         return tuple(dict.fromkeys(asked))
 
     def _dataset(self, method: str) -> Dataset:

@@ -59,7 +59,10 @@ def is_framework_file(path: Path) -> bool:
     """Whether a file is one of the original's own that only define what datasets extend."""
     if path.stem not in FRAMEWORK_FILES:
         return False
-    tree = ast.parse(path.read_bytes())
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return False
     classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     # A person may well call a dataset's file dataset.py.
     return not classes or any(name in BASE_NAMES for name in classes)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.dialects.llmbox.detect import ClassName, is_class_file
+from assay.dialects.llmbox.detect import ClassName, is_class_file, is_framework_file
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,19 @@ def test_a_file_is_known_by_what_it_defines(tmp_path: Path, text: str, expected:
     assert is_class_file(path) is expected
     assert is_class_file(path.rename(tmp_path / "mine.txt")) is False
     assert is_class_file(tmp_path / "absent.py") is False
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("dataset.py", "class Dataset:\n    pass\n", True),
+        ("__init__.py", "from .dataset import Dataset\n", True),
+        ("dataset.py", "class Mine(GenerationDataset):\n    pass\n", False),
+        ("dataset.py", "class Mine(GenerationDataset):\n    x = (\n", False),
+        ("mine.py", "class Dataset:\n    pass\n", False),
+    ],
+)
+def test_files_of_the_originals_own(tmp_path: Path, name: str, text: str, expected: bool) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert is_framework_file(path) is expected
