@@ -21,6 +21,9 @@ class Choice(Protocol):
     def preferred(self, number: int) -> Iterable[int]:
         """Yield rows of the pool for a row of the evaluation, those to take first coming first."""
 
+    def __hash__(self) -> int:
+        """Tell choices apart: each is its own."""
+
 
 class OneOrder:
     """The same examples in the same order for every row."""

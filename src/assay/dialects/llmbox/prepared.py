@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,14 @@ ORIGINAL_SEED = 2023
 
 
 Choose = Callable[["Prepared"], Choice]
+
+
+class _Usual(NamedTuple):
+    """Examples that most rows share, and what a row must not have in common with them."""
+
+    rows: tuple[int, ...]
+    contents: frozenset[str]
+    words: frozenset[str]
 
 
 class Prepared:
@@ -81,6 +89,7 @@ class Prepared:
         )
         # Most rows are shown the same examples: they are put together and counted once.
         self._made = lru_cache(maxsize=256)(self._shown)
+        self._usual_of = lru_cache(maxsize=64)(self._usual)
         self.instances = self._formatted()
         self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
         self.index = {sample_id: number for number, sample_id in enumerate(ids)}
@@ -103,7 +112,7 @@ class Prepared:
             return Shown()
         if self._builds_own:
             return self._own_examples(number)
-        return self._made(tuple(islice(self._others(number), self.n_shots)), self.choice.is_reversed)
+        return self._made(self._chosen(number), self.choice.is_reversed)
 
     def shot(self, at: int, place: int) -> Shot:
         """Return a row of the pool as the example at some place of a prompt."""
@@ -188,19 +197,33 @@ class Prepared:
         kept = self._count_fitting(shots)
         return Shown(tuple(shots[:kept][:: -1 if is_reversed else 1]), n_left_out=len(shots) - kept)
 
-    def _others(self, number: int) -> Iterator[int]:
-        """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
-        preferred = self.choice.preferred(number)
+    def _chosen(self, number: int) -> tuple[int, ...]:
+        """Return the rows of the pool that are shown before a row."""
         if self._is_faithful:
-            yield from preferred
-            return
+            return tuple(islice(self.choice.preferred(number), self.n_shots))
         content, row = content_of(self._ids[number]), self.instances[number]
         words = {question_key(source) for source in row.sources}
-        for at in preferred:
+        usual = self._usual_of(self.choice)
+        if usual is not None and content not in usual.contents and words.isdisjoint(usual.words):
+            return usual.rows
+        return tuple(islice(self._others(number, content, words), self.n_shots))
+
+    def _others(self, number: int, content: str, words: Set[str]) -> Iterator[int]:
+        """Yield the pool as it is preferred for a row, without the row itself and those that ask the same."""
+        row = self.instances[number]
+        for at in self.choice.preferred(number):
             # Other words are another question: most rows need no closer look.
             is_other = words.isdisjoint(self._words_of(at)) or _asked(row).isdisjoint(self._asked_by(at))
             if self._example_ids[at] != content and is_other:
                 yield at
+
+    def _usual(self, choice: Choice) -> _Usual | None:
+        """Return what nearly all rows are shown, when there is one order for all."""
+        if not isinstance(choice, OneOrder):
+            return None
+        rows = tuple(choice.order[: self.n_shots])
+        words = frozenset[str]().union(*map(self._words_of, rows))
+        return _Usual(rows, frozenset(self._example_ids[at] for at in rows), words)
 
     def _shot_order(self) -> list[int]:
         """Return the rows of the pool in the order in which they are drawn."""
@@ -259,9 +282,9 @@ class Prepared:
     def _conversation(self, instance: Mapping[str, Any] | None) -> Conversation:
         """Return the examples as the author's own construct_examples expects them from its base class."""
         number = None if instance is None else self._row_of.get(id(instance))
-        order = self._order if number is None else self._others(number)
+        chosen = tuple(self._order[: self.n_shots]) if number is None else self._chosen(number)
         made = Conversation()
-        for shot in self._made(tuple(islice(order, self.n_shots)), self.choice.is_reversed).shots:
+        for shot in self._made(chosen, self.choice.is_reversed).shots:
             made.add_(user=shot.source, assistant=shot.target)
         return made
 

@@ -56,9 +56,11 @@ class PassAtK(ListMetric):
         self.k = k
 
     def setup_metric(self, model_args: Any = None, dataset_args: Any = None, *_: Any, **__: Any) -> None:
-        """Take k from the run's arguments, if they name one."""
+        """Take k from the run's arguments; one that nobody names is 1."""
         if (k := getattr(dataset_args, "pass_at_k", None)) is not None:
             self.set_k(k)
+        elif self.k is None:
+            self.set_k(1)
 
     def check_plan(self, n_samples: int) -> None:
         """Raise when k is not known, or cannot be estimated from so many answers."""
