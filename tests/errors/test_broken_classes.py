@@ -1,9 +1,13 @@
-"""Dataset classes with a mistake in them: an error that names file, class, row and fix, or one failed row."""
+"""Dataset classes with a mistake in them: an error that names file, class, row and fix, or one failed row.
+
+Most mistakes are an edit of one class that is fine (`broken/classes/edits.toml`); the others are files.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ import pytest
 from cli import assay
 
 BROKEN = Path(__file__).parent / "broken" / "classes"
+EDITS = tomllib.loads((BROKEN / "edits.toml").read_text(encoding="utf-8"))
 
 DATA = ("--data-root", "data")
 
@@ -71,8 +76,14 @@ AFTER_THE_MODEL = [
 
 @pytest.fixture(autouse=True)
 def files(workdir: Path) -> None:
-    for source in BROKEN.iterdir():
+    for source in BROKEN.glob("*.py"):
         shutil.copy(source, workdir)
+    for name, edits in EDITS.items():
+        text = (BROKEN / "fine.py").read_text(encoding="utf-8")
+        for edit in edits:
+            assert text.count(edit["old"]) == 1, name
+            text = text.replace(edit["old"], edit["new"])
+        (workdir / f"{name}.py").write_text(text, encoding="utf-8")
     for subset in ("north", "south", "east"):
         folder = workdir / "data" / "weather" / subset
         folder.mkdir(parents=True)
@@ -114,7 +125,9 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone(workdir: Path) -> 
     assert (metric["value"], metric["n_scored"], metric["n_failed"]) == (1.0, 1, 1)
 
 
-@pytest.mark.parametrize("file", sorted(path.name for path in BROKEN.glob("*.py")))
+@pytest.mark.parametrize(
+    "file", sorted([path.name for path in BROKEN.glob("*.py")] + [f"{name}.py" for name in EDITS])
+)
 def test_every_file_here_is_used(file: str) -> None:
     used = [case[0] for case in BEFORE_THE_RUN] + [case[0] for case in AFTER_THE_MODEL]
     assert file in {name.partition(":")[0] for name in (*used, "metric_raises_on_one.py")}
