@@ -1,10 +1,15 @@
-"""Running the command line inside the test process."""
+"""Running the command line: inside the test process, or in one that is killed."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -29,3 +34,17 @@ def assay(*arguments: str) -> Result:
             except SystemExit as exit_:
                 status = exit_.code if isinstance(exit_.code, int) else 0
     return Result(status, out.getvalue(), err.getvalue())
+
+
+def killed(command: Sequence[str], journal: Path, *, after: int) -> bytes:
+    """Start a command, kill it once its journal has so many lines, and return the lines that were whole."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= after):
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = journal.read_bytes()
+    return kept[: kept.rfind(b"\n") + 1]

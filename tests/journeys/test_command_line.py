@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cli import assay
+from cli import assay, killed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ARITHMETIC = str(EXAMPLES / "arithmetic.csv")
@@ -92,17 +92,8 @@ def test_killed_and_resumed(workdir: Path) -> None:
     """`kill -9` in the middle; the same command repeats nothing that was answered and ends in equal files."""
     command = [sys.executable, "-m", "assay", "run", ARITHMETIC, "-m", "mock", "--method", "ppl,gen"]
     slow = [*command, "--model-arg", "delay_ms=5", "--out"]
-    process = subprocess.Popen([*slow, "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = workdir / "killed" / "responses.jsonl"
-    deadline = time.monotonic() + 60
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 20):
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    kept = journal.read_bytes()
-    kept = kept[: kept.rfind(b"\n") + 1]
+    kept = killed([*slow, "killed"], journal, after=20)
     assert b'"running"' in (workdir / "killed" / "manifest.json").read_bytes()
     assert not (workdir / "killed" / "summary.json").exists()
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli import assay
+from cli import assay, killed
 
 CAPITALS = '''
 """A dataset in the original's style: imports inside methods, rows changed in place."""
@@ -186,17 +184,8 @@ def test_killed_and_resumed(workdir: Path, dataset: str) -> None:
     methods = ("--method", "ppl,gen") if dataset == "capitals.py" else ()
     command = [sys.executable, "-m", "assay", "run", dataset, "-m", "mock", *methods]
     slow = [*command, "--model-arg", "delay_ms=10", "--out"]
-    process = subprocess.Popen([*slow, "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = workdir / "killed" / "responses.jsonl"
-    deadline = time.monotonic() + 60
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 10):
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    kept = journal.read_bytes()
-    kept = kept[: kept.rfind(b"\n") + 1]
+    kept = killed([*slow, "killed"], journal, after=10)
     assert not (workdir / "killed" / "summary.json").exists()
     subprocess.run([*slow, "killed"], check=True, capture_output=True)
     assert journal.read_bytes().startswith(kept)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +21,7 @@ from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunks
 from assay.backends.prefix_tree import plan
 from assay.backends.row_scoring import PackedScoring
+from fakes.tiny_llama import tiny_llama
 
 VOCAB = 50
 
@@ -69,29 +69,16 @@ def test_blocks_are_those_that_hold_a_pair_that_sees(some: list[tuple[int, ...]]
 @pytest.fixture
 def flexed() -> Iterator[Loaded]:
     """A small model on the CPU whose lanes go through flex attention, not compiled."""
-    import torch
-    from transformers import AttentionInterface, AttentionMaskInterface, LlamaConfig, LlamaForCausalLM
+    from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=VOCAB,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=1024,
-        initializer_range=0.4,
-    )
-    model = LlamaForCausalLM(config).eval()
+    loaded = tiny_llama(VOCAB)
+    model = loaded.model
     AttentionInterface.register(flex_lanes.NAME, flex_lanes._attention())
     AttentionMaskInterface.register(flex_lanes.NAME, sdpa_mask)
     model.set_attn_implementation(flex_lanes.NAME)
-    body: Any = model.model
-    loaded = Loaded(model, model.device, body, model.lm_head, frozenset({"position_ids"}), VOCAB)
-    loaded.flex = FlexLanes(model, body.layers)
-    loaded.flex._compiled = [layer.forward for layer in body.layers]
+    loaded.flex = FlexLanes(model, loaded.body.layers)
+    loaded.flex._compiled = [layer.forward for layer in loaded.body.layers]
     loaded.flex.sum_up = sum_up
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")

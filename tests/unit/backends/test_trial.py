@@ -10,27 +10,9 @@ from assay.backends import packed, row_scoring
 from assay.backends.loaded import Loaded
 from assay.backends.prefix_tree import plan
 from assay.backends.row_scoring import prepare_packing
+from fakes.tiny_llama import tiny_llama
 
 VOCAB = 97
-
-
-def tiny() -> Loaded:
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=VOCAB,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        initializer_range=0.4,
-    )
-    model: Any = LlamaForCausalLM(config).eval()
-    return Loaded(model, model.device, model.model, model.lm_head, frozenset({"position_ids"}), VOCAB)
 
 
 def test_the_trial_shares_in_every_way_there_is() -> None:
@@ -46,13 +28,13 @@ def test_the_trial_shares_in_every_way_there_is() -> None:
 
 
 def test_a_model_that_takes_a_mask_packs() -> None:
-    assert prepare_packing(tiny()) == (True, ())
+    assert prepare_packing(tiny_llama(VOCAB)) == (True, ())
 
 
 @pytest.mark.parametrize("fault", ["lanes see their neighbours", "the trunk is forgotten", "positions go on"])
 def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """Each fault gives plausible numbers and no error; only the comparison tells."""
-    loaded = tiny()
+    loaded = tiny_llama(VOCAB)
     monkeypatch.setattr(row_scoring, "_share", lambda loaded: False)
     side_by_side = packed._side_by_side
 
