@@ -112,7 +112,7 @@ class Highlights:
     def add(self, score: Score) -> None:
         """Take one score."""
         if score.verdict is Verdict.SCORED:
-            if score.metric in score.ratios:
+            if score.metric in score.ratios and score.ratios[score.metric].is_exponential:
                 self._add_text(score)
             if score.value != 0:
                 return

@@ -52,8 +52,16 @@ class _Numbers:
         self.n_scored += other.n_scored
         self.n_unanswered += other.n_unanswered
 
-    def estimate(self) -> Estimate:
-        return self.running.estimate() if self.ratio is None else self.ratio.estimate()
+    def estimate(self, *, is_share: bool) -> Estimate:
+        """Return the value with its interval; values that happen to be 0 and 1 need not be shares."""
+        if self.ratio is None:
+            return self.running.estimate() if is_share else self.running.student()
+        estimate = self.ratio.estimate()
+        if estimate.value is None or estimate.stderr != 0 or self.ratio.is_exponential or not is_share:
+            return estimate
+        # Rows all right or all wrong have no spread to build on; their number still has an interval.
+        low, high = wilson(estimate.value * estimate.n, estimate.n)
+        return estimate._replace(low=low, high=high)
 
 
 class _Cell:
@@ -171,9 +179,13 @@ class MeanAggregator:
                 whole.merge(cell)
             named = {group: cell for group, cell in groups.items() if group is not None}
             for metric in whole.metrics:
-                found.append(_metric(task, track, metric, None, whole))
+                is_share = metric not in self._off_scale and metric != "bits_per_byte"
+                found.append(_metric(task, track, metric, None, whole, is_share=is_share))
                 parts = {group: cell for group, cell in named.items() if metric in cell.metrics}
-                found += [_metric(task, track, metric, group, cell) for group, cell in parts.items()]
+                found += [
+                    _metric(task, track, metric, group, cell, is_share=is_share)
+                    for group, cell in parts.items()
+                ]
                 # A mean of the groups' perplexities is no perplexity of anything: ratios have no macro mean.
                 is_mean = whole.metrics[metric].ratio is None
                 if len(parts) > 1 and metric in whole.deciding and is_mean:
@@ -203,9 +215,9 @@ class MeanAggregator:
         )
 
 
-def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell) -> Metric:
+def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell, *, is_share: bool) -> Metric:
     numbers = cell.metrics[metric]
-    estimate = _bounded(metric, numbers.estimate())
+    estimate = _bounded(metric, numbers.estimate(is_share=is_share))
     is_headline = metric in cell.deciding
     return _made(task, track, metric, group, estimate, cell, numbers, is_headline)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from assay.core.origin import Origin
 from assay.core.request import Generate, Sampling, request
 from assay.core.response import Completion, Finish, Output, Response
 from assay.core.sample import Sample
-from assay.core.task import Answered
+from assay.core.score import Metric
+from assay.core.task import Answered, Evaluation
+from assay.results.report import Highlights
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import IFEval
 from assay.scoring.scorers.author_metrics import AuthorMetrics
@@ -34,7 +37,7 @@ class Lists:
     """What a dialect would say of these rows."""
 
     chooses_itself = False
-    metrics = (IFEval(),)
+    metrics: tuple[Any, ...] = (IFEval(),)
     n_rows = len(ROWS)
 
     def row(self, sample_id: str) -> int:
@@ -50,18 +53,56 @@ class Lists:
         return ROWS
 
 
-def test_a_sum_over_a_sum_is_aggregated_as_one() -> None:
-    scorer = AuthorMetrics("gen", Lists())
-    for number, text in enumerate(REPLIES):
+def scored(replies: Sequence[str], metrics: tuple[Any, ...] = (IFEval(),)) -> Evaluation:
+    """Return what comes out for replies to the rows."""
+    lists = Lists()
+    lists.metrics = metrics
+    scorer = AuthorMetrics("gen", lists)
+    for number, text in enumerate(replies):
         sample = Sample(str(number), {}, Origin("f", row=number + 1))
         ask = request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
         outcome = Completion((Output(text, Finish.END, 3),), 1)
         scorer.add(sample, [Answered(ask, Response(ask.id, ask.key, outcome))])
+    return scorer.finish()
+
+
+def aggregated(evaluation: Evaluation) -> dict[str, Metric]:
     aggregator = MeanAggregator()
-    aggregator.take(scorer.finish())
-    found = {metric.metric: metric for metric in aggregator.metrics()}
+    aggregator.take(evaluation)
+    return {metric.metric: metric for metric in aggregator.metrics()}
+
+
+def test_a_sum_over_a_sum_is_aggregated_as_one() -> None:
+    found = aggregated(scored(REPLIES))
     # One of one instruction, and one of three: two of four, which is not the mean of 1 and 1/3.
     assert found["IFEval(strict)"].value == pytest.approx(0.5)
     assert found["IFEval(strict):Prompt"].value == pytest.approx(0.5)
     assert found["IFEval(strict)"].low is not None
     assert all(metric.is_headline and metric.n_scored == 2 for metric in found.values())
+
+
+def test_all_wrong_is_no_certainty() -> None:
+    found = aggregated(scored(["a, b", "A, b"]))["IFEval(strict)"]
+    assert (found.value, found.low) == (0.0, 0.0)
+    assert found.high is not None
+    assert found.high > 0.5
+
+
+def test_a_share_of_two_sums_is_no_perplexity() -> None:
+    assert Highlights(scored(REPLIES).scores).hardest == []
+
+
+class Grade:
+    """A metric with a scale of its own, which happens to give 0 and 1."""
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        self.last_score_lists = {"Grade": [float(len(text) > 14) for text in predictions]}
+        return {"Grade": sum(self.last_score_lists["Grade"]) / len(predictions)}
+
+
+def test_zeros_and_ones_off_the_scale_are_no_shares() -> None:
+    found = aggregated(scored(REPLIES, (Grade(),)))["Grade"]
+    assert not found.is_share
+    assert found.value == 0.5
+    assert found.high is not None
+    assert found.high > 1

@@ -70,7 +70,7 @@ class PassAtK(ListMetric):
 
     def notes(self) -> Sequence[str]:
         """Say what the sandbox protected from."""
-        return () if self.protections is None else (f"code ran in the sandbox: {self.protections}",)
+        return () if self.protections is None else (f"programs ran in a {self.protections}",)
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `pass@k` in percent. A prediction is a list of samples, or a text that is the only one."""
