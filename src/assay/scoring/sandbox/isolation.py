@@ -12,8 +12,10 @@ from pathlib import Path
 from assay.scoring.sandbox import system_calls as system
 
 NOBODY = 65534
-HOME = "/tmp"
-"""The throw-away folder, as a program in its own file system sees it."""
+HOME = "/tmp/home"
+"""The throw-away folder as a program sees it: empty, also where Python lies in /tmp."""
+_SCRATCH = "/tmp"
+"""The only place that can be written to."""
 
 _NAMESPACES = (
     system.CLONE_NEWUSER
@@ -66,10 +68,12 @@ def build_world(at: str, visible: Sequence[str], folder_mib: int) -> None:
     system.mount("none", "/", flags=system.MS_REC | system.MS_PRIVATE)
     plain = system.MS_NOSUID | system.MS_NODEV
     system.mount("tmpfs", at, "tmpfs", plain, "size=1m,mode=755")
-    home = at + HOME
-    os.mkdir(home)
+    scratch = at + _SCRATCH
+    os.mkdir(scratch)
     bounds = f"size={folder_mib}m,nr_inodes={folder_mib * _FILES_PER_MIB},mode=1777"
-    system.mount("tmpfs", home, "tmpfs", plain, bounds)
+    system.mount("tmpfs", scratch, "tmpfs", plain, bounds)
+    os.mkdir(at + HOME)
+    os.chmod(at + HOME, 0o1777)
     for path in (*_SYSTEM_FOLDERS, *_SYSTEM_FILES):
         if os.path.islink(path):
             os.makedirs(os.path.dirname(at + path), exist_ok=True)
@@ -82,7 +86,7 @@ def build_world(at: str, visible: Sequence[str], folder_mib: int) -> None:
         _bind(device, at)
     # Semaphores and shared memory of the standard library live here.
     os.mkdir(f"{at}/dev/shm")
-    system.mount(home, f"{at}/dev/shm", flags=system.MS_BIND)
+    system.mount(scratch, f"{at}/dev/shm", flags=system.MS_BIND)
     _mount_proc(f"{at}/proc", plain | system.MS_NOEXEC)
     system.mount("none", at, flags=system.MS_REMOUNT | system.MS_BIND | system.MS_RDONLY | plain)
     system.make_root(at)
