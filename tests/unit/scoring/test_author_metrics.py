@@ -20,7 +20,8 @@ from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import LIST_METRICS
-from assay.scoring.scorers.author_metrics import AuthorMetrics, evaluate
+from assay.scoring.scorers.author_metrics import AuthorMetrics
+from assay.scoring.scorers.list_values import evaluate
 
 
 class Lists:

@@ -1,36 +1,29 @@
 """Metrics of an author's own over whole lists of predictions and references.
 
-A metric is called once with all rows that have a prediction. What it says about single rows becomes their
-scores; a row on which it raises fails alone. A value that is the mean of the rows' values is left to the
-aggregator, which gives it an interval; any other, such as a corpus's BLEU, is handed on as the metric
-returned it, with an interval from resampled rows.
+A metric is called once with all rows that have a prediction (see list_values.py). What it says about single
+rows becomes their scores; a row on which it raises fails alone. A value that is the mean of the rows' values
+is left to the aggregator, which gives it an interval; any other, such as a corpus's BLEU, is handed on as the
+metric returned it, with an interval from resampled rows.
 """
 
 from __future__ import annotations
 
 import math
-import random
-import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from assay.core.errors import AssayError, PlanError, Problem
-from assay.core.origin import Origin
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
-from assay.core.score import Metric, Ratio, Score, Verdict
+from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
+from assay.scoring.scorers.list_values import Values, evaluate, interval, whole_value
 from assay.scoring.scorers.outcomes import score_of
 
 AUTHOR_RULE = "post_processing"
 """The rule of an answer that the author's own code made of what the model wrote."""
-_N_RESAMPLES = 200
-_MAX_RESAMPLED = 50_000
-"""Rows that resampling may score in all; beyond, a value has no interval."""
 
 
 class AuthorLists(Protocol):
@@ -68,30 +61,6 @@ class _Kept(NamedTuple):
     raw: tuple[Any, ...] | Failure
     inner: Score | None
     is_truncated: bool
-
-
-class Values(NamedTuple):
-    """What metrics said."""
-
-    per_row: dict[str, list[float | None]]
-    """For each name, the value of each row, None where there is trouble. A metric may have none for rows."""
-    whole: dict[str, float]
-    ratios: dict[str, list[Ratio | None]]
-    """For each name that divides a sum over the rows by another: the rows' parts of both."""
-    owners: dict[str, Any]
-    """The metric that each name comes from."""
-    lower_is_better: frozenset[str]
-    off_scale: frozenset[str]
-    """Names of metrics that are no shares."""
-    troubles: dict[int, str]
-    """Rows that a metric could not judge, and why."""
-
-    def is_mean(self, name: str) -> bool:
-        """Whether a metric is the mean of what it says of the rows."""
-        known = [one for one in self.per_row.get(name, ()) if one is not None]
-        if not known:
-            return False
-        return math.isclose(math.fsum(known) / len(known), self.whole[name], rel_tol=1e-9, abs_tol=1e-12)
 
 
 class AuthorMetrics:
@@ -256,8 +225,8 @@ def _corpus_metric(
     references: Sequence[Any],
 ) -> Metric:
     """Return a metric over a whole list, or the part of it that is a group."""
-    value = _whole_value(metric, name, predictions, references)
-    low, high = _interval(metric, name, predictions, references)
+    value = whole_value(metric, name, predictions, references)
+    low, high = interval(metric, name, predictions, references)
     return Metric(
         scores[0].task,
         track,
@@ -281,202 +250,6 @@ def _macro(whole: Metric, parts: Sequence[Metric]) -> Metric:
     mean = math.fsum(values) / len(values) if len(values) == len(parts) else None
     name = f"{whole.metric}_macro"
     return msgspec.structs.replace(whole, metric=name, value=mean, low=None, high=None, is_headline=False)
-
-
-def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Sequence[Any]) -> Values:
-    """Call metrics over lists; a row on which one raises is found and left out."""
-    per_row: dict[str, list[float | None]] = {}
-    whole: dict[str, float] = {}
-    ratios: dict[str, list[Ratio | None]] = {}
-    owners: dict[str, Any] = {}
-    lower: set[str] = set()
-    off_scale: set[str] = set()
-    troubles: dict[int, str] = {}
-    for metric in metrics if predictions else ():
-        kept = [at for at in range(len(predictions)) if at not in troubles]
-        try:
-            found = _called(metric, predictions, references, kept)
-        except Exception as error:
-            fresh = _raising_rows(metric, predictions, references, kept)
-            if not fresh or len(fresh) == len(kept):
-                # No row's own fault: it would say the same of any.
-                raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
-            troubles |= fresh
-            kept = [at for at in kept if at not in fresh]
-            try:
-                found = _called(metric, predictions, references, kept)
-            except Exception as again:
-                raise _metric_problem(metric, again) from again
-        troubles |= _unjudged(metric, kept)
-        scale = _scale(metric)
-        # Taken before the metric is called again, for rows by themselves.
-        parts = dict(getattr(metric, "last_ratios", {}))
-        lists = _row_values(metric, predictions, references, kept, found)
-        for name, value in found.items():
-            whole[name] = value / scale
-            owners[name] = metric
-            if not getattr(metric, "higher_is_better", True):
-                lower.add(name)
-            if scale == 1.0:
-                off_scale.add(name)
-            if name in lists:
-                placed: list[float | None] = [None] * len(predictions)
-                for at, one in zip(kept, lists[name], strict=True):
-                    placed[at] = one
-                    if one is None and at not in troubles:
-                        troubles[at] = f"the metric {type(metric).__name__} gives no number for {name}"
-                per_row[name] = placed
-            if len(parts.get(name, ())) == len(kept):
-                shares = dict(zip(kept, parts[name], strict=True))
-                ratios[name] = [
-                    Ratio(*shares[at]) if at in shares else None for at in range(len(predictions))
-                ]
-    return Values(per_row, whole, ratios, owners, frozenset(lower), frozenset(off_scale), troubles)
-
-
-def _notes(metric: Any) -> Sequence[str]:
-    notes = getattr(metric, "notes", None)
-    return notes() if callable(notes) else ()
-
-
-def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
-    """Return the rows on which a judge gave no verdict: that is no answer's fault, so it is not scored."""
-    verdicts = getattr(metric, "last_verdicts", ())
-    if len(verdicts) != len(kept):
-        return {}
-    return {
-        at: f"no verdict from the judge: {one.why}"
-        for at, one in zip(kept, verdicts, strict=True)
-        if one.verdict is not Verdict.SCORED
-    }
-
-
-class _NoNumbers(Exception):
-    """A metric returned something else than names and numbers."""
-
-
-def _called(
-    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
-) -> dict[str, float]:
-    returned = metric([predictions[at] for at in kept], [references[at] for at in kept])
-    if not isinstance(returned, Mapping):
-        raise _NoNumbers(f"returned {type(returned).__name__}, expected a dict of names and numbers")
-    try:
-        return {str(name): float(value) for name, value in returned.items()}
-    except (TypeError, ValueError):
-        raise _NoNumbers(f"returned {returned!r:.80}, expected a number for each name") from None
-
-
-def _row_values(
-    metric: Any,
-    predictions: Sequence[Any],
-    references: Sequence[Any],
-    kept: Sequence[int],
-    found: Mapping[str, float],
-) -> dict[str, list[float | None]]:
-    """Return the rows' own values: those that the metric kept, else what it says of each row alone."""
-    lists = dict(getattr(metric, "last_score_lists", None) or {})
-    made: dict[str, list[float | None]] = {}
-    for name in found:
-        given = lists.get(name)
-        if given is not None and len(given) == len(kept):
-            made[name] = [_number(one) for one in given]
-    missing = [name for name in found if name not in made]
-    if missing:
-        try:
-            alone = [_called(metric, predictions, references, [at]) for at in kept]
-        except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
-            return made
-        for name in missing:
-            values = [_number(one.get(name)) for one in alone]
-            if None not in values:
-                made[name] = [one / _scale(metric) for one in values if one is not None]
-    return made
-
-
-def _scale(metric: Any) -> float:
-    return float(getattr(metric, "scale", 1.0))
-
-
-def _raising_rows(
-    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
-) -> dict[int, str]:
-    troubles = {}
-    for at in kept:
-        try:
-            _called(metric, predictions, references, [at])
-        except Exception as error:  # noqa: BLE001
-            troubles[at] = _said(metric, error)
-    return troubles
-
-
-def _said(metric: Any, error: Exception) -> str:
-    what = str(error) if isinstance(error, _NoNumbers) else f"raised {type(error).__name__}: {error}"
-    return f"the metric {type(metric).__name__} {what}"
-
-
-def _metric_problem(metric: Any, error: Exception) -> PlanError:
-    return PlanError(
-        Problem(
-            "SCORE-003",
-            _said(metric, error),
-            "correct the metric or its references, and run again: answers of the model are kept",
-            _place_in(metric, error),
-        )
-    )
-
-
-def _place_in(metric: Any, error: Exception) -> Origin | None:
-    """Return the line of the metric's own file that raised."""
-    file = getattr(sys.modules.get(type(metric).__module__), "__file__", None)
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return Origin(file, line=lines[-1] if lines else None) if file else None
-
-
-def _whole_value(
-    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
-) -> float | None:
-    """Return a metric over some rows; None where it has no value, as a correlation over equal rows."""
-    if not predictions:
-        return None
-    try:
-        value = _number(_called(metric, predictions, references, range(len(predictions))).get(name))
-    except Exception:  # noqa: BLE001 (these rows were taken before, among others)
-        return None
-    return None if value is None else value / _scale(metric)
-
-
-def _interval(
-    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
-) -> tuple[float | None, float | None]:
-    """Return a 95 % interval: the one that the metric's latest call knew itself, else by resampling."""
-    if len(predictions) < 2:
-        return None, None
-    known = getattr(metric, "last_intervals", {}).get(name)
-    if known is not None:
-        return known[0] / _scale(metric), known[1] / _scale(metric)
-    return _resampled(metric, name, predictions, references)
-
-
-def _resampled(
-    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
-) -> tuple[float | None, float | None]:
-    """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
-    n = len(predictions)
-    if n * _N_RESAMPLES > _MAX_RESAMPLED:
-        return None, None
-    draw = random.Random("resampled rows")
-    found = []
-    for _ in range(_N_RESAMPLES):
-        rows = [draw.randrange(n) for _ in range(n)]
-        drawn = [predictions[row] for row in rows], [references[row] for row in rows]
-        value = _whole_value(metric, name, *drawn)
-        if value is None:
-            return None, None
-        found.append(value)
-    found.sort()
-    edge = max(0, round(_N_RESAMPLES * 0.025) - 1)
-    return found[edge], found[-edge - 1]
 
 
 def _chosen_option(kept: _Kept) -> int:
@@ -504,5 +277,6 @@ def _spelled(value: Any) -> str | None:
         return str(value)
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None or value != value else float(value)
+def _notes(metric: Any) -> Sequence[str]:
+    notes = getattr(metric, "notes", None)
+    return notes() if callable(notes) else ()
