@@ -30,6 +30,23 @@ def words(text: str) -> list[int]:
     return list(range(len(text.split())))
 
 
+def free_class(name: str = "Free", instruction: str = "{q}") -> str:
+    """Return a class of free answers, over rows with `q` and `a`."""
+    return f"""
+from ..metric import Em
+from .generation_dataset import GenerationDataset
+
+class {name}(GenerationDataset):
+    instruction = "{instruction}"
+    metrics = [Em()]
+    def format_instance(self, instance):
+        return dict(q=instance["q"], target=instance["a"])
+    @property
+    def references(self):
+        return [row["a"] for row in self.evaluation_data]
+"""
+
+
 def compile_text(
     folder: Path,
     text: str,

@@ -14,8 +14,6 @@ from assay.core.ports import Backend
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import JudgeDesk
-from assay.scoring.metrics.gpteval import no_judge
 from assay.scoring.scorers.author_metrics import AuthorMetrics
 
 JUDGEMENTS = "judgements.jsonl"
@@ -31,6 +29,9 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend) -> Itera
         yield None
         return
     if values.judge is None:
+        # Imported when used, as below: most runs have no judge, and should not wait for its parts.
+        from assay.scoring.metrics.gpteval import no_judge
+
         raise no_judge()
     if values.judge == values.model:
         yield backend
@@ -51,6 +52,8 @@ def judging(
     if judge is None or identity is None:
         yield
         return
+    from assay.engine.judging import JudgeDesk
+
     cache = open_cache(judge, identity, values)
     journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
     with closing(cache), closing(journal):

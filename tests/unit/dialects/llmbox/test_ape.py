@@ -15,7 +15,7 @@ from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome
 from assay.dialects.llmbox.ape import cleaned, proposing
 from assay.dialects.llmbox.compile import CompiledClass
 from assay.dialects.llmbox.prompts import Shot, Shown, opening
-from fakes.classes import asked, compile_one
+from fakes.classes import asked, compile_one, free_class
 from fakes.rehearsals import Rehearsed
 
 CHOICES = """
@@ -31,19 +31,7 @@ class Sorts(MultipleChoiceDataset):
     def references(self):
         return [row["gold"] for row in self.evaluation_data]
 """
-FREE = """
-from ..metric import Em
-from .generation_dataset import GenerationDataset
-
-class Opposites(GenerationDataset):
-    instruction = "{q} ->"
-    metrics = [Em()]
-    def format_instance(self, instance):
-        return dict(q=instance["q"], target=instance["a"])
-    @property
-    def references(self):
-        return [row["a"] for row in self.evaluation_data]
-"""
+FREE = free_class("Opposites", "{q} ->")
 PROPOSALS = ("Say no.", "Say yes.", "Answer the question.", "Be quiet.")
 
 

@@ -15,21 +15,9 @@ from numpy.typing import NDArray
 from assay.core.errors import UsageError
 from assay.core.model import ModelIdentity
 from assay.dialects.llmbox.nearest import Nearest, Vectors
-from fakes.classes import asked, compile_one
+from fakes.classes import asked, compile_one, free_class
 
-QUESTIONS = """
-from ..metric import Em
-from .generation_dataset import GenerationDataset
-
-class Words(GenerationDataset):
-    instruction = "{q}"
-    metrics = [Em()]
-    def format_instance(self, instance):
-        return dict(q=instance["q"], target=instance["a"])
-    @property
-    def references(self):
-        return [row["a"] for row in self.evaluation_data]
-"""
+QUESTIONS = free_class("Words")
 
 
 class LetterCounts:

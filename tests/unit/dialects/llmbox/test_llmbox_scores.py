@@ -15,7 +15,7 @@ from assay.core.errors import AuthorError
 from assay.core.request import Generate, Labels, Request
 from assay.core.response import Failure, LabelProbs, Outcome
 from assay.core.score import Verdict
-from fakes.classes import Evaluated, compile_one, completion, evaluated, likelihood
+from fakes.classes import Evaluated, compile_one, completion, evaluated, free_class, likelihood
 
 CHOICE = """
 class Choice(MultipleChoiceDataset):
@@ -33,16 +33,7 @@ KEEPS = """
         return [0] * (len(self.evaluation_data) * self.sample_num)
 """
 KEEPS_TEXTS = KEEPS.replace("[0]", '["0"]')
-FREE = """
-class Free(GenerationDataset):
-    instruction = "{q}"
-    metrics = [Em()]
-    def format_instance(self, instance):
-        return dict(q=instance["q"], target=instance["a"])
-    @property
-    def references(self):
-        return [row["a"] for row in self.evaluation_data]
-"""
+FREE = free_class()
 
 
 def processing(returned: str) -> str:
