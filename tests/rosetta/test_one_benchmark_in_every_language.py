@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import assay as api
-from assay.app.datasets import DIALECTS as KNOWN_DIALECTS
 from assay.app.datasets import compile_datasets
+from assay.app.languages import DIALECTS as KNOWN_DIALECTS
 from assay.core.request import Ask
 from assay.core.task import TaskSettings
 
