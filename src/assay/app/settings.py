@@ -144,10 +144,12 @@ def _converted(name: str, value: Any, source: str) -> Any:
     try:
         return msgspec.convert(value, _KINDS[name], strict=False)
     except msgspec.ValidationError as error:
+        # That a setting may also be left away is nothing to be told here.
+        said = str(error).replace(" | null", "")
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"setting {name!r} (from the {source}): found {value!r}: {error}{allowed(_KINDS[name])}",
+                f"setting {name!r} (from the {source}): found {value!r}: {said}{allowed(_KINDS[name])}",
                 "correct the value",
             )
         ) from error
