@@ -47,7 +47,7 @@ def compile_datasets(
         raise UsageError(Problem("USAGE-004", "no dataset was named", "assay run data.csv"))
     hub = None if data_root is None else Hub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
-    dialects = {name: language_of(name, dialect) for name in names}
+    dialects = {name: language_of(name, dialect, settings.dataset_args) for name in names}
     check_understood(set(dialects.values()), settings, said, split)
     tables = {name: locate(name, hub, split) for name in names if dialects[name] == TABLE}
     if meta is not None and sum(map(len, tables.values())) > 1:

@@ -15,6 +15,7 @@ from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.llmbox.detect import ClassName, is_class_file
 from assay.dialects.parts.compiled import Compiled
+from assay.dialects.ultraeval.detect import is_dataset
 from assay.sources.hub import Hub
 
 TABLE = "table"
@@ -42,8 +43,11 @@ class Language(NamedTuple):
     """What a dataset in it is called."""
 
 
-def language_of(name: str, asked: str | None) -> str:
+def language_of(name: str, asked: str | None, dataset_args: Mapping[str, str]) -> str:
     """Return the language that a dataset is written in: the one that was named, or what its file shows."""
+    if asked is None and "transform" in dataset_args:
+        # A file of rows may be anybody's; whoever names a transform says whose it is.
+        return "ultraeval"
     if asked is None:
         return next((one for one, language in LANGUAGES.items() if language.recognises(name)), TABLE)
     if asked not in DIALECTS:
@@ -74,7 +78,21 @@ def _compile_classes(name: str, settings: TaskSettings, around: Surroundings) ->
     return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder))
 
 
+def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
+    from assay.dialects.ultraeval.compile import Tools, compile_transforms
+    from assay.scoring.postprocess import CORRECTED, POSTPROCESSORS
+
+    return compile_transforms(name, settings, Tools(POSTPROCESSORS, CORRECTED))
+
+
 LANGUAGES = {
+    "ultraeval": Language(
+        is_dataset,
+        _compile_transforms,
+        frozenset({"samples", "dataset_args", "shots_from", "shot_policy"}),
+        {"split": "name the data file", "table": "say it in the transform or its config"},
+        "a transform",
+    ),
     "llmbox": Language(
         _is_class,
         _compile_classes,

@@ -44,11 +44,11 @@ from assay.dialects.llmbox.loading import LoadedClass, load_class
 from assay.dialects.llmbox.nearest import Nearest, Vectors
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
-from assay.dialects.parts.row_names import named
 from assay.dialects.llmbox.samples import plain_row, samples_of
 from assay.dialects.llmbox.sampling import sampling_of
 from assay.dialects.llmbox.subsets import categories_of, subsets_of
 from assay.dialects.llmbox.task import Asking, ClassTask, Search
+from assay.dialects.parts.row_names import named
 
 DIALECT = "llmbox"
 _ORIGINAL_EXAMPLE_TOKENS = 1024
