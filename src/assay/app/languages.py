@@ -80,9 +80,12 @@ def _compile_classes(name: str, settings: TaskSettings, around: Surroundings) ->
 
 def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
     from assay.dialects.ultraeval.compile import Tools, compile_transforms
-    from assay.scoring.postprocess import CORRECTED, POSTPROCESSORS
+    from assay.scoring import postprocess
+    from assay.scoring.metrics import row_values
+    from assay.scoring.scorers import sentence_likelihood
 
-    return compile_transforms(name, settings, Tools(POSTPROCESSORS, CORRECTED))
+    corrected = {**postprocess.CORRECTED, **row_values.CORRECTED, **sentence_likelihood.CORRECTED}
+    return compile_transforms(name, settings, Tools(postprocess.POSTPROCESSORS, corrected))
 
 
 LANGUAGES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.parts.fewshot import ShotPolicy
 from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
 from assay.dialects.ultraeval.collect import Recipe, Written, collect
+from assay.dialects.ultraeval.facts import facts_of
 from assay.dialects.ultraeval.letters import LetterForm, letter_form
 from assay.dialects.ultraeval.library import PostProcess
 from assay.dialects.ultraeval.parameters import sampling_of
@@ -57,19 +58,7 @@ class CompiledTransform(msgspec.Struct, frozen=True):
 
     def facts(self) -> list[tuple[str, str]]:
         """Return in words how the dataset was understood."""
-        settings = self.task.spec.settings
-        rows = []
-        for method, script in settings["transform"].items():
-            others = [name for name in script["available"] if name != script["file"]]
-            beside = f" (also there: {', '.join(others)})" if others else ""
-            rows.append((f"transform by {method}", f"{script['file']}{beside}"))
-        for method, n_shots in settings["shots"].items():
-            if n_shots:
-                rows.append((f"shots by {method}", f"{n_shots} from {settings['shots_from']}"))
-        for method, metrics in settings["metrics"].items():
-            named = [f"{name} ({metric['type']})" for name, metric in metrics.items()]
-            rows.append((f"metrics by {method}", ", ".join(named) or "as usual for such answers"))
-        return rows
+        return facts_of(self.task.spec.settings)
 
 
 def compile_transforms(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledTransform]:
@@ -148,6 +137,7 @@ class _Compilation:
         self._draws = False
         needs_options = any(method != "gen" for method in methods)
         self._rows = StandardRows.read(written.data, needs_options=needs_options)
+        self._has_options = any(row.choices for row in self._rows.rows)
         self._pool = (
             None
             if settings.shots_from is None
@@ -164,10 +154,8 @@ class _Compilation:
             for method in self._methods
         }
         task = TransformTask(self._spec(transformings, ways, len(samples), family), samples, ways)
-        has_options = any(row.choices for row in self._rows.rows)
-        return CompiledTransform(
-            task, tuple(dict.fromkeys(self._notes)), "choice" if has_options else "free answer"
-        )
+        kind = "choice" if self._has_options else "free answer"
+        return CompiledTransform(task, tuple(dict.fromkeys(self._notes)), kind)
 
     def _transforming(self, method: str) -> Transforming:
         recipe = _recipe(self._written, method)
@@ -202,7 +190,7 @@ class _Compilation:
         return Way(
             parts_of,
             prompts,
-            self._scorer(method, recipe),
+            self._scorer(method),
             n_copies=copies,
             sampling=sampling,
             form=self._form(made, recipe) if method == "prob" else LetterForm("", ""),
@@ -271,30 +259,35 @@ class _Compilation:
         every = (config.postprocess, config.task_postprocess, config.model_postprocess) if config else ()
         return next((name for name in (*every, self._asked.postprocess) if name), "")
 
-    def _scorer(self, method: str, recipe: Recipe) -> ComponentSpec:
-        metrics = recipe.config.metrics() if recipe.config else {}
-        postprocess = self._postprocess(recipe)
-        faithful = self._settings.is_faithful
-        if method == "prob":
-            return ComponentSpec("label_probability", {"track": method})
-        if method == "ppl" and self._settings.score_by is not None:
-            return ComponentSpec("option_likelihood", {"track": method, "score_by": self._settings.score_by})
+    def _metrics(self, method: str) -> dict[str, dict[str, Any]]:
+        """Return the metrics of a method; none where its answers are scored as is usual for their form."""
+        recipe = _recipe(self._written, method)
+        written = recipe.config.metrics() if recipe.config else {}
+        if method == "prob" or (method == "ppl" and self._settings.score_by is not None):
+            return {}
         if method == "ppl":
-            args = {
-                "track": method,
-                "metrics": metrics or {"accuracy": {"type": "log_prob"}},
-                "normalised": postprocess == NORMALISED,
-                "faithful": faithful,
-            }
+            return written or {"accuracy": {"type": "log_prob", "aggregation": None}}
+        has_own = self._postprocess(recipe) not in ("", *_OF_MODELS)
+        return written or ({"accuracy": {"type": "exact_match", "aggregation": None}} if has_own else {})
+
+    def _scorer(self, method: str) -> ComponentSpec:
+        postprocess = self._postprocess(_recipe(self._written, method))
+        metrics, faithful = self._metrics(method), self._settings.is_faithful
+        args: dict[str, Any] = {"track": method}
+        if method == "prob":
+            return ComponentSpec("label_probability", args)
+        if method == "ppl" and not metrics:
+            return ComponentSpec("option_likelihood", {**args, "score_by": self._settings.score_by})
+        if method == "ppl":
+            args |= {"metrics": metrics, "normalised": postprocess == NORMALISED, "faithful": faithful}
             return ComponentSpec("sentence_likelihood", args)
+        if not metrics:
+            usual = "generated_option" if self._has_options else "generated_answer"
+            return ComponentSpec(usual, {**args, "faithful": faithful})
         own = "" if postprocess in _OF_MODELS else postprocess
-        if not metrics and not own:
-            has_options = any(row.choices for row in self._rows.rows)
-            usual = "generated_option" if has_options else "generated_answer"
-            return ComponentSpec(usual, {"track": method, "faithful": faithful})
-        metrics = metrics or {"accuracy": {"type": "exact_match", "aggregation": None}}
-        args = {"track": method, "metrics": metrics, "postprocess": own, "faithful": faithful}
-        return ComponentSpec("row_metrics", args)
+        return ComponentSpec(
+            "row_metrics", {**args, "metrics": metrics, "postprocess": own, "faithful": faithful}
+        )
 
     def _spec(
         self, transformings: Mapping[str, Transforming], ways: Mapping[str, Way], n: int, family: str | None
@@ -318,9 +311,7 @@ class _Compilation:
             "shots": {method: one.n_shots for method, one in transformings.items()},
             "shots_from": settings.shots_from or "the evaluated file",
             "shot_policy": settings.shot_policy,
-            "metrics": {
-                method: recipe.config.metrics() if recipe.config else {} for method, recipe in recipes.items()
-            },
+            "metrics": {method: self._metrics(method) for method in self._methods},
             "postprocess": {method: self._postprocess(recipe) for method, recipe in recipes.items()},
             "scoring": {
                 method: "whole sentence" if way.is_whole else settings.score_by
@@ -336,16 +327,12 @@ class _Compilation:
             methods=self._methods,
             has_shots=any(one.n_shots for one in transformings.values()),
             is_chat=settings.is_chat,
-            is_whole=any(way.is_whole for way in ways.values()),
-            is_normalised=self._is_normalised(),
             n_samples=ways["gen"].sampling.n if "gen" in ways else 1,
-            metrics=frozenset(
+            scoring=frozenset(filter(None, map(self._postprocess, recipes.values()))).union(
                 metric["type"].lower()
-                for recipe in recipes.values()
-                if recipe.config
-                for metric in recipe.config.metrics().values()
+                for method in self._methods
+                for metric in self._metrics(method).values()
             ),
-            postprocessors=frozenset(filter(None, map(self._postprocess, recipes.values()))),
             names_parameters="gen" in recipes and self._names_parameters(recipes["gen"]),
             draws=self._draws,
         )
@@ -361,9 +348,6 @@ class _Compilation:
             quirks_of(touched, self._tools.corrected, is_faithful=settings.is_faithful),
             family=family,
         )
-
-    def _is_normalised(self) -> bool:
-        return "ppl" in self._methods and self._postprocess(_recipe(self._written, "ppl")) == NORMALISED
 
     def _names_parameters(self, recipe: Recipe) -> bool:
         named = recipe.config is not None and bool(recipe.config.generate.params)

@@ -7,11 +7,16 @@ and returns both, the second as a list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-PostProcess: TypeAlias = Callable[[str, bool], str | None]
-"""What is made of a text, in the original's way where the second argument says so; None: it has no answer."""
+
+class PostProcess(Protocol):
+    """Something that finds the answer in a text."""
+
+    def __call__(self, text: str, faithful: bool = False) -> str | None:
+        """Return the answer, as the original would where that is asked for; None for none."""
+
 
 _CLASSES = {
     "AGIEvalClozePost": "agieval_cloze_post",

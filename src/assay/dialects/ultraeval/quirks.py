@@ -14,11 +14,9 @@ class Touched(NamedTuple):
     methods: Collection[str]
     has_shots: bool
     is_chat: bool
-    is_whole: bool
-    is_normalised: bool
     n_samples: int
-    metrics: frozenset[str]
-    postprocessors: frozenset[str]
+    scoring: frozenset[str]
+    """The post-processors and metrics in use, by their registered names."""
     names_parameters: bool
     """Whether somebody named sampling parameters."""
     draws: bool
@@ -75,49 +73,9 @@ _DIFFERENCES = (
     ),
     _Difference(
         "first_sample",
-        lambda one: one.n_samples > 1 and "function_execution" not in one.metrics,
+        lambda one: one.n_samples > 1 and "function_execution" not in one.scoring,
         "of several samples the first alone is scored",
         "the mean over the samples is scored",
-    ),
-    _Difference(
-        "ties",
-        lambda one: one.is_whole,
-        "between options of equal likelihood a hash of all scores decides",
-        "the first of them is taken",
-    ),
-    _Difference(
-        "shared_prefix",
-        lambda one: one.is_normalised,
-        "what all options share is found by equal log-probabilities, and an option that begins another one stops "
-        "the run",
-        "it is found by equal tokens, and such an option counts with its last token",
-    ),
-    _Difference(
-        "mc2",
-        lambda one: "log_prob_mc2" in one.metrics,
-        "probabilities of long sentences vanish and make the task's mean NaN; right options must come first",
-        "shares are computed from logarithms, wherever the right options stand",
-        "the original's formula; a row without a number fails and is counted",
-    ),
-    _Difference(
-        "multi_select",
-        lambda one: "agieval_multiple_answer_post" in one.postprocessors,
-        "one of several right letters counts as a right answer, and all of them may count as wrong",
-        "all right letters are needed, and no others",
-    ),
-    _Difference(
-        "mean_of_sentences",
-        lambda one: bool({"bleu", "chrf"} & one.metrics),
-        "the task's value is the mean of the rows' values",
-        "the same, with the corpus's own value beside it",
-        "the same, with the corpus's own value beside it",
-    ),
-    _Difference(
-        "execution",
-        lambda one: "function_execution" in one.metrics,
-        "programs run with a few functions taken away, and with no limit on memory",
-        "programs run in a sandbox",
-        "programs run in a sandbox",
     ),
 )
 
@@ -135,7 +93,7 @@ def quirks_of(
         for difference in _DIFFERENCES
         if difference.touches(one)
     ]
-    for name in sorted(one.postprocessors & corrected.keys()):
+    for name in sorted(one.scoring & corrected.keys()):
         original, here = corrected[name]
         found.append(Quirk(name, original, original if is_faithful else here))
     return tuple(found)

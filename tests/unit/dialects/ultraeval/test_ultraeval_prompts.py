@@ -240,12 +240,10 @@ def test_prob_needs_letters(tmp_path: Path) -> None:
 
 
 def test_the_generator_is_seeded_when_it_is_used() -> None:
-    one, other = Generator(), Generator()
-    one.begin(0, "a")
-    assert not one.is_used
+    assert not Generator().begin(0, "a").is_used
+    one, other = Generator().begin(0, "a"), Generator().begin(0, "a")
     numbers = [one.random(), one.randrange(100), one.sample(range(50), 3)]
     assert one.is_used
-    one.begin(0, "b").shuffle(list(range(5)))
-    other.begin(0, "a")
     assert numbers == [other.random(), other.randrange(100), other.sample(range(50), 3)]
-    assert other.begin(0, "a").getstate() == Generator().begin(0, "a").getstate()
+    assert one.begin(0, "b").random() != Generator().begin(0, "a").random()
+    assert one.begin(0, "a").getstate() == Generator().begin(0, "a").getstate()

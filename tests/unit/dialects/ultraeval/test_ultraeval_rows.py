@@ -112,9 +112,8 @@ def test_the_order_of_options_is_the_files(tmp_path: Path) -> None:
 
 
 def test_several_outputs_give_the_first_as_an_example(tmp_path: Path) -> None:
-    script = FREE.replace('"output": data["answer"]', '"output": [data["answer"], "or so"]').replace(
-        '"processed_output": data["answer"]', '"processed_output": [data["answer"], "or so"]'
-    )
+    script = FREE.replace('"output": answer', '"output": [answer, "or so"]')
+    script = script.replace('"processed_output": answer', '"processed_output": [answer, "or so"]')
     one = compile_only(write_dataset(tmp_path, free_rows(3), {"transform_gen_v0.py": script}), shots=1)
     assert next(iter(one.task.samples())).targets == ("1", "or so")
     (request,) = asked(one)[0]
