@@ -6,6 +6,8 @@ transform's to write.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assay.core.prompt import Message, Prompt
 from assay.dialects.parts.conversation import conversation
 from assay.dialects.ultraeval.prepared import Parts
@@ -37,12 +39,15 @@ class Prompts:
         # A tokenizer puts the space before a word into its token: a space at the end would take it away.
         return text if self._keeps_spaces else text.rstrip(" ") or text
 
-    def answered(self, parts: Parts, answer: str) -> tuple[Prompt, int]:
-        """Return the prompt with an answer, and where in its final text the answer begins."""
+    def answered(self, parts: Parts, answers: Sequence[str]) -> list[tuple[Prompt, int]]:
+        """Return the prompt with each answer, and where in its final text the answer begins."""
         if self._is_chat:
-            return (*self._history(parts), Message("assistant", answer.strip())), 0
+            history = self._history(parts)
+            return [((*history, Message("assistant", answer.strip())), 0) for answer in answers]
         text = self.text(parts)
-        return text + answer, len(text.rstrip(" "))
+        # Spaces before an answer belong to it, where tokenizers put them.
+        start = len(text.rstrip(" "))
+        return [(text + answer, start) for answer in answers]
 
     def _history(self, parts: Parts) -> tuple[Message, ...]:
         shots = ((shot.input.rstrip(), shot.output.strip()) for shot in parts.shots)

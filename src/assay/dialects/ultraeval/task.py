@@ -82,8 +82,7 @@ def _generate(way: Way, parts: Parts, _: Sample, copy: int) -> Iterator[tuple[st
 
 
 def _spans(way: Way, parts: Parts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
-    for index, option in enumerate(sample.choices):
-        text, start = way.prompts.answered(parts, option)
+    for index, (text, start) in enumerate(way.prompts.answered(parts, sample.choices)):
         # The first token of a whole sentence has nothing before it, and the original leaves it unscored.
         yield "option", index, Span(text, 0, leads=False) if way.is_whole else Span(text, start)
 
