@@ -75,14 +75,14 @@ def _parameters(
 ) -> Parameters:
     named = "" if recipe.config is None else recipe.config.generate.params
     if isinstance(named, Mapping):
-        return _read(named, Origin(str(recipe.config_path), column="params"), notes)
+        return _read(named, Origin(str(recipe.config_path)), notes)
     if named:
         path = config_file(named, recipe)
         if path is None and Path(named).stem in _SHIPPED:
             return _read(_SHIPPED[Path(named).stem], Origin(named), notes)
         if path is None:
-            what = f"there is no file of parameters {named!r}"
-            where = Origin(str(recipe.config_path), column="params")
+            what = f'"params" names {named!r}, which is not there'
+            where = Origin(str(recipe.config_path))
             fix = f"put it there, or name one of {listing(_SHIPPED)}, which are known"
             raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
         return _read_file(path, notes)
@@ -123,6 +123,6 @@ def _read(content: Mapping[str, Any], where: Origin, notes: list[str]) -> Parame
     try:
         return msgspec.convert(dict(content), Parameters, strict=False)
     except msgspec.ValidationError as error:
-        raise AuthorError(
-            Problem("ULTRAEVAL-002", f"parameters: {error}", "correct the value", where)
-        ) from None
+        name = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
+        what = f"the parameter {name!r} is {content[name]!r:.60}: {str(error).partition(' - ')[0].lower()}"
+        raise AuthorError(Problem("ULTRAEVAL-002", what, "correct the value", where)) from None

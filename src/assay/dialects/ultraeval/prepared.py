@@ -6,12 +6,18 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
-from assay.dialects.ultraeval.rows import Row
+from assay.dialects.ultraeval.rows import OPTIONS, Row
 from assay.dialects.ultraeval.script import BadRow, Generator, Script, Transformed
+
+_SHOWN_ROW = 160
+"""So many characters of a row are shown in an error."""
+_SHOWN_ROWS = 5
 
 
 class Parts(NamedTuple):
@@ -45,13 +51,15 @@ class Transforming:
     def rows(self, rows: Sequence[Row]) -> list[Transformed]:
         """Transform rows; one AuthorError for all that cannot be."""
         made: list[Transformed] = []
-        problems = Problems()
+        faults: dict[tuple[str, int | None], tuple[BadRow, list[Row]]] = {}
         for row in rows:
             try:
                 made.append(self.row(row))
             except BadRow as error:
-                what = f"{self.script.path.name}: {error}"
-                problems.add(Problem("ULTRAEVAL-005", what, error.fix, row.origin))
+                faults.setdefault((str(error), error.line), (error, []))[1].append(row)
+        problems = Problems()
+        for fault, some in faults.values():
+            problems.add(_bad_rows(fault, some, self.script.path.name))
         problems.raise_if_any()
         return made
 
@@ -183,6 +191,23 @@ class NoShots:
     def parts(self, sample: Sample, copy: int = 0) -> Parts:
         """Return the parts of a sample's prompt."""
         return Parts((), self._made[sample.id])
+
+
+def _bad_rows(error: BadRow, rows: Sequence[Row], script: str) -> Problem:
+    """Return one problem for all rows that have the same fault: the first in full, the others by number."""
+    first, *others = rows
+    line = f" line {error.line}" if error.line else ""
+    row = msgspec.json.encode(first.fields).decode()
+    row = row if len(row) <= _SHOWN_ROW else row[:_SHOWN_ROW] + "..."
+    what, fix = f"{script}{line}: {error}; the row is {row}", error.fix
+    if others:
+        numbers = ", ".join(str(one.origin.row) for one in others[:_SHOWN_ROWS])
+        more = f" and {len(others) - _SHOWN_ROWS:,} more" if len(others) > _SHOWN_ROWS else ""
+        what += f"; the same in {'row' if len(others) == 1 else 'rows'} {numbers}{more}"
+    if error.line and first.choices and not first.gold:
+        what += f"; no option in {OPTIONS!r} is right"
+        fix = f"give the right option the value 1 in {OPTIONS!r}, or correct the transform"
+    return Problem("ULTRAEVAL-005", what, fix, first.origin)
 
 
 def sample_of(row: Row, answers: tuple[str, ...]) -> Sample:
