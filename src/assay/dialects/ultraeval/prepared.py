@@ -220,6 +220,7 @@ def _plain(fields: Any) -> dict[str, Any]:
 
 
 def _too_few(n_shots: int, spare: int, source: str) -> Problem:
-    what = f"{n_shots} examples are asked for, but only {max(spare, 0)} rows can serve"
+    serve = "row can serve" if spare == 1 else "rows can serve"
+    what = f"{n_shots} examples are asked for, but only {max(spare, 0)} {serve}"
     fix = "ask for fewer with --shots, or name a larger file with --shots-from"
     return Problem("ULTRAEVAL-008", what, fix, Origin(source))
