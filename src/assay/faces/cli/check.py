@@ -91,15 +91,15 @@ def show_many(
     from rich.markup import escape
 
     from assay.app.check_files import State, check_files
-    from assay.faces.cli.render import out
+    from assay.faces.cli.render import out, padded
 
     styles = {State.OK: "green", State.NEEDS_DATA: "yellow", State.ERROR: "bold red"}
-    width = max(len(_shown(name)) for name in datasets)
+    names = padded([_shown(name) for name in datasets])
     counts: Counter[State] = Counter()
-    for one in check_files(datasets, settings, with_model=with_model):
+    for name, one in zip(names, check_files(datasets, settings, with_model=with_model), strict=True):
         counts[one.state] += 1
         state = f"[{styles[one.state]}]{one.state:<10}[/]"
-        out.print(f"{state}  {escape(_shown(one.name)):<{width}}  {escape(_found(one))}", soft_wrap=True)
+        out.print(f"{state}  {escape(name)}  {escape(_found(one))}", soft_wrap=True)
     if skipped:
         out.print(f"[dim]no datasets: {escape(', '.join(map(_shown, skipped)))}[/]", soft_wrap=True)
     total = "1 dataset" if len(datasets) == 1 else f"{len(datasets)} datasets"

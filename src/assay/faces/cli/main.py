@@ -18,6 +18,9 @@ _COMMANDS = {
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
     ),
     "ls": Command("assay.faces.cli.show:ls", "List the runs."),
+    "prepare": Command(
+        "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."
+    ),
     "new": Command("assay.faces.cli.new:new", "Write a working dataset to start from."),
     "as": Command("assay.faces.cli.other_systems:other_systems", "Use the command line of another system."),
 }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -46,6 +47,12 @@ def _console(*, stderr: bool = False) -> Console:
 
 out = _console()
 err = _console(stderr=True)
+
+
+def padded(texts: Sequence[str]) -> list[str]:
+    """Return texts filled up to one width on the terminal, where an East Asian character takes two cells."""
+    width = max(map(cell_len, texts), default=0)
+    return [text + " " * (width - cell_len(text)) for text in texts]
 
 
 def show_error(error: AssayError) -> None:
