@@ -18,6 +18,7 @@ from assay.dialects.parts.compiled import Compiled
 from assay.dialects.table.compile import compile_table
 from assay.dialects.table.config import ConfigEntry, read_config
 from assay.dialects.table.meta import TableMeta, to_meta
+from assay.sources.file_names import on_disk, require_text
 from assay.sources.hub import Hub
 
 DIALECTS = ("table", "llmbox")
@@ -47,6 +48,7 @@ def compile_datasets(
     """Compile every dataset named, each under a name of its own."""
     if not names:
         raise UsageError(Problem("USAGE-004", "no dataset was named", "assay run data.csv"))
+    names = tuple(map(_as_spelled, names))
     hub = None if data_root is None else Hub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
     dialects = {name: _dialect_of(name, dialect) for name in names}
@@ -69,6 +71,13 @@ def compile_datasets(
             compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
         )
     return _with_names_of_their_own(compiled)
+
+
+def _as_spelled(name: str) -> str:
+    """Return the name of a dataset with its file spelled as the disk has it."""
+    require_text(name)
+    path = ClassName.of(name).path
+    return name.replace(str(path), str(on_disk(path)), 1)
 
 
 def _dialect_of(name: str, asked: str | None) -> str:
