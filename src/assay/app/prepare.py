@@ -19,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.app.state import State
 from assay.core.errors import Problem, UsageError, nearest
 from assay.core.origin import Origin
 
@@ -28,14 +29,6 @@ _DATA = "data"
 _RAW = "RawData"
 _LINES_SHOWN = 5
 _MISSING = re.compile(r"^FileNotFoundError: \[Errno 2\] [^:]*: (?P<path>(['\"]).*\2)$")
-
-
-class State(StrEnum):
-    """What became of one dataset folder."""
-
-    OK = "ok"
-    NEEDS_DATA = "needs data"
-    ERROR = "error"
 
 
 class Change(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,25 +56,13 @@ def show_one(folder: Path) -> int:
 
 def show_many(folders: Sequence[Path]) -> int:
     """Prepare datasets and print a line for each, and how many are of each kind; return the exit status."""
-    from rich.markup import escape
+    from assay.app.prepare import prepare
+    from assay.app.state import State
+    from assay.faces.cli.many import show_counts, show_each
 
-    from assay.app.prepare import State, prepare
-    from assay.faces.cli.render import out, padded
-
-    styles = {State.OK: "green", State.NEEDS_DATA: "yellow", State.ERROR: "bold red"}
-    counts: Counter[State] = Counter()
-    names = padded([folder.resolve().name for folder in folders])
-    for name, one in zip(names, prepare(folders), strict=True):
-        counts[one.state] += 1
-        state = f"[{styles[one.state]}]{one.state:<10}[/]"
-        out.print(f"{state}  {escape(name)}  {escape(_found(one))}", soft_wrap=True)
-    total = "1 dataset" if len(folders) == 1 else f"{len(folders)} datasets"
-    out.print(
-        f"[bold]{total}[/]: {counts[State.OK]} ok, {counts[State.NEEDS_DATA]} need data, "
-        f"{counts[State.ERROR]} with errors"
-    )
-    if counts[State.ERROR]:
-        out.print("[dim]`assay prepare FOLDER` shows the problem of one, with its fix[/]")
+    names = [folder.resolve().name for folder in folders]
+    counts = show_each(names, ((one.state, _found(one)) for one in prepare(folders)))
+    show_counts(counts, "`assay prepare FOLDER` shows the problem of one, with its fix")
     return FAILED if counts[State.ERROR] else 0
 
 
