@@ -310,7 +310,7 @@ def test_settings_remember_where_they_came_from(workdir: Path, monkeypatch: pyte
     assert settings["model"] == {"value": "mock", "source": "file"}
     assert settings["seed"] == {"value": 4, "source": "env"}
     assert settings["max_tokens"] == {"value": 5, "source": "flag"}
-    assert settings["shots"] == {"value": 0, "source": "default"}
+    assert settings["shots"] == {"value": None, "source": "default"}
 
 
 def test_two_processes_do_not_share_a_run_folder(workdir: Path) -> None:

@@ -159,6 +159,34 @@ def test_a_locale_that_cannot_read_the_name_is_told(datasets: Path) -> None:
     assert b"PYTHONUTF8=1" in done.stderr
 
 
+def test_a_class_and_its_subset_are_found_in_another_spelling(workdir: Path) -> None:
+    parted = unicodedata.normalize("NFD", "수도")
+    (workdir / f"{parted}.py").write_text(
+        "from .generation_dataset import GenerationDataset\n"
+        "from ..metric import Em\n\n"
+        "class Capitals(GenerationDataset):\n"
+        "    instruction = '{{question}}'\n"
+        "    metrics = [Em()]\n"
+        "    load_args = ('capitals',)\n"
+        "    evaluation_set = 'test'\n\n"
+        "    def format_instance(self, instance):\n"
+        "        return dict(question=instance['question'], target=instance['answer'])\n\n"
+        "    @property\n"
+        "    def references(self):\n"
+        "        return [row['answer'] for row in self.evaluation_data]\n",
+        encoding="utf-8",
+    )
+    for subset in ("한국", "중국"):
+        folder = workdir / "data" / "capitals" / unicodedata.normalize("NFD", subset)
+        folder.mkdir(parents=True)
+        (folder / "test.jsonl").write_text('{"question": "수도는?", "answer": "서울"}\n', encoding="utf-8")
+    result = assay(
+        "run", "수도.py:한국", "--data-root", "data", "-m", "mock", "--model-arg", "answer=서울입니다."
+    )
+    assert result.status == 0, result.err
+    assert re.search(r"^수도:한국 +gen EM +1/1", result.out, re.MULTILINE), result.out
+
+
 def test_long_names_make_folders_that_every_system_takes(workdir: Path) -> None:
     name = "한국어" * 20 + "𠮷" * 3
     (workdir / f"{name}.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")

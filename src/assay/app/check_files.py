@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.app.run import compile_asked
+from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.app.state import State
 from assay.backends.registry import open_backend
@@ -81,6 +82,8 @@ def check_files(datasets: Sequence[str], settings: Settings, *, with_model: bool
 def _checked(name: str, values: RunSettings, backend: Backend | None) -> FileChecked:
     try:
         compiled = compile_asked((name,), values, backend)
+        for one in compiled:
+            scorers_of(one.task)
         if backend is not None:
             check_plan([one.task for one in compiled], backend.card)
         _render(compiled)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.app.languages import LANGUAGES, TABLE, Surroundings, language_of
 from assay.app.understood import check_understood
 from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
-from assay.dialects.llmbox.detect import ClassName, is_class_file
 from assay.dialects.parts.compiled import Compiled
 from assay.dialects.table.compile import compile_table
 from assay.dialects.table.config import ConfigEntry, read_config
@@ -21,7 +20,6 @@ from assay.dialects.table.meta import TableMeta, to_meta
 from assay.sources.file_names import on_disk, require_text
 from assay.sources.hub import Hub
 
-DIALECTS = ("table", "llmbox")
 _SPLITS = ("train", "training", "validation", "valid", "val", "dev", "test")
 
 
@@ -51,64 +49,40 @@ def compile_datasets(
     names = tuple(map(_as_spelled, names))
     hub = None if data_root is None else Hub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
-    dialects = {name: _dialect_of(name, dialect) for name in names}
+    dialects = {name: language_of(name, dialect, settings.dataset_args) for name in names}
     check_understood(set(dialects.values()), settings, said, split)
-    classes = [name for name in names if dialects[name] == "llmbox"]
-    located = [one for name in names if name not in classes for one in locate(name, hub, split)]
-    if meta is not None and len(located) > 1:
+    tables = {name: locate(name, hub, split) for name in names if dialects[name] == TABLE}
+    if meta is not None and sum(map(len, tables.values())) > 1:
         raise UsageError(
             Problem("USAGE-004", "--meta describes one dataset", "name one dataset, or drop --meta")
         )
+    around = Surroundings(hub, backend)
     compiled: list[Compiled] = []
-    for name in classes:
-        compiled += _compile_classes(name, settings, hub, backend)
-    for one in located:
+    for name in names:
+        if dialects[name] != TABLE:
+            compiled += LANGUAGES[dialects[name]].compile(name, settings, around)
+        for one in tables.get(name, ()):
 
-        def find_split(path: str, wanted: str, one: Located = one) -> str:
-            return _other_split(one, path, wanted, hub)
+            def find_split(path: str, wanted: str, one: Located = one) -> str:
+                return _other_split(one, path, wanted, hub)
 
-        compiled.append(
-            compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
-        )
+            compiled.append(
+                compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
+            )
     return _with_names_of_their_own(compiled)
 
 
 def _as_spelled(name: str) -> str:
-    """Return the name of a dataset with its file spelled as the disk has it."""
+    """Return a name with its file as the disk spells it: `file`, `file:selection` or `name=file`."""
     require_text(name)
-    path = ClassName.of(name).path
-    return name.replace(str(path), str(on_disk(path)), 1)
-
-
-def _dialect_of(name: str, asked: str | None) -> str:
-    """Return the language that a dataset is written in: the one that was named, or what its file shows."""
-    if asked is not None and asked not in DIALECTS:
-        raise UsageError(
-            Problem(
-                "USAGE-004",
-                f"there is no dialect {asked!r}{nearest(asked, DIALECTS)}",
-                f"use one of {listing(DIALECTS)}, or leave --dialect away",
-            )
-        )
-    if asked is not None:
-        return asked
-    return "llmbox" if is_class_file(ClassName.of(name).path) else "table"
-
-
-def _compile_classes(
-    name: str, settings: TaskSettings, hub: Hub | None, backend: Backend | None
-) -> Sequence[Compiled]:
-    # Imported when used: numpy, jinja2 and the metrics' libraries are nothing for a table to wait for.
-    from assay.app.model_view import model_view
-    from assay.backends.embedding import open_embedder
-    from assay.dialects.llmbox.compile import Tools, compile_classes
-    from assay.dialects.llmbox.library.raw_data import RawData
-    from assay.scoring.metrics import AUTHOR_NAMES
-
-    folder = ClassName.of(name).path.parent
-    raw_data = RawData(hub, settings.dataset_args.get("dataset_path"), beside=folder)
-    view = model_view(backend, is_chat=settings.is_chat)
-    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder))
+    if name.isascii():
+        return name
+    whole = on_disk(Path(name))
+    if whole.exists():
+        return str(whole)
+    first, colon, selection = name.partition(":")
+    label, equals, path = first.rpartition("=")
+    return f"{label}{equals}{on_disk(Path(path))}{colon}{selection}"
 
 
 def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:

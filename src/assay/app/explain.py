@@ -15,8 +15,13 @@ from assay.core.response import Completion, Response
 from assay.core.score import Attempt, Score
 from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
+from assay.scoring.postprocess import POSTPROCESSORS
 from assay.scoring.scorers.author_metrics import AUTHOR_RULE
 from assay.scoring.scorers.registry import explain_output
+from assay.scoring.scorers.row_reading import WHOLE_OUTPUT
+
+_OTHER_RULES = frozenset({AUTHOR_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
+"""Rules of answers that were not found by Assay's own extraction."""
 
 
 class AskExplained(msgspec.Struct, frozen=True):
@@ -58,15 +63,15 @@ def _asks(
     record: SampleRecord, responses: dict[str, Response], scores: Sequence[Score], backend: Backend | None
 ) -> tuple[AskExplained, ...]:
     explained = []
-    # What an author's code looks for in an answer, only that code knows.
-    by_author = {score.track for score in scores if score.rule == AUTHOR_RULE}
+    # What an author's code or a post-processor looks for in an answer, only that code knows.
+    by_others = {score.track for score in scores if score.rule in _OTHER_RULES}
     for asked in record.asks:
         ask = record.ask(asked)
         response = responses.get(asked.id)
         tokens: Sequence[Token] = backend.tokens(ask) if backend else ()
         attempts: tuple[Attempt, ...] = ()
         outcome = None if response is None else response.outcome
-        if isinstance(outcome, Completion) and asked.track not in by_author:
+        if isinstance(outcome, Completion) and asked.track not in by_others:
             attempts = explain_output(outcome.outputs[0].text, record.sample)
         explained.append(AskExplained(asked, ask, tuple(tokens), response, attempts))
     return tuple(explained)

@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from assay.app.settings import RunSettings
 from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.model import ModelIdentity
-from assay.core.ports import Backend
+from assay.core.ports import Backend, Judge
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
-from assay.scoring.scorers.author_metrics import AuthorMetrics
 
 JUDGEMENTS = "judgements.jsonl"
 """The judge's journal in a run folder."""
 
 Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
+
+
+@runtime_checkable
+class JudgedScorer(Protocol):
+    """A scorer of which some metrics may ask a judge."""
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether one of them does."""
+
+    def bind(self, judge: Judge) -> None:
+        """Give them the judge."""
 
 
 @contextmanager
@@ -70,10 +82,10 @@ def open_cache(backend: Backend, identity: ModelIdentity, values: RunSettings) -
     return SqliteCache(cache_dir() / "responses", identity, is_read=not values.fresh)
 
 
-def _judged(scorers: Scorers) -> list[AuthorMetrics]:
+def _judged(scorers: Scorers) -> list[JudgedScorer]:
     return [
         scorer
         for named in scorers.values()
         for scorer in named
-        if isinstance(scorer, AuthorMetrics) and scorer.needs_judge
+        if isinstance(scorer, JudgedScorer) and scorer.needs_judge
     ]

@@ -28,7 +28,7 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = "smollm2"
     model_args: dict[str, str] = {}
     method: tuple[str, ...] | None = None
-    shots: Annotated[int, msgspec.Meta(ge=0)] = 0
+    shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     shots_from: str | None = None
     shot_policy: Literal["first", "random"] | None = None
     seed: int = 0
@@ -43,7 +43,7 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     windows: WindowScheme | None = None
     window_tokens: Annotated[int, msgspec.Meta(ge=2)] | None = None
     stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    samples: Annotated[int, msgspec.Meta(ge=1)] = 1
+    samples: Annotated[int, msgspec.Meta(ge=1)] | None = None
     cot: str | None = None
     dialect: str | None = None
     dataset_args: dict[str, str] = {}
@@ -144,10 +144,12 @@ def _converted(name: str, value: Any, source: str) -> Any:
     try:
         return msgspec.convert(value, _KINDS[name], strict=False)
     except msgspec.ValidationError as error:
+        # That a setting may also be left away is nothing to be told here.
+        said = str(error).replace(" | null", "")
         raise UsageError(
             Problem(
                 "USAGE-001",
-                f"setting {name!r} (from the {source}): found {value!r}: {error}{allowed(_KINDS[name])}",
+                f"setting {name!r} (from the {source}): found {value!r}: {said}{allowed(_KINDS[name])}",
                 "correct the value",
             )
         ) from error

@@ -4,46 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from assay.app.languages import LANGUAGES, TABLE
 from assay.core.errors import Problem, UsageError
 from assay.core.task import TaskSettings
 
-_DROP = "drop it"
-_OF_CLASSES = {"samples": _DROP, "cot": _DROP, "dataset_args": _DROP}
-_OF_TABLES = {
-    "shots_from": "write --dataset-arg example_set=SPLIT",
-    "shot_policy": _DROP,
-    "windows": _DROP,
-    "window_tokens": _DROP,
-    "stride": _DROP,
-}
-"""Fields of the settings that one language alone reads, and what to do instead."""
+_OF_TABLES = frozenset({"shots_from", "shot_policy", "windows", "window_tokens", "stride", "split", "table"})
+_SPECIAL = _OF_TABLES.union(*(language.understands for language in LANGUAGES.values()))
+"""What does not mean something to every language."""
 
 
 def check_understood(
     dialects: Collection[str], settings: TaskSettings, said: Mapping[str, object], split: str | None
 ) -> None:
     """Raise for settings that none of the languages in use knows; `said`: what describes a table."""
-    problems = []
-    if "llmbox" not in dialects:
-        problems += _set(settings, _OF_CLASSES, "a table")
-    if "table" not in dialects:
-        problems += _set(settings, _OF_TABLES, "a dataset class")
-        problems += [_problem(name, "a dataset class", "say it in the class") for name in said]
-        if split is not None:
-            fix = "write --dataset-arg evaluation_set=SPLIT"
-            problems.append(_problem("split", "a dataset class", fix))
+    known = frozenset[str]().union(*(_understood_by(dialect) for dialect in dialects))
+    plain = TaskSettings()
+    given = [name for name in sorted(_SPECIAL) if getattr(settings, name, None) != getattr(plain, name, None)]
+    if split is not None:
+        given.append("split")
+    nouns = " or ".join(sorted({_noun(dialect) for dialect in dialects}))
+    problems = [_problem(name, nouns, _instead(name, dialects)) for name in given if name not in known]
+    if TABLE not in dialects:
+        problems += [_problem(name, nouns, _instead("table", dialects)) for name in said]
     if problems:
         raise UsageError(problems)
 
 
-def _set(settings: TaskSettings, names: Mapping[str, str], dataset: str) -> list[Problem]:
-    plain = TaskSettings()
-    return [
-        _problem(name, dataset, fix)
-        for name, fix in names.items()
-        if getattr(settings, name) != getattr(plain, name)
-    ]
+def _understood_by(dialect: str) -> frozenset[str]:
+    return _OF_TABLES if dialect == TABLE else LANGUAGES[dialect].understands
 
 
-def _problem(name: str, dataset: str, fix: str) -> Problem:
-    return Problem("USAGE-007", f"{name!r} was set, which means nothing to {dataset}", fix)
+def _noun(dialect: str) -> str:
+    return "a table" if dialect == TABLE else LANGUAGES[dialect].noun
+
+
+def _instead(name: str, dialects: Collection[str]) -> str:
+    """Return what the languages in use have in a setting's place."""
+    every = (LANGUAGES[dialect].instead.get(name) for dialect in sorted(dialects) if dialect != TABLE)
+    return next((fix for fix in every if fix), "drop it")
+
+
+def _problem(name: str, nouns: str, fix: str) -> Problem:
+    return Problem("USAGE-007", f"{name!r} was set, which means nothing to {nouns}", fix)

@@ -28,7 +28,8 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """`ppl`, `prob`, `gen`."""
     is_chat: bool = False
     """Whether prompts are conversations for the model's chat template, or plain text."""
-    shots: int = 0
+    shots: int | None = None
+    """Solved examples before each question; where the dataset names no number either, none are shown."""
     shots_from: str | None = None
     """A file or a split to take solved examples from; None: the dataset itself, the sample left out."""
     shot_policy: str | None = None
@@ -46,8 +47,8 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """How texts longer than the model's context are scored."""
     window_tokens: int | None = None
     stride: int | None = None
-    samples: int = 1
-    """Answers asked for each question: voted on, or counted for pass@k."""
+    samples: int | None = None
+    """Answers asked for each question: voted on, or counted for pass@k; where nobody says, one."""
     cot: str | None = None
     """The way of reasoning, by the dataset's own name for it."""
     limit: Limit | None = None

@@ -44,11 +44,11 @@ from assay.dialects.llmbox.loading import LoadedClass, load_class
 from assay.dialects.llmbox.nearest import Nearest, Vectors
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
-from assay.dialects.llmbox.row_names import named
 from assay.dialects.llmbox.samples import plain_row, samples_of
 from assay.dialects.llmbox.sampling import sampling_of
 from assay.dialects.llmbox.subsets import categories_of, subsets_of
 from assay.dialects.llmbox.task import Asking, ClassTask, Search
+from assay.dialects.parts.row_names import named
 
 DIALECT = "llmbox"
 _ORIGINAL_EXAMPLE_TOKENS = 1024
@@ -128,6 +128,8 @@ class _Compilation:
         self._author = loaded.author
         self._subset = subset
         self._settings = settings
+        self._n_shots = settings.shots or 0
+        self._n_samples = settings.samples or 1
         self._asked = asked
         self._tools = tools
         self._notes: list[str] = list(loaded.notes)
@@ -153,7 +155,7 @@ class _Compilation:
             example_ids = [digest(plain_row(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
             check_pool(self._author, dataset, self._notes)
-            check_dataset(self._asked, dataset, self._settings.shots)
+            check_dataset(self._asked, dataset, self._n_shots)
             one = Prepared(
                 dataset,
                 self._author,
@@ -212,8 +214,8 @@ class _Compilation:
                     f"method {method!r} was asked for; such a dataset is evaluated by {listing(can)}",
                     can[0],
                 )
-        if self._settings.samples > 1 and tuple(asked) != ("gen",):
-            what = f"{self._settings.samples} samples need generated answers, not {listing(asked)}"
+        if self._n_samples > 1 and tuple(asked) != ("gen",):
+            what = f"{self._n_samples} samples need generated answers, not {listing(asked)}"
             raise refused(self._author, what, "gen")
         return tuple(dict.fromkeys(asked))
 
@@ -228,11 +230,11 @@ class _Compilation:
             evaluation_set=self._asked.evaluation_set,
             example_set=self._asked.example_set,
             instruction=self._asked.instruction,
-            num_shots=self._settings.shots,
+            num_shots=self._n_shots,
             max_example_tokens=self._asked.max_example_tokens
             or (_ORIGINAL_EXAMPLE_TOKENS if faithful else NO_LIMIT),
             ranking_type=ranking,
-            sample_num=self._settings.samples,
+            sample_num=self._n_samples,
             pass_at_k=self._asked.pass_at_k,
             cot=self._settings.cot,
             kate=self._asked.kate,
@@ -259,7 +261,7 @@ class _Compilation:
                     setup(self._tools.model, args, None, dataset)
             check_plan = getattr(metric, "check_plan", None)
             if check_plan is not None:
-                check_plan(self._settings.samples)
+                check_plan(self._n_samples)
         return dataset
 
     def _default_metrics(self) -> Sequence[Any]:
@@ -348,7 +350,7 @@ class _Compilation:
             "instruction": dataset.instruction,
             "ranking": {method: one.dataset.ranking_type for method, one in prepared.items()},
             "form": "chat" if settings.is_chat else "text",
-            "shots": settings.shots,
+            "shots": self._n_shots,
             "n_examples": len(dataset.example_data),
             "max_example_tokens": None
             if dataset.max_example_tokens == NO_LIMIT

@@ -13,9 +13,11 @@ import typing
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing
+from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.dialects.llmbox import authoring
 from assay.dialects.llmbox.authoring import (
@@ -25,7 +27,7 @@ from assay.dialects.llmbox.authoring import (
     ValidationPerplexityDataset,
 )
 from assay.dialects.llmbox.calling import Author
-from assay.dialects.llmbox.library import conversation, dataset_enum, math_equiv
+from assay.dialects.llmbox.library import conversation, dataset_enum
 from assay.dialects.llmbox.library.download_config import DownloadConfig
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.library.subset_rule import accepts_subset
@@ -82,7 +84,7 @@ def load_class(
     return LoadedClass(
         cls,
         Author(path, cls.__name__, draws=draws),
-        names.get(id(cls), path.stem),
+        names.get(id(cls), composed(path.stem)),
         notes,
     )
 
@@ -145,6 +147,7 @@ def _namespaces(
         "load_raw_dataset_from_file": raw_data.load_raw_dataset_from_file,
         "accepts_subset": accepts_subset,
     }
+    equivalence = {name: metrics[name] for name in ("is_equiv", "_strip_string")}
     conversations = {"Conversation": conversation.Conversation}
     # Authors name the hub's library to say how to download; nothing is downloaded here.
     hub_library = {} if find_spec("datasets") else {"datasets": {"DownloadConfig": DownloadConfig}}
@@ -155,8 +158,11 @@ def _namespaces(
         "utilization.metric.metric": metrics,
         "utilization.metric.drop_utils": metrics,
         "utilization.dataset_enum": dataset_enum.constants(),
-        "utilization.utils": {"math_equiv": math_equiv, "DatasetArguments": authoring.DatasetArguments},
-        "utilization.utils.math_equiv": vars(math_equiv),
+        "utilization.utils": {
+            "math_equiv": SimpleNamespace(**equivalence),
+            "DatasetArguments": authoring.DatasetArguments,
+        },
+        "utilization.utils.math_equiv": equivalence,
         "utilization.model.model_utils.conversation": conversations,
         "utilization.load_dataset": {"register_dataset": register_dataset},
         PACKAGE: {**BASES},

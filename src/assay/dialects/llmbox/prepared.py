@@ -19,8 +19,8 @@ from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
 from assay.dialects.llmbox.library.conversation import Conversation
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shot, Shown, example_text
-from assay.dialects.llmbox.row_names import content_of, named
 from assay.dialects.parts.fewshot import question_key
+from assay.dialects.parts.row_names import content_of, named
 
 ORIGINAL_SEED = 2023
 """What the original seeds its generators with."""

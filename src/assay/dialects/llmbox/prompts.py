@@ -6,11 +6,11 @@ already does. A chat model reads messages: examples are pairs of a user's and an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt
+from assay.dialects.parts.conversation import conversation
 
 AFTER_EXAMPLE = "\n\n"
 
@@ -71,22 +71,7 @@ def opening(
     if not is_chat:
         first = "".join(f"{text}{AFTER_EXAMPLE}" for text in (system, lead) if text)
         return Opening(first + examples_text(shown) + source)
-    messages = [Message("system", system)] if system else []
-    for shot in shown.shots:
-        messages += [Message("user", shot.source), Message("assistant", shot.target)]
-    question = f"{shown.preface}{source}"
-    if question:
-        messages.append(Message("user", question))
-    return Opening(_led(messages, lead) if lead else tuple(messages))
-
-
-def _led(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
-    """Put a text at the beginning of what the user says first; not every template has a system's turn."""
-    first = next((at for at, message in enumerate(messages) if message.role == "user"), None)
-    if first is None:
-        return (*messages, Message("user", lead))
-    said = Message("user", f"{lead}{AFTER_EXAMPLE}{messages[first].content}")
-    return (*messages[:first], said, *messages[first + 1 :])
+    return Opening(conversation(shown.shots, f"{shown.preface}{source}", system=system, lead=lead))
 
 
 @lru_cache(maxsize=256)

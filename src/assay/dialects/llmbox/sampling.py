@@ -26,7 +26,7 @@ def sampling_of(dataset: Dataset, settings: TaskSettings, notes: list[str]) -> S
         notes.append(f"extra_model_args {listing(given)} are not sent to the model")
     if settings.temperature is not None:
         temperature = settings.temperature
-    if settings.samples > 1 and not temperature:
+    if (settings.samples or 1) > 1 and not temperature:
         temperature = 1.0
         notes.append("several samples at temperature 0 would be the same: temperature 1 is used")
     temperature = float(temperature or 0.0)
@@ -38,5 +38,5 @@ def sampling_of(dataset: Dataset, settings: TaskSettings, notes: list[str]) -> S
         if settings.stop is not None
         else ((stop,) if isinstance(stop, str) else tuple(stop)),
         seed=settings.seed if temperature > 0 else None,
-        n=settings.samples,
+        n=settings.samples or 1,
     )

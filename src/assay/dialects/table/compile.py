@@ -346,7 +346,7 @@ def _recorded(
         "ppl_target": prompting.ppl_style.answers_by,
         "score_by": settings.score_by or "sum",
         "sampling": msgspec.to_builtins(prompting.sampling),
-        "shots": settings.shots,
+        "shots": settings.shots or 0,
         "shots_from": settings.shots_from,
         "shot_policy": None if pool is None else pool.policy,
         "seed": settings.seed,

@@ -30,7 +30,9 @@ _TABLE = {
 }
 
 _OPTIONS = (
-    click.option("--model", "-m", help="smollm2 (default), hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, mock."),
+    click.option(
+        "--model", "-m", help="smollm2 (default), hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, ultraeval:URL, mock."
+    ),
     click.option(
         "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An argument of the model."
     ),
@@ -85,6 +87,9 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="An argument that only this dialect knows.",
     ),
+    click.option(
+        "--transform", metavar="VERSION|FILE", help="The transform script of a dataset's folder. [newest]"
+    ),
     click.option("--data-root", metavar="DIR", help="Folder of datasets by name, with its hub.json."),
     click.option("--split", help="Split of a dataset named under the data root."),
     click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
@@ -132,6 +137,9 @@ def settings_from(flags: dict[str, Any]) -> Settings:
         flags["table"] = table
     for name, example in _PAIRS.items():
         flags[name] = _pairs(flags.pop(name, ()), example) or None
+    transform = flags.pop("transform", None)
+    if transform is not None:
+        flags["dataset_args"] = {**(flags["dataset_args"] or {}), "transform": transform}
     given = {name: None if value == () else value for name, value in flags.items()}
     return resolve_settings(given, os.environ, Path.cwd())
 

@@ -6,6 +6,7 @@ ValueError. Packages such as sacrebleu and nltk are imported by the functions th
 
 from typing import Any
 
+from assay.scoring.latex import is_equiv, latex_form
 from assay.scoring.metrics.accuracy import Accuracy, WordAccuracy
 from assay.scoring.metrics.answers import F1, Em
 from assay.scoring.metrics.drop import get_answers
@@ -35,8 +36,16 @@ LIST_METRICS: dict[str, type[ListMetric]] = {
 }
 """The metrics that a dataset's author may name."""
 
-AUTHOR_NAMES: dict[str, Any] = {**LIST_METRICS, "Metric": ListMetric, "get_answers": get_answers}
-"""All that an author may import: the metrics, what one of their own extends, and a function of DROP's."""
+AUTHOR_NAMES: dict[str, Any] = {
+    **LIST_METRICS,
+    "Metric": ListMetric,
+    "get_answers": get_answers,
+    "is_equiv": is_equiv,
+    "_strip_string": latex_form,
+}
+"""All that an author may import: the metrics, what one of their own extends, a function of DROP's, and how
+answers to MATH are compared.
+"""
 
 __all__ = [
     "AUTHOR_NAMES",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from assay.scoring.metrics.checks import Misfit, each_row
@@ -65,7 +65,12 @@ def _points(answers: list[str], key: Mapping[str, Any]) -> float:
         return score * sum(1 for got, right in pairs if got == right)
     if task == _ONE_LETTER:
         return score if answers[0] == wanted[0] else 0.0
-    given, right = set(answers[0]), set(wanted[0])
-    if not given or not given <= right:
+    return score * several_letters(answers[0], wanted[0])
+
+
+def several_letters(given: Iterable[str], right: Iterable[str]) -> float:
+    """Return what letters are worth where several are right: a half for some of them without a wrong one."""
+    got, wanted = set(given), set(right)
+    if not got or not got <= wanted:
         return 0.0
-    return score if given == right else score / 2
+    return 1.0 if got == wanted else 0.5

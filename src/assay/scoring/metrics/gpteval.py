@@ -124,7 +124,7 @@ class GPTEval(ListMetric):
 def no_judge() -> PlanError:
     """Return the error for a judge that is needed and not named; a plan can raise it before anything runs."""
     return PlanError(
-        Problem("JUDGE-001", "GPTEval grades by a judge, and none is named", "name a judge: --judge MODEL")
+        Problem("JUDGE-001", "a metric grades by a judge, and none is named", "name a judge: --judge MODEL")
     )
 
 

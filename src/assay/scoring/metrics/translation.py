@@ -64,9 +64,18 @@ def corpus_bleu_interval(
     """Return the 95 % interval of a corpus's BLEU by sacrebleu: rows drawn again, by a fixed seed."""
     from sacrebleu.metrics import BLEU
 
-    score: Any = BLEU(tokenize=tokenize).corpus_score(
-        list(predictions), _streams(references), n_bootstrap=_N_BOOTSTRAP
-    )
+    return _corpus_interval(BLEU(tokenize=tokenize), predictions, references)
+
+
+def chrf_interval(predictions: Sequence[str], references: References) -> tuple[float, float]:
+    """Return the same of a corpus's chrF."""
+    from sacrebleu.metrics import CHRF
+
+    return _corpus_interval(CHRF(), predictions, references)
+
+
+def _corpus_interval(metric: Any, predictions: Sequence[str], references: References) -> tuple[float, float]:
+    score: Any = metric.corpus_score(list(predictions), _streams(references), n_bootstrap=_N_BOOTSTRAP)
     return float(score._mean - score._ci), float(score._mean + score._ci)
 
 

@@ -19,7 +19,8 @@ from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
-from assay.scoring.scorers.list_values import Values, evaluate, interval, whole_value
+from assay.scoring.scorers.corpus_values import corpus_metrics
+from assay.scoring.scorers.list_values import Values, evaluate
 from assay.scoring.scorers.outcomes import score_of
 
 AUTHOR_RULE = "post_processing"
@@ -189,67 +190,18 @@ class AuthorMetrics:
     ) -> list[Metric]:
         """Return the metrics whose value is no mean over the rows."""
         made: list[Metric] = []
-        kept = [number for at, number in enumerate(usable) if at not in values.troubles]
-        groups: dict[str, list[Score]] = {}
-        for score in scores:
-            if score.group is not None:
-                groups.setdefault(score.group, []).append(score)
+        kept = {number for at, number in enumerate(usable) if at not in values.troubles}
+        numbered = sorted((self._author.row(score.sample_id), score.sample_id) for score in scores)
+        rows = {
+            sample_id: (predictions[number], references[number])
+            for number, sample_id in numbered
+            if number in kept
+        }
         for name in values.whole:
             if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
-            owner = values.owners[name]
-
-            def metric(
-                group: str | None, some: Sequence[Score], name: str = name, owner: Any = owner
-            ) -> Metric:
-                members = {self._author.row(score.sample_id) for score in some}
-                rows = [number for number in kept if number in members]
-                lists = [predictions[number] for number in rows], [references[number] for number in rows]
-                return _corpus_metric(self.track, owner, name, group, some, *lists)
-
-            made.append(metric(None, scores))
-            parts = [metric(group, some) for group, some in groups.items()]
-            made += parts
-            if len(parts) > 1:
-                made.append(_macro(made[-len(parts) - 1], parts))
+            made += corpus_metrics(self.track, values.owners[name], name, scores, rows)
         return made
-
-
-def _corpus_metric(
-    track: str,
-    metric: Any,
-    name: str,
-    group: str | None,
-    scores: Sequence[Score],
-    predictions: Sequence[Any],
-    references: Sequence[Any],
-) -> Metric:
-    """Return a metric over a whole list, or the part of it that is a group."""
-    value = whole_value(metric, name, predictions, references)
-    low, high = interval(metric, name, predictions, references)
-    return Metric(
-        scores[0].task,
-        track,
-        name,
-        group,
-        value,
-        low,
-        high,
-        n=len(scores),
-        n_scored=len(predictions),
-        n_unanswered=sum(score.verdict is Verdict.UNANSWERED for score in scores),
-        n_truncated=sum(score.is_truncated for score in scores),
-        n_failed=sum(score.verdict is Verdict.FAILED for score in scores),
-        is_headline=True,
-    )
-
-
-def _macro(whole: Metric, parts: Sequence[Metric]) -> Metric:
-    """Return the mean of the groups' values, each counted once."""
-    values = [part.value for part in parts if part.value is not None]
-    mean = math.fsum(values) / len(values) if len(values) == len(parts) else None
-    name = f"{whole.metric}_macro"
-    return msgspec.structs.replace(whole, metric=name, value=mean, low=None, high=None, is_headline=False)
 
 
 def _chosen_option(kept: _Kept) -> int:

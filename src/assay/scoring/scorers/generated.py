@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.core.response import Completion, Finish, Output
+from assay.core.response import Finish
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered
@@ -14,18 +14,10 @@ from assay.scoring.extract import Extraction, extract_number, extract_option, ex
 from assay.scoring.extract.reply import visible
 from assay.scoring.normalize import contains, normalize, numbers_equal, parse_number, words
 from assay.scoring.scorers.original import infer_option
-from assay.scoring.scorers.outcomes import Unscorable, failed, only, option_target, score_of
+from assay.scoring.scorers.outcomes import Unscorable, failed, option_target, outputs_of, score_of
 
 VOTE = "vote"
 """The rule of an answer that most samples of one question agree on."""
-
-
-def _outputs(answers: Sequence[Answered]) -> list[Output]:
-    completions = only(answers, "answer", Completion)
-    outputs = [output for index in sorted(completions) for output in completions[index].outputs]
-    if not outputs:
-        raise Unscorable("no text came back")
-    return outputs
 
 
 def _voted(found: Sequence[Extraction]) -> Extraction:
@@ -51,7 +43,7 @@ class GeneratedOption:
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
         try:
-            outputs = _outputs(answers)
+            outputs = outputs_of(answers)
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
         find = infer_option if self.faithful else extract_option
@@ -97,7 +89,7 @@ class GeneratedAnswer:
         """Return the sample's score."""
         target = sample.targets[0] if sample.targets else None
         try:
-            output = _outputs(answers)[0]
+            output = outputs_of(answers)[0]
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), target)
         graded = self._grade(output.text, sample.targets)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from assay.core.response import Failure, Outcome
+from assay.core.response import Completion, Failure, Outcome, Output
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered
@@ -33,6 +33,15 @@ def only(answers: Sequence[Answered], role: str, kind: type[OutcomeT]) -> dict[i
             raise Unscorable(f"{answered.request.id}: expected {kind.__name__}, got {type(outcome).__name__}")
         found.setdefault(answered.request.index, outcome)
     return found
+
+
+def outputs_of(answers: Sequence[Answered]) -> list[Output]:
+    """Return all texts that the model wrote, repeats in order; raise Unscorable when there is none."""
+    completions = only(answers, "answer", Completion)
+    outputs = [output for index in sorted(completions) for output in completions[index].outputs]
+    if not outputs:
+        raise Unscorable("no text came back")
+    return outputs
 
 
 def task_of(answers: Sequence[Answered]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from assay.core.errors import PlanError, Problem, listing, nearest
 from assay.core.sample import Sample
@@ -15,16 +15,32 @@ from assay.scoring.scorers.author_metrics import AuthorMetrics
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, are_numbers
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.probability import LabelProbability
+from assay.scoring.scorers.sentence_likelihood import SentenceLikelihood
 from assay.scoring.scorers.text import TextLikelihood
+
+
+def _row_metrics(
+    track: str = "gen",
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
+    postprocess: str = "",
+    faithful: bool = False,
+) -> Scorer | CorpusScorer:
+    # Imported when used: a table has not to wait for the metrics' libraries, the sandbox and the judges.
+    from assay.scoring.scorers.row_metrics import row_metrics
+
+    return row_metrics(track, metrics, postprocess, faithful)
+
 
 SCORERS: dict[str, Callable[..., Scorer | CorpusScorer]] = {
     "option_likelihood": OptionLikelihood,
     "whole_text_likelihood": WholeTextLikelihood,
     "text_likelihood": TextLikelihood,
+    "sentence_likelihood": SentenceLikelihood,
     "label_probability": LabelProbability,
     "generated_option": GeneratedOption,
     "generated_answer": GeneratedAnswer,
     "author_metrics": AuthorMetrics,
+    "row_metrics": _row_metrics,
 }
 """Every scorer that a dialect may name."""
 

@@ -39,11 +39,11 @@ def is_equiv(str1: str | None, str2: str | None) -> bool:
     """Return whether two answers are the same after normalisation. No answer equals only no answer."""
     if str1 is None or str2 is None:
         return str1 is str2
-    return _strip_string(str1) == _strip_string(str2)
+    return latex_form(str1) == latex_form(str2)
 
 
-def _strip_string(string: str) -> str:
+def latex_form(answer: str) -> str:
     """Return an answer in its normal form."""
     for found, written in _REWRITES:
-        string = found.sub(written, string)
-    return string
+        answer = found.sub(written, answer)
+    return answer

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.dialects.llmbox.library import math_equiv
-from assay.dialects.llmbox.library.math_equiv import is_equiv
+from assay.scoring.latex import is_equiv, latex_form
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ from assay.dialects.llmbox.library.math_equiv import is_equiv
     ],
 )
 def test_normal_forms(answer: str, normal: str) -> None:
-    assert math_equiv._strip_string(answer) == normal
+    assert latex_form(answer) == normal
 
 
 @pytest.mark.parametrize(
@@ -87,8 +86,8 @@ terms = st.recursive(
 
 @given(terms)
 def test_a_normal_form_stays_as_it_is(answer: str) -> None:
-    once = math_equiv._strip_string(answer)
-    assert math_equiv._strip_string(once) == once
+    once = latex_form(answer)
+    assert latex_form(once) == once
 
 
 @given(terms)

@@ -1,0 +1,30 @@
+"""Solved examples and a question as the messages of a chat: pairs of a user's and an assistant's turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from assay.core.prompt import Message
+
+AFTER_LEAD = "\n\n"
+
+
+def conversation(
+    examples: Iterable[tuple[str, str]], question: str, *, system: str | None = None, lead: str = ""
+) -> tuple[Message, ...]:
+    """Return the messages up to the answer; `lead` stands at the beginning of what the user says first."""
+    messages = [Message("system", system)] if system else []
+    for asked, answered in examples:
+        messages += [Message("user", asked), Message("assistant", answered)]
+    if question:
+        messages.append(Message("user", question))
+    return _led(messages, lead) if lead else tuple(messages)
+
+
+def _led(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
+    """Put a text at the beginning of what the user says first; not every template has a system's turn."""
+    first = next((at for at, message in enumerate(messages) if message.role == "user"), None)
+    if first is None:
+        return (*messages, Message("user", lead))
+    said = Message("user", f"{lead}{AFTER_LEAD}{messages[first].content}")
+    return (*messages[:first], said, *messages[first + 1 :])

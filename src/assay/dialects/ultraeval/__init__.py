@@ -1,0 +1,1 @@
+"""Transform scripts and task configs as UltraEval's document describes them, compiled into tasks."""

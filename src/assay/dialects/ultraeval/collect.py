@@ -1,0 +1,276 @@
+"""From what a person named to the tasks it means: for each its data, and a script for each method.
+
+Paths in a config are relative to the checkout it was written in; they are looked for from the config upwards,
+and a dataset folder that was copied elsewhere is taken as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.dialects.ultraeval.arguments import TransformArguments
+from assay.dialects.ultraeval.config import TaskConfig, read_configs, task_part
+from assay.dialects.ultraeval.detect import DatasetName, dataset_folders, is_dataset_folder
+from assay.dialects.ultraeval.versions import Version, called, newest, versions_in
+from assay.sources.dataset_folder import DatasetMissing
+from assay.sources.files import known_suffix
+
+DATA = "data"
+MAKER = "make_dataset.py"
+_DEPTH = 4
+"""So many folders above a config its paths may begin."""
+
+
+class Recipe(NamedTuple):
+    """How one method of a task is asked."""
+
+    version: Version
+    config: TaskConfig | None
+    """None where the folder has no config: transform and data are all there is."""
+    config_path: Path | None
+    available: tuple[Version, ...]
+    """The scripts of the dataset's folder for this method."""
+    folder: Path | None = None
+    """The dataset's folder, where it has one."""
+
+
+class Written(NamedTuple):
+    """One task as it is written."""
+
+    dataset: str
+    task: str
+    data: Path
+    recipes: Mapping[str, Recipe]
+    """By method: `gen`, `ppl`."""
+
+    @property
+    def name(self) -> str:
+        """Return the task's name: a dataset of one task has the dataset's."""
+        return self.dataset if self.task == task_part(self.dataset) else f"{self.dataset}:{self.task}"
+
+    def full_name(self, method: str) -> str:
+        """Return the name by which the original tells a transform which task it works for."""
+        return f"{self.dataset}_{self.task}_{'ppl' if method == 'ppl' else 'gen'}"
+
+
+def collect(name: str, asked: TransformArguments) -> list[Written]:
+    """Return the tasks that a name means, those of the selection alone."""
+    named = DatasetName.of(name)
+    if named.path.is_dir():
+        written = [one for folder in dataset_folders(named.path) for one in _of_folder(folder, asked)]
+    elif named.path.suffix == ".json" and asked.transform is None:
+        written = _grouped(_of_configs(named.path, None, asked))
+    elif named.path.suffix == ".py":
+        written = _of_transform(named.path, asked)
+    else:
+        written = _of_data(named.path, asked)
+    return _chosen(written, named)
+
+
+def _chosen(written: Sequence[Written], named: DatasetName) -> list[Written]:
+    if not written:
+        where = Origin(str(named.path))
+        raise AuthorError(
+            Problem(
+                "ULTRAEVAL-003",
+                "no transform and no task config was found here",
+                f"write transform_gen_v0.py and {DATA}/NAME.jsonl, or see `assay new NAME --like ultraeval`",
+                where,
+            )
+        )
+    if not named.tasks:
+        return list(written)
+    wanted = [task_part(pattern) for pattern in named.tasks]
+    names = [one.task for one in written]
+    for pattern in wanted:
+        if not any(fnmatchcase(one, pattern) for one in names):
+            what = f"there is no task {pattern!r}{nearest(pattern, names)}; there are {listing(names)}"
+            raise AuthorError(Problem("ULTRAEVAL-003", what, "name one of these", Origin(str(named.path))))
+    return [one for one in written if any(fnmatchcase(one.task, pattern) for pattern in wanted)]
+
+
+class _Found(NamedTuple):
+    """One method of one task, on its way to its task."""
+
+    dataset: str
+    task: str
+    data: Path
+    method: str
+    recipe: Recipe
+
+
+def _grouped(found: Iterable[_Found]) -> list[Written]:
+    """Put the methods of a task together: those of one name that read the same data."""
+    groups: dict[tuple[str, str, Path], dict[str, Recipe]] = {}
+    for one in found:
+        recipes = groups.setdefault((one.dataset, one.task, one.data), {})
+        if one.method in recipes:
+            what = f"two configs describe the task {one.task!r} by {one.method}"
+            where = Origin(str(one.recipe.config_path or one.recipe.version.path))
+            raise AuthorError(Problem("ULTRAEVAL-002", what, "give each a task_name of its own", where))
+        recipes[one.method] = one.recipe
+    return [Written(*key, recipes) for key, recipes in groups.items()]
+
+
+def _of_folder(folder: Path, asked: TransformArguments) -> list[Written]:
+    dataset = folder.resolve().name.lower()
+    configs = sorted(folder.glob("config/*.json"))
+    if configs:
+        return _grouped(one for path in configs for one in _of_configs(path, folder, asked))
+    versions = versions_in(folder)
+    files = [Path(asked.data)] if asked.data else _data_files(folder)
+    if not files:
+        raise _no_data(folder)
+    return [_bare(dataset, data, versions, asked, folder) for data in files]
+
+
+def _of_transform(path: Path, asked: TransformArguments) -> list[Written]:
+    """Return the tasks of a script: its folder's data, or the data that was named."""
+    folder = path.parent
+    files = [Path(asked.data)] if asked.data else _data_files(folder)
+    if not files:
+        raise _no_data(folder)
+    version = Version.of(path)
+    methods = (version.method,) if version.method else ("gen", "ppl")
+    dataset = folder.resolve().name.lower()
+    every = tuple(versions_in(folder)) or (version,)
+    return [
+        Written(
+            dataset if asked.data is None else data.stem.lower(),
+            task_part(data.stem),
+            data,
+            {method: Recipe(version, None, None, _serving(every, method)) for method in methods},
+        )
+        for data in files
+    ]
+
+
+def _of_data(path: Path, asked: TransformArguments) -> list[Written]:
+    """Return the one task of a data file, whose script was named, or stands in its dataset's folder."""
+    folder = path.parent.parent if path.parent.name == DATA else path.parent
+    named = None if asked.transform is None else Path(asked.transform)
+    versions = [Version.of(named)] if named is not None and named.suffix == ".py" else versions_in(folder)
+    return [_bare(path.stem.lower(), path, versions, asked, folder)]
+
+
+def _bare(
+    dataset: str, data: Path, versions: Sequence[Version], asked: TransformArguments, folder: Path
+) -> Written:
+    """Return the task of a data file that no config describes."""
+    recipes = {}
+    for method in ("gen", "ppl"):
+        version = _picked(versions, method, asked, folder) if asked.transform else newest(versions, method)
+        if version is not None:
+            recipes[method] = Recipe(version, None, None, _serving(versions, method))
+    if not recipes:
+        raise AuthorError(_no_transform(asked.transform or "transform*.py", folder))
+    return Written(dataset, task_part(data.stem), data, recipes)
+
+
+def _of_configs(path: Path, folder: Path | None, asked: TransformArguments) -> Iterator[_Found]:
+    if folder is None and path.parent.name == "config" and is_dataset_folder(path.parent.parent):
+        folder = path.parent.parent
+    for config in read_configs(path):
+        dataset, task = config.names(None if folder is None else folder.resolve().name.lower())
+        data = Path(asked.data) if asked.data else _place(config.path, path, folder)
+        script = _place(config.transform, path, folder)
+        versions = tuple(versions_in(script.parent if script else folder or path.parent))
+        if asked.transform:
+            version = _picked(versions, config.method, asked, folder or path.parent)
+            if version is None:
+                # Only the other method has this version.
+                continue
+        elif script is None:
+            raise AuthorError(_no_transform(config.transform, folder or path.parent, path))
+        else:
+            version = Version.of(script)
+        if data is None:
+            raise DatasetMissing(_missing(config.path, path, folder))
+        available = _serving(versions, config.method)
+        yield _Found(dataset, task, data, config.method, Recipe(version, config, path, available, folder))
+
+
+def _picked(
+    versions: Sequence[Version], method: str, asked: TransformArguments, folder: Path
+) -> Version | None:
+    """Return the script that was asked for by name or by path; None where only another method has it."""
+    assert asked.transform is not None
+    path = Path(asked.transform)
+    if path.suffix == ".py" and path.is_file():
+        version = Version.of(path)
+        return version if version.serves(method) else None
+    found = called(versions, asked.transform, method)
+    if found is None and not any(called(versions, asked.transform, other) for other in ("gen", "ppl")):
+        raise AuthorError(_no_transform(asked.transform, folder))
+    return found
+
+
+def config_file(written: str, recipe: Recipe) -> Path | None:
+    """Return the file that a path in a recipe's config means; None when there is none."""
+    return None if recipe.config_path is None else _place(written, recipe.config_path, recipe.folder)
+
+
+def _serving(versions: Sequence[Version], method: str) -> tuple[Version, ...]:
+    return tuple(version for version in versions if version.serves(method))
+
+
+def _place(written: str, config: Path, folder: Path | None) -> Path | None:
+    """Return the file that a config's path means: from the config upwards, then inside its folder."""
+    relative = PurePosixPath(written)
+    if relative.is_absolute():
+        return Path(written) if Path(written).is_file() else None
+    above = [config.resolve().parent, *config.resolve().parents[1:_DEPTH]]
+    for base in above:
+        if (base / relative).is_file():
+            return _short(base / relative)
+    if folder is not None:
+        # `datasets/NAME/data/x.jsonl` of a folder that stands elsewhere, or under another name.
+        for skipped in range(1, len(relative.parts)):
+            inside = folder.joinpath(*relative.parts[skipped:])
+            if inside.is_file():
+                return inside
+    return None
+
+
+def _short(path: Path) -> Path:
+    """Return a path as a person would write it from here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _data_files(folder: Path) -> list[Path]:
+    place = folder / DATA if (folder / DATA).is_dir() else folder
+    return [path for path in sorted(place.iterdir()) if path.is_file() and known_suffix(path.name)]
+
+
+def _missing(written: str, config: Path, folder: Path | None) -> Problem:
+    maker = None if folder is None else folder / MAKER
+    fix = f"put the rows there, or mend the config's path; looked in {str(config.parent)!r} and above"
+    if maker is not None and maker.is_file():
+        fix = f"make it with `assay prepare {folder}`, or put the rows there"
+    where = Origin(str(config), column="path")
+    return Problem("ULTRAEVAL-004", f"there is no data file {written!r}", fix, where)
+
+
+def _no_data(folder: Path) -> DatasetMissing:
+    fix = f"put the rows into {folder / DATA}/NAME.jsonl, or write --dataset-arg data=FILE"
+    if (folder / MAKER).is_file():
+        fix = f"make them with `assay prepare {folder}`, or put the rows into {folder / DATA}/NAME.jsonl"
+    return DatasetMissing(Problem("ULTRAEVAL-004", "the folder has no data", fix, Origin(str(folder))))
+
+
+def _no_transform(wanted: str, folder: Path, config: Path | None = None) -> Problem:
+    known = [version.path.name for version in versions_in(folder)]
+    what = f"there is no transform {wanted!r}{nearest(Path(wanted).name, known)}"
+    there = (
+        f"name one of {listing(known)}"
+        if known
+        else "write one that defines transform(data, num_sample, r, dataset_name)"
+    )
+    where = Origin(str(folder)) if config is None else Origin(str(config), column="transform")
+    return Problem("ULTRAEVAL-003", what, there, where)

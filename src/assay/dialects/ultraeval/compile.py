@@ -1,0 +1,361 @@
+"""Transforms, configs and rows compiled into tasks: one for each data file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.ids import digest
+from assay.core.origin import Origin
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
+from assay.dialects.parts.fewshot import ShotPolicy
+from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
+from assay.dialects.ultraeval.collect import Recipe, Written, collect
+from assay.dialects.ultraeval.facts import facts_of
+from assay.dialects.ultraeval.letters import LetterForm, letter_form
+from assay.dialects.ultraeval.library import PostProcess
+from assay.dialects.ultraeval.parameters import sampling_of
+from assay.dialects.ultraeval.prepared import (
+    NoShots,
+    OriginalShots,
+    SeededShots,
+    Transforming,
+    sample_of,
+)
+from assay.dialects.ultraeval.prompts import Prompts
+from assay.dialects.ultraeval.quirks import Touched, quirks_of
+from assay.dialects.ultraeval.rows import StandardRows
+from assay.dialects.ultraeval.script import Script, Transformed
+from assay.dialects.ultraeval.task import PartsOf, TransformTask, Way
+
+DIALECT = "ultraeval"
+NORMALISED = "general_torch_ppl_norm"
+"""The post-processor that divides a sentence's likelihood by its length, as a config names it."""
+_OF_MODELS = ("general_torch", "general_torch_ppl", NORMALISED)
+"""Post-processors of what a model says, which are part of asking here."""
+
+
+class Tools(NamedTuple):
+    """What the app hands over from other rooms."""
+
+    postprocessors: Mapping[str, PostProcess]
+    """By their registered names."""
+    corrected: Mapping[str, tuple[str, str]]
+    """Post-processors that differ from the original: what it does, and what is done here."""
+
+
+class CompiledTransform(msgspec.Struct, frozen=True):
+    """One task, and what a person should see of it."""
+
+    task: TransformTask
+    notes: tuple[str, ...]
+    kind: str
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return in words how the dataset was understood."""
+        return facts_of(self.task.spec.settings)
+
+
+def compile_transforms(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledTransform]:
+    """Compile what a person named: a dataset folder, a config or a list of them, a transform, a data file."""
+    asked = transform_arguments(settings.dataset_args)
+    written = collect(name, asked)
+    scripts = _Scripts(tools, is_faithful=settings.is_faithful)
+    chosen = [(one, _methods(one, settings)) for one in written]
+    kept = [(one, methods) for one, methods in chosen if methods]
+    if not kept:
+        raise AuthorError(_no_method(name, written, settings))
+    families = [one.dataset for one, _ in kept]
+    compiled = []
+    for one, methods in kept:
+        family = one.dataset if families.count(one.dataset) > 1 else None
+        compiled.append(_Compilation(name, one, methods, settings, asked, scripts, tools).compiled(family))
+    return compiled
+
+
+class _Scripts:
+    """Scripts by their paths: many tasks share one."""
+
+    def __init__(self, tools: Tools, *, is_faithful: bool) -> None:
+        self._tools = tools
+        self._is_faithful = is_faithful
+        self._loaded: dict[Path, Script] = {}
+
+    def load(self, path: Path) -> Script:
+        """Return a script, run once."""
+        if path not in self._loaded:
+            self._loaded[path] = Script(path, self._tools.postprocessors, is_faithful=self._is_faithful)
+        return self._loaded[path]
+
+
+def _recipe(written: Written, method: str) -> Recipe:
+    return written.recipes["ppl" if method == "ppl" else "gen"]
+
+
+def _methods(written: Written, settings: TaskSettings) -> tuple[str, ...]:
+    """Return the methods of a task that were asked for and are written; by default generation."""
+    default = ("gen",) if "gen" in written.recipes else ("ppl",)
+    asked = dict.fromkeys(settings.methods or default)
+    return tuple(method for method in asked if ("ppl" if method == "ppl" else "gen") in written.recipes)
+
+
+def _no_method(name: str, written: Sequence[Written], settings: TaskSettings) -> Problem:
+    there = sorted({method for one in written for method in one.recipes})
+    asked = listing(settings.methods or ())
+    fix = f"evaluate by {listing(there)}, or write transform_{'ppl' if there == ['gen'] else 'gen'}_v0.py"
+    what = f"method {asked} was asked for, and the transforms here are for {listing(there)}"
+    return Problem("ULTRAEVAL-007", what, fix, Origin(name))
+
+
+class _Compilation:
+    """One task on its way."""
+
+    def __init__(
+        self,
+        source: str,
+        written: Written,
+        methods: tuple[str, ...],
+        settings: TaskSettings,
+        asked: TransformArguments,
+        scripts: _Scripts,
+        tools: Tools,
+    ) -> None:
+        self._source = source
+        self._written = written
+        self._methods = methods
+        self._settings = settings
+        self._asked = asked
+        self._scripts = scripts
+        self._tools = tools
+        self._notes: list[str] = []
+        self._is_chat = settings.is_chat and not settings.is_faithful
+        self._draws = False
+        needs_options = any(method != "gen" for method in methods)
+        self._rows = StandardRows.read(written.data, needs_options=needs_options)
+        self._has_options = any(row.choices for row in self._rows.rows)
+        self._pool = (
+            None
+            if settings.shots_from is None
+            else StandardRows.read(Path(settings.shots_from), needs_options=False)
+        )
+
+    def compiled(self, family: str | None) -> CompiledTransform:
+        """Transform the rows for each method, and put the task together."""
+        transformings = {method: self._transforming(method) for method in self._methods}
+        made = {method: one.rows(self._rows.rows) for method, one in transformings.items()}
+        samples = self._samples(made)
+        ways = {
+            method: self._way(method, transformings[method], samples, made[method])
+            for method in self._methods
+        }
+        task = TransformTask(self._spec(transformings, ways, len(samples), family), samples, ways)
+        kind = "choice" if self._has_options else "free answer"
+        return CompiledTransform(task, tuple(dict.fromkeys(self._notes)), kind)
+
+    def _transforming(self, method: str) -> Transforming:
+        recipe = _recipe(self._written, method)
+        n_shots = self._settings.shots
+        if n_shots is None:
+            n_shots = recipe.config.fewshot if recipe.config else 0
+        script = self._scripts.load(recipe.version.path)
+        full_name = self._written.full_name(method)
+        return Transforming(script, full_name, n_shots, seed=self._settings.seed)
+
+    def _samples(self, made: Mapping[str, Sequence[Transformed]]) -> list[Sample]:
+        """Return the rows as samples, with the answers that generation is compared with."""
+        written = made.get("gen") or made.get("prob")
+        if written is None:
+            return [sample_of(row, ()) for row in self._rows.rows]
+        return [sample_of(row, one.answers) for row, one in zip(self._rows.rows, written, strict=True)]
+
+    def _way(
+        self,
+        method: str,
+        transforming: Transforming,
+        samples: Sequence[Sample],
+        made: Sequence[Transformed],
+    ) -> Way:
+        recipe = _recipe(self._written, method)
+        settings = self._settings
+        prompts = Prompts(self._description(recipe), is_chat=self._is_chat, keeps_spaces=settings.is_faithful)
+        sampling = sampling_of(recipe, settings, self._asked, self._notes)
+        copies = sampling.n if method == "gen" and settings.is_faithful and transforming.n_shots else 1
+        parts_of = self._parts_of(transforming, samples, made, copies)
+        self._draws = self._draws or transforming.draws
+        return Way(
+            parts_of,
+            prompts,
+            self._scorer(method),
+            n_copies=copies,
+            sampling=sampling,
+            form=self._form(made, recipe) if method == "prob" else LetterForm("", ""),
+            is_whole=method == "ppl" and settings.score_by is None and not self._is_chat,
+        )
+
+    def _parts_of(
+        self,
+        transforming: Transforming,
+        samples: Sequence[Sample],
+        made: Sequence[Transformed],
+        copies: int,
+    ) -> PartsOf:
+        settings = self._settings
+        if not transforming.n_shots:
+            return NoShots(samples, made)
+        source = str(self._written.data)
+        if settings.is_faithful and self._pool is None:
+            return OriginalShots(
+                transforming, self._rows.rows, made, seed=settings.seed, n_copies=copies, source=source
+            )
+        examples = None
+        if self._pool is None:
+            self._notes.append(
+                "examples are other rows of the evaluated file; --shots-from FILE names others"
+            )
+        else:
+            pool_made = transforming.rows(self._pool.rows)
+            pool = [sample_of(row, one.answers) for row, one in zip(self._pool.rows, pool_made, strict=True)]
+            examples = pool, pool_made
+        policy: ShotPolicy = "random" if self._pool is None else "first"
+        if settings.shot_policy is not None:
+            policy = "first" if settings.shot_policy == "first" else "random"
+        return SeededShots(
+            transforming,
+            samples,
+            made,
+            examples,
+            policy=policy,
+            seed=settings.seed,
+            task=self._written.name,
+            source=settings.shots_from or source,
+        )
+
+    def _description(self, recipe: Recipe) -> str:
+        if self._asked.description is not None:
+            return self._asked.description
+        return recipe.config.description if recipe.config else ""
+
+    def _form(self, made: Sequence[Transformed], recipe: Recipe) -> LetterForm:
+        """Return how the outputs spell letters; a form is known from rows that have one right option."""
+        pairs = (
+            (one.output, row.labels[row.gold[0]])
+            for one, row in zip(made, self._rows.rows, strict=True)
+            if len(row.gold) == 1
+        )
+        form = letter_form(pairs)
+        if form is None:
+            what = "prob compares the letters of the options, and the transform's 'output' is no letter"
+            fix = "return the letter of the right option as 'output', or evaluate by --method gen or ppl"
+            raise AuthorError(Problem("ULTRAEVAL-007", what, fix, Origin(str(recipe.version.path))))
+        return form
+
+    def _postprocess(self, recipe: Recipe) -> str:
+        config = recipe.config
+        every = (config.postprocess, config.task_postprocess, config.model_postprocess) if config else ()
+        return next((name for name in (*every, self._asked.postprocess) if name), "")
+
+    def _metrics(self, method: str) -> dict[str, dict[str, Any]]:
+        """Return the metrics of a method; none where its answers are scored as is usual for their form."""
+        recipe = _recipe(self._written, method)
+        written = recipe.config.metrics() if recipe.config else {}
+        if method == "prob" or (method == "ppl" and self._settings.score_by is not None):
+            return {}
+        if method == "ppl":
+            return written or {"accuracy": {"type": "log_prob", "aggregation": None}}
+        has_own = self._postprocess(recipe) not in ("", *_OF_MODELS)
+        return written or ({"accuracy": {"type": "exact_match", "aggregation": None}} if has_own else {})
+
+    def _scorer(self, method: str) -> ComponentSpec:
+        postprocess = self._postprocess(_recipe(self._written, method))
+        metrics, faithful = self._metrics(method), self._settings.is_faithful
+        args: dict[str, Any] = {"track": method}
+        if method == "prob":
+            return ComponentSpec("label_probability", args)
+        if method == "ppl" and not metrics:
+            return ComponentSpec("option_likelihood", {**args, "score_by": self._settings.score_by})
+        if method == "ppl":
+            args |= {"metrics": metrics, "normalised": postprocess == NORMALISED, "faithful": faithful}
+            return ComponentSpec("sentence_likelihood", args)
+        if not metrics:
+            usual = "generated_option" if self._has_options else "generated_answer"
+            return ComponentSpec(usual, {**args, "faithful": faithful})
+        own = "" if postprocess in _OF_MODELS else postprocess
+        return ComponentSpec(
+            "row_metrics", {**args, "metrics": metrics, "postprocess": own, "faithful": faithful}
+        )
+
+    def _spec(
+        self, transformings: Mapping[str, Transforming], ways: Mapping[str, Way], n: int, family: str | None
+    ) -> TaskSpec:
+        written, settings = self._written, self._settings
+        recipes = {method: _recipe(written, method) for method in self._methods}
+        recorded = {
+            "transform": {
+                method: {
+                    "file": recipe.version.path.name,
+                    "version": recipe.version.name,
+                    "available": [version.path.name for version in recipe.available],
+                }
+                for method, recipe in recipes.items()
+            },
+            "config": {
+                method: str(recipe.config_path) for method, recipe in recipes.items() if recipe.config_path
+            },
+            "full_name": {method: written.full_name(method) for method in self._methods},
+            "description": {method: self._description(recipe) for method, recipe in recipes.items()},
+            "shots": {method: one.n_shots for method, one in transformings.items()},
+            "shots_from": settings.shots_from or "the evaluated file",
+            "shot_policy": settings.shot_policy,
+            "metrics": {method: self._metrics(method) for method in self._methods},
+            "postprocess": {method: self._postprocess(recipe) for method, recipe in recipes.items()},
+            "scoring": {
+                method: "whole sentence" if way.is_whole else settings.score_by
+                for method, way in ways.items()
+                if method == "ppl"
+            },
+            "sampling": ways["gen"].sampling if "gen" in ways else None,
+            "form": "chat" if self._is_chat else "text",
+            "fidelity": "faithful" if settings.is_faithful else "corrected",
+            "seed": settings.seed,
+        }
+        touched = Touched(
+            methods=self._methods,
+            has_shots=any(one.n_shots for one in transformings.values()),
+            is_chat=settings.is_chat,
+            n_samples=ways["gen"].sampling.n if "gen" in ways else 1,
+            scoring=frozenset(filter(None, map(self._postprocess, recipes.values()))).union(
+                metric["type"].lower()
+                for method in self._methods
+                for metric in self._metrics(method).values()
+            ),
+            names_parameters="gen" in recipes and self._names_parameters(recipes["gen"]),
+            draws=self._draws,
+        )
+        return TaskSpec(
+            written.name,
+            DIALECT,
+            self._source,
+            self._data_hash(transformings),
+            self._methods,
+            n,
+            n,
+            msgspec.json.decode(msgspec.json.encode(recorded)),
+            quirks_of(touched, self._tools.corrected, is_faithful=settings.is_faithful),
+            family=family,
+        )
+
+    def _names_parameters(self, recipe: Recipe) -> bool:
+        named = recipe.config is not None and bool(recipe.config.generate.params)
+        return named or self._asked.params is not None
+
+    def _data_hash(self, transformings: Mapping[str, Transforming]) -> str:
+        """Return a hash of the rows and of every script that made prompts of them."""
+        files = sorted({file for one in transformings.values() for file in one.script.files})
+        scripts = [digest(file.read_bytes()) for file in files]
+        pool = self._pool.data_hash if self._pool else None
+        return digest((self._rows.data_hash, scripts, pool), size=16)

@@ -1,0 +1,65 @@
+"""What transform scripts import from the original's package: its post-processors, as classes.
+
+A script applies them to right answers, so that these have the form of the model's answers after
+post-processing. A class is made without arguments; its object takes what the model said, raw and processed,
+and returns both, the second as a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+
+class PostProcess(Protocol):
+    """Something that finds the answer in a text."""
+
+    def __call__(self, text: str, faithful: bool = False) -> str | None:
+        """Return the answer, as the original would where that is asked for; None for none."""
+
+
+_CLASSES = {
+    "AGIEvalClozePost": "agieval_cloze_post",
+    "AGIEvalMultipleAnswerPost": "agieval_multiple_answer_post",
+    "AGIEvalSingleAnswerPost": "agieval_single_answer_post",
+    "ArithmeticPost": "arithmetic_post",
+    "BBHPost": "bbh_post",
+    "CommonMathPost": "common_math_post",
+    "ExactMatchPost": "exact_match_post",
+    "GSM8KPost": "gsm8k_post",
+    "GaoKaoFiveOutOfSevenPost": "gaokao_five_out_of_seven_post",
+    "GaoKaoMultiChoicePost": "gaokao_multi_choice_post",
+    "GaoKaoMultiQuestionChoicePost": "gaokao_multi_question_choice_post",
+    "GaoKaoSingleChoicePost": "gaokao_single_choice_post",
+    "HellaSwagPost": "hellaswag_post",
+    "HumanEvalGPT": "humaneval_chatgpt",
+    "HumanEvalPost": "humaneval_post",
+    "MathPost": "math_post",
+    "MbppPost": "mbpp_post",
+    "NewMbppPost": "new_mbpp_post",
+    "TheoremQAPost": "theoremqa_post",
+    "UntilReturnPost": "until_return_post",
+}
+"""Classes by the names that scripts import, and the registered names of what they do."""
+
+
+def namespaces(postprocessors: Mapping[str, PostProcess], *, is_faithful: bool) -> dict[str, dict[str, Any]]:
+    """Return the modules that scripts import from."""
+    classes: dict[str, Any] = {
+        name: _class(name, postprocessors[registered], is_faithful) for name, registered in _CLASSES.items()
+    }
+    # In a checkout the package is found by its own name and from inside.
+    return {"UltraEval.tasks.postprocess": classes, "tasks.postprocess": classes}
+
+
+def _class(name: str, process: PostProcess, is_faithful: bool) -> type:
+    def call(_: object, raw_outputs: Any, processed_outputs: str | Sequence[str]) -> tuple[Any, list[str]]:
+        texts = [processed_outputs] if isinstance(processed_outputs, str) else processed_outputs
+        return raw_outputs, [_processed(text) for text in texts]
+
+    def _processed(text: str) -> str:
+        found = process(text, is_faithful)
+        # Of a right answer something must be left to compare with.
+        return text.strip() if found is None else found
+
+    return type(name, (), {"__call__": call})

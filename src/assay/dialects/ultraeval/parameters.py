@@ -1,0 +1,128 @@
+"""How answers are sampled: what a person asks, then the config's parameters, then the command line's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
+from assay.core.request import Sampling
+from assay.core.task import TaskSettings
+from assay.dialects.ultraeval.arguments import TransformArguments
+from assay.dialects.ultraeval.collect import Recipe, config_file
+
+_SHIPPED: dict[str, dict[str, Any]] = {
+    "vllm_sample": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 300},
+    "vllm_sample_v1": {"temperature": 0.1, "top_p": 0.95, "max_tokens": 300},
+    "vllm_sample_bbh": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 1024},
+    "vllm_logprobs": {},
+    "vllm_beamsearch": {"use_beam_search": True, "best_of": 10, "temperature": 0},
+    "gpt-3.5-turbo": {"temperature": 0.0, "max_tokens": 4097},
+    "gpt-4": {"temperature": 0.0, "max_tokens": 1600},
+}
+"""The parameters that the original ships, by the names of their files: configs name them everywhere."""
+ORIGINAL_DEFAULT = "vllm_sample"
+_MAX_TOKENS = 256
+_NEUTRAL = {
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "top_k": -1,
+    "use_beam_search": False,
+    "best_of": 1,
+}
+"""Parameters that change nothing at these values."""
+_READ = ("temperature", "top_p", "max_tokens", "stop", "sampling_num", "batch_size", "request_id")
+
+
+class Parameters(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The parameters of a file that Assay reads."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: str | list[str] | None = None
+    sampling_num: int | None = None
+
+
+def sampling_of(
+    recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
+) -> Sampling:
+    """Return how a task's answers are sampled, and note what is not sent to the model."""
+    given = _parameters(recipe, settings, asked, notes)
+    n = settings.samples or given.sampling_num or 1
+    temperature = given.temperature if settings.temperature is None else settings.temperature
+    if n > 1 and not temperature:
+        temperature = 1.0
+        notes.append("several samples at temperature 0 would be the same: temperature 1 is used")
+    stop = (given.stop,) if isinstance(given.stop, str) else tuple(given.stop or ())
+    top_p = given.top_p if settings.top_p is None else settings.top_p
+    return Sampling(
+        max_tokens=settings.max_tokens or given.max_tokens or _MAX_TOKENS,
+        temperature=float(temperature or 0.0),
+        top_p=1.0 if top_p is None else float(top_p),
+        stop=stop if settings.stop is None else settings.stop,
+        seed=settings.seed if temperature else None,
+        n=n,
+    )
+
+
+def _parameters(
+    recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
+) -> Parameters:
+    named = "" if recipe.config is None else recipe.config.generate.params
+    if isinstance(named, Mapping):
+        return _read(named, Origin(str(recipe.config_path), column="params"), notes)
+    if named:
+        path = config_file(named, recipe)
+        if path is None and Path(named).stem in _SHIPPED:
+            return _read(_SHIPPED[Path(named).stem], Origin(named), notes)
+        if path is None:
+            what = f"there is no file of parameters {named!r}"
+            where = Origin(str(recipe.config_path), column="params")
+            fix = f"put it there, or name one of {listing(_SHIPPED)}, which are known"
+            raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
+        return _read_file(path, notes)
+    if asked.params is not None:
+        if not Path(asked.params).is_file() and Path(asked.params).stem in _SHIPPED:
+            return _read(_SHIPPED[Path(asked.params).stem], Origin(asked.params), notes)
+        return _read_file(Path(asked.params), notes)
+    return _read(_SHIPPED[ORIGINAL_DEFAULT], Origin(""), notes) if settings.is_faithful else Parameters()
+
+
+def _read_file(path: Path, notes: list[str]) -> Parameters:
+    where = Origin(str(path))
+    try:
+        content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError:
+        fix = f"check the path, or name one of {listing(_SHIPPED)}"
+        raise AuthorError(
+            Problem("ULTRAEVAL-003", "there is no such file of parameters", fix, where)
+        ) from None
+    except msgspec.DecodeError as error:
+        what = f"not a JSON object of parameters: {error}"
+        raise AuthorError(Problem("ULTRAEVAL-002", what, 'write {"temperature": 0.3}', where)) from None
+    return _read(content, where, notes)
+
+
+def _read(content: Mapping[str, Any], where: Origin, notes: list[str]) -> Parameters:
+    unsent = [
+        name
+        for name, value in content.items()
+        if name not in _READ
+        and value is not None
+        and _NEUTRAL.get(name, object()) != value
+        # What asks the original's server for log-probabilities says nothing about a sample.
+        and name != "prompt_logprobs"
+    ]
+    if unsent:
+        notes.append(f"the parameters {listing(unsent)} are not sent to the model")
+    try:
+        return msgspec.convert(dict(content), Parameters, strict=False)
+    except msgspec.ValidationError as error:
+        raise AuthorError(
+            Problem("ULTRAEVAL-002", f"parameters: {error}", "correct the value", where)
+        ) from None

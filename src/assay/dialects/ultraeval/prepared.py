@@ -1,0 +1,200 @@
+"""One method of a task with all its rows transformed: what a prompt is put together from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from assay.core.errors import AuthorError, Problem, Problems
+from assay.core.origin import Origin
+from assay.core.sample import Sample
+from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
+from assay.dialects.ultraeval.rows import Row
+from assay.dialects.ultraeval.script import BadRow, Generator, Script, Transformed
+
+
+class Parts(NamedTuple):
+    """A prompt in parts."""
+
+    shots: tuple[Transformed, ...]
+    asked: Transformed
+    n_left_out: int = 0
+
+    def at_most(self, n: int | None) -> Parts:
+        """Return the same with at most so many examples, those nearest to the question."""
+        excess = 0 if n is None else max(0, len(self.shots) - n)
+        return self if not excess else Parts(self.shots[excess:], self.asked, self.n_left_out + excess)
+
+
+class Transforming:
+    """A script at work for one task: every call it gets names the same task and number of examples."""
+
+    def __init__(self, script: Script, full_name: str, n_shots: int, *, seed: int) -> None:
+        self.script = script
+        self.full_name = full_name
+        self.n_shots = n_shots
+        self._seed = seed
+        self._generator = Generator()
+
+    def row(self, row: Row) -> Transformed:
+        """Transform a row. What the script draws depends on the seed, the task and the row alone."""
+        r = self._generator.begin(self._seed, self.full_name, row.id, "transform")
+        return self.script(row.fields, self.n_shots, r, self.full_name)
+
+    def rows(self, rows: Sequence[Row]) -> list[Transformed]:
+        """Transform rows; one AuthorError for all that cannot be."""
+        made: list[Transformed] = []
+        problems = Problems()
+        for row in rows:
+            try:
+                made.append(self.row(row))
+            except BadRow as error:
+                what = f"{self.script.path.name}: {error}"
+                problems.add(Problem("ULTRAEVAL-005", what, error.fix, row.origin))
+        problems.raise_if_any()
+        return made
+
+    @property
+    def draws(self) -> bool:
+        """Whether the script has drawn from its generator."""
+        return self._generator.is_used
+
+
+class SeededShots:
+    """Examples that depend on the seed, the task and the row alone; never the row itself."""
+
+    def __init__(
+        self,
+        transforming: Transforming,
+        samples: Sequence[Sample],
+        transformed: Sequence[Transformed],
+        examples: tuple[Sequence[Sample], Sequence[Transformed]] | None,
+        *,
+        policy: ShotPolicy,
+        seed: int,
+        task: str,
+        source: str,
+    ) -> None:
+        """Take the rows and, where the examples are from another file, those."""
+        self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
+        pool, pool_made = examples or (samples, transformed)
+        texts = {id(sample): made for sample, made in zip(pool, pool_made, strict=True)}
+        own = {sample.id: made.input for sample, made in zip(samples, transformed, strict=True)}
+        self._texts = texts
+        self._pool = ShotPool(
+            pool,
+            transforming.n_shots,
+            policy=policy,
+            seed=seed,
+            task=task,
+            question=lambda sample: texts[id(sample)].input if id(sample) in texts else own[sample.id],
+        )
+        spare = min((self._pool.n_left(sample) for sample in samples), default=0)
+        if spare < transforming.n_shots:
+            raise AuthorError(_too_few(transforming.n_shots, spare, source))
+
+    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+        """Return the parts of a sample's prompt, the same for every copy of it."""
+        shots = tuple(self._texts[id(shot)] for shot in self._pool.shots(sample))
+        return Parts(shots, self._made[sample.id])
+
+
+class OriginalShots:
+    """Examples drawn as the original does: one generator walks over all rows in their order.
+
+    For each prompt one row more than needed is drawn from all rows; those equal to the asked row are dropped.
+    """
+
+    def __init__(
+        self,
+        transforming: Transforming,
+        rows: Sequence[Row],
+        transformed: Sequence[Transformed],
+        *,
+        seed: int,
+        n_copies: int,
+        source: str,
+    ) -> None:
+        n_shots = transforming.n_shots
+        if len(rows) <= n_shots:
+            raise AuthorError(_too_few(n_shots, len(rows) - 1, source))
+        generator = random.Random(seed)
+        walk = self._redrawn if transforming.draws else self._drawn
+        self._parts: dict[str, list[Parts]] = {}
+        for number, row in enumerate(rows):
+            self._parts[row.id] = [
+                walk(transforming, rows, transformed, number, generator) for _ in range(n_copies)
+            ]
+
+    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+        """Return the parts of the prompt for one copy of a sample."""
+        return self._parts[sample.id][copy]
+
+    @staticmethod
+    def _picked(rows: Sequence[Row], number: int, n_shots: int, generator: random.Random) -> list[int]:
+        picked = generator.sample(range(len(rows)), n_shots + 1)
+        asked = rows[number].fields
+        return [at for at in picked if rows[at].fields != asked][:n_shots]
+
+    @classmethod
+    def _drawn(
+        cls,
+        transforming: Transforming,
+        rows: Sequence[Row],
+        transformed: Sequence[Transformed],
+        number: int,
+        generator: random.Random,
+    ) -> Parts:
+        picked = cls._picked(rows, number, transforming.n_shots, generator)
+        return Parts(tuple(transformed[at] for at in picked), transformed[number])
+
+    @classmethod
+    def _redrawn(
+        cls,
+        transforming: Transforming,
+        rows: Sequence[Row],
+        _: Sequence[Transformed],
+        number: int,
+        generator: random.Random,
+    ) -> Parts:
+        """Call a script that draws: every example and the question begin from the same state."""
+
+        def made(at: int) -> Transformed:
+            return transforming.script(
+                rows[at].fields, transforming.n_shots, generator, transforming.full_name
+            )
+
+        shots = []
+        picked = cls._picked(rows, number, transforming.n_shots, generator)
+        state = generator.getstate()
+        for at in picked:
+            shots.append(made(at))
+            generator.setstate(state)
+        return Parts(tuple(shots), made(number))
+
+
+class NoShots:
+    """No examples."""
+
+    def __init__(self, samples: Sequence[Sample], transformed: Sequence[Transformed]) -> None:
+        self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
+
+    def parts(self, sample: Sample, copy: int = 0) -> Parts:
+        """Return the parts of a sample's prompt."""
+        return Parts((), self._made[sample.id])
+
+
+def sample_of(row: Row, answers: tuple[str, ...]) -> Sample:
+    """Return a row as a sample."""
+    return Sample(row.id, _plain(row.fields), row.origin, row.choices, row.labels, row.gold, answers)
+
+
+def _plain(fields: Any) -> dict[str, Any]:
+    return fields if isinstance(fields, dict) else dict(fields)
+
+
+def _too_few(n_shots: int, spare: int, source: str) -> Problem:
+    what = f"{n_shots} examples are asked for, but only {max(spare, 0)} rows can serve"
+    fix = "ask for fewer with --shots, or name a larger file with --shots-from"
+    return Problem("ULTRAEVAL-008", what, fix, Origin(source))

@@ -1,0 +1,96 @@
+"""Rows in the standard format: `passage`, `question`, `target_scores`, `answer`, and whatever else they have.
+
+`target_scores` maps each option's text to 1 or 0; the order of its keys gives the options their letters. It
+is empty, or not there, where the answer is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.core.errors import Problem, Problems
+from assay.core.ids import digest
+from assay.core.origin import Origin
+from assay.dialects.parts.choices import labels_for
+from assay.dialects.parts.row_names import named
+from assay.sources.files import open_source
+from assay.sources.record import Record
+
+OPTIONS = "target_scores"
+
+
+class Row(NamedTuple):
+    """One row, checked."""
+
+    id: str
+    fields: Mapping[str, Any]
+    origin: Origin
+    choices: tuple[str, ...]
+    gold: tuple[int, ...]
+    """Indexes of the right options."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the options' letters."""
+        return labels_for(len(self.choices))
+
+
+class StandardRows(NamedTuple):
+    """The rows of a file."""
+
+    rows: Sequence[Row]
+    data_hash: str
+
+    @classmethod
+    def read(cls, path: Path, *, needs_options: bool = False) -> StandardRows:
+        """Read a file; AuthorError with the problems of all rows that are not as they should be.
+
+        `needs_options`: every row must have options, and a right one.
+        """
+        source = open_source(path)
+        source.check()
+        records = list(source.records())
+        problems = Problems()
+        ids = named([digest(record.fields) for record in records])
+        rows = [_row(*pair, problems, needs_options) for pair in zip(ids, records, strict=True)]
+        problems.raise_if_any()
+        return cls(rows, source.content_hash())
+
+
+def _row(row_id: str, record: Record, problems: Problems, needs_options: bool) -> Row:
+    scores = record.fields.get(OPTIONS)
+    if not scores and scores != 0:
+        if needs_options:
+            problems.add(_no_options(record))
+        return Row(row_id, record.fields, record.origin, (), ())
+    problem = _wrong_scores(scores)
+    if problem is not None:
+        problems.add(Problem("ULTRAEVAL-006", *problem, record.origin.at(OPTIONS)))
+        return Row(row_id, record.fields, record.origin, (), ())
+    gold = tuple(index for index, value in enumerate(scores.values()) if value > 0)
+    if needs_options and not gold:
+        what = f"no option is right: found {scores!r:.120}, expected 1 for at least one of them"
+        problems.add(
+            Problem("ULTRAEVAL-006", what, "give the right option the value 1", record.origin.at(OPTIONS))
+        )
+    return Row(row_id, record.fields, record.origin, tuple(scores), gold)
+
+
+def _wrong_scores(scores: Any) -> tuple[str, str] | None:
+    """Return what is wrong with the options, and the fix."""
+    fix = 'write {"first option": 1, "second option": 0}, in the order of their letters'
+    if not isinstance(scores, Mapping):
+        return f"found {scores!r:.80}, expected an object of option texts and 1 or 0", fix
+    for text, value in scores.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return f"option {text!r:.60} has the value {value!r:.40}, expected 1 or 0", fix
+    return None
+
+
+def _no_options(record: Record) -> Problem:
+    seen = repr(record.fields[OPTIONS]) if OPTIONS in record.fields else "none"
+    what = f"options are compared, and the row has none: found {seen}"
+    fix = f'give the row "{OPTIONS}": {{"option": 1, ...}}, or evaluate by --method gen'
+    return Problem("ULTRAEVAL-006", what, fix, record.origin.at(OPTIONS))

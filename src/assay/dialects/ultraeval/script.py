@@ -1,0 +1,174 @@
+"""A transform script, loaded as it is written and called row by row."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.ids import draw
+from assay.core.origin import Origin
+from assay.dialects.parts.author_modules import AuthorModules, place_in
+from assay.dialects.ultraeval.library import PostProcess, namespaces
+
+_PACKAGE = "UltraEval.datasets"
+_SHOWN_ROW = 160
+
+
+class Transformed(NamedTuple):
+    """What a script made of one row."""
+
+    input: str
+    output: str
+    """What stands after the input in a solved example."""
+    answers: tuple[str, ...]
+    """The right answers that the model's answer is compared with: `processed_output`."""
+
+
+class BadRow(Exception):
+    """What a script did with one row that cannot be used; holds the words and the fix."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
+class Generator(random.Random):
+    """The generator a script is handed: seeded when it is first drawn from, since most scripts never do."""
+
+    def __init__(self) -> None:
+        self._parts: tuple[int, tuple[str, ...]] | None = None
+        self.is_used = False
+        super().__init__(0)
+
+    def begin(self, seed: int, *parts: str) -> Generator:
+        """Draw from this seed and these names next."""
+        self._parts = (seed, parts)
+        return self
+
+    def _start(self) -> None:
+        self.is_used = True
+        if self._parts is not None:
+            seed, parts = self._parts
+            self._parts = None
+            super().setstate(draw(seed, *parts).getstate())
+
+    def random(self) -> float:
+        """Return the next number from 0 to 1."""
+        self._start()
+        return super().random()
+
+    def getrandbits(self, k: int, /) -> int:
+        """Return the next bits."""
+        self._start()
+        return super().getrandbits(k)
+
+    def getstate(self) -> tuple[Any, ...]:
+        """Return where it stands."""
+        self._start()
+        return super().getstate()
+
+
+class Script:
+    """A function `transform(data, num_sample, r, dataset_name)`, and where it stands."""
+
+    def __init__(self, path: Path, postprocessors: Mapping[str, PostProcess], *, is_faithful: bool) -> None:
+        self.path = path
+        modules = AuthorModules(
+            _PACKAGE,
+            namespaces(postprocessors, is_faithful=is_faithful),
+            folder=path.parent,
+            code="ULTRAEVAL-001",
+        )
+        module = modules.run(path)
+        self.files = tuple(modules.files)
+        """Its file, and those beside it that it imports."""
+        function = vars(module).get("transform")
+        if not callable(function):
+            known = [name for name, value in vars(module).items() if inspect.isfunction(value)]
+            what = f"the file defines no function 'transform'{nearest('transform', known)}"
+            raise AuthorError(
+                Problem(
+                    "ULTRAEVAL-001",
+                    f"{what}; it has {listing(known) or 'no functions'}",
+                    "write def transform(data, num_sample, r, dataset_name):",
+                    Origin(str(path)),
+                )
+            )
+        self._transform = function
+        self._check_signature()
+
+    def _check_signature(self) -> None:
+        try:
+            inspect.signature(self._transform).bind({}, 0, None, "")
+        except TypeError as error:
+            what = f"transform cannot be called with (data, num_sample, r, dataset_name): {error}"
+            line = self._transform.__code__.co_firstlineno
+            fix = "give it these four parameters, in this order"
+            where = Origin(str(self.path), line=line)
+            raise AuthorError(Problem("ULTRAEVAL-001", what, fix, where)) from None
+
+    def __call__(
+        self, row: Mapping[str, Any], n_shots: int, r: random.Random, dataset_name: str
+    ) -> Transformed:
+        """Transform one row; BadRow when the script raises, or returns what cannot be used."""
+        try:
+            made = self._transform(dict(row), n_shots, r, dataset_name)
+        except Exception as error:
+            raise self._raised(error, row) from error
+        try:
+            text, output, answers = made["input"], made["output"], made["processed_output"]
+        except (KeyError, TypeError, IndexError):
+            raise self._shapeless(made) from None
+        if type(text) is not str:
+            raise BadRow(f"'input' is {_shown(text)}, expected a text", "return a text under 'input'")
+        return Transformed(text, _output(output), _answers(answers))
+
+    def _raised(self, error: Exception, row: Mapping[str, Any]) -> BadRow:
+        line = place_in(error, self.path).line
+        at = f" at line {line} of {self.path.name}" if line else ""
+        if isinstance(error, KeyError) and error.args:
+            near = nearest(str(error.args[0]), row)
+            what = f"transform asks for the field {error}, which is not there{near}"
+        else:
+            what = f"transform raised {type(error).__name__}: {error}"
+        return BadRow(f"{what}{at}; the row is {_shown(row)}", "correct the transform, or the row")
+
+    def _shapeless(self, made: Any) -> BadRow:
+        fix = "return {'input': ..., 'output': ..., 'processed_output': ...}"
+        if not isinstance(made, Mapping):
+            return BadRow(f"transform returned {_shown(made)}, expected a dict", fix)
+        missing = [name for name in ("input", "output", "processed_output") if name not in made]
+        what = f"transform returned no {missing[0]!r}{nearest(missing[0], made)}; it has {listing(made)}"
+        return BadRow(what, fix)
+
+
+def _output(value: Any) -> str:
+    """Return a shot's answer: of several the first."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], str):
+        return value[0]
+    raise BadRow(f"'output' is {_shown(value)}, expected a text or a list of texts", "return a text")
+
+
+def _answers(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    fix = "return the right answer as a text, or several as a list of texts"
+    raise BadRow(f"'processed_output' is {_shown(value)}, expected a text or a list of texts", fix)
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = msgspec.json.encode(value, enc_hook=repr).decode()
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= _SHOWN_ROW else text[:_SHOWN_ROW] + "..."

@@ -1,0 +1,45 @@
+"""Asking a judge whether an answer says the same as the right one. A yes is worth 1, a no 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from assay.core.prompt import Message
+from assay.scoring.extract.extraction import Found, Rule
+from assay.scoring.judges.judgement import Question
+
+_PROMPT = """\
+Compare an answer with the reference for the same question. They agree when both say the same in substance; \
+wording and detail do not matter.
+
+Reference: {reference}
+Answer: {answer}
+
+Do they agree? Reply with one word, yes or no."""
+
+_FIRST_WORD = re.compile(r"[\s*_\"'(]*(yes|no)\b", re.IGNORECASE)
+_WORTH = {"yes": 1.0, "no": 0.0}
+
+
+def _first_word(body: str) -> Found | None:
+    match = _FIRST_WORD.match(body)
+    return None if match is None else Found(match[1].lower(), match.start(1), match.end(1))
+
+
+def _only_yes(body: str) -> Found:
+    """Return yes for a reply that is this word and nothing else, and no for any other."""
+    return Found("yes" if body.strip(" \n.,").lower() == "yes" else "no", 0, len(body))
+
+
+AGREEMENT_RULES: tuple[Rule[str], ...] = (Rule("first_word", _first_word),)
+"""A reply says yes or no with its first word; any other holds no verdict."""
+ONLY_YES_RULES: tuple[Rule[str], ...] = (Rule("only_yes", _only_yes),)
+"""As the original reads replies: whatever is not the word yes is a no."""
+
+
+def agreement_question(answer: str, references: Sequence[str], *, is_faithful: bool) -> Question:
+    """Return the question whether an answer agrees with one of several references."""
+    text = _PROMPT.format(reference=" / ".join(references), answer=answer)
+    rules = ONLY_YES_RULES if is_faithful else AGREEMENT_RULES
+    return Question("agreement", (Message("user", text),), rules, _WORTH.__getitem__)

@@ -1,0 +1,30 @@
+"""From a row of HumanEval or MBPP, and what a model wrote, to the program that tests it. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_MBPP_FIELDS = frozenset({"text", "code", "task_id", "test_setup_code", "test_list", "challenge_test_list"})
+_HUMANEVAL_FIELDS = ("prompt", "test", "entry_point")
+
+
+def checking_program(fields: Mapping[str, Any], completion: str, *, is_faithful: bool = False) -> str:
+    """Return a program that runs to its last line if the completion is right.
+
+    A row with all of MBPP's fields is MBPP's, any other HumanEval's. For MBPP the original puts the task's
+    text before the program as a string, which breaks a program whose text holds quotes, and leaves out
+    `test_setup_code`; here it is the other way round.
+    """
+    if fields.keys() >= _MBPP_FIELDS:
+        tests = "\n".join(fields["test_list"])
+        if is_faithful:
+            return f'"""{fields["text"]}\n{tests}"""\n{completion}\n{tests}'
+        return "\n".join(part for part in (completion, fields["test_setup_code"], tests) if part)
+    missing = [name for name in _HUMANEVAL_FIELDS if name not in fields]
+    if missing:
+        raise ValueError(
+            f"function_execution: the row has no {', '.join(missing)}; expected HumanEval's prompt, test and "
+            f"entry_point, or MBPP's {', '.join(sorted(_MBPP_FIELDS))}"
+        )
+    return f"{fields['prompt']}{completion}\n{fields['test']}\ncheck({fields['entry_point']})"

@@ -1,0 +1,212 @@
+"""Metrics of one answer to one question, by the names that task configs give them.
+
+Each takes a row and returns its value from 0 to 1. An answer is what the post-processor made of one output;
+what a metric cannot judge is a ValueError, never a 0.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from assay.core.errors import listing
+from assay.core.sample import Sample
+from assay.scoring.differences import Difference
+from assay.scoring.metrics.gaokao import several_letters
+from assay.scoring.metrics.rouge_sets import rouge_of_sets, tokenizer_of
+from assay.scoring.metrics.translation import chrf as corpus_chrf
+from assay.scoring.metrics.translation import corpus_bleu
+from assay.scoring.metrics.words import bag_f1
+
+_PERCENT = 100.0
+
+SEVERAL_RIGHT_LETTERS = "agieval_multiple_answer_post"
+"""Its answers are all letters of a question that several are right for."""
+ONE_QUESTION = "gaokao_multi_choice_post"
+"""Its answers are all letters of one question; those of GAOKAO-Bench's other ones, a letter for each."""
+SEPARATOR = "[SEP]"
+"""Parts two readings of an answer to several questions; see `postprocess/exams.py`."""
+
+
+class Row(NamedTuple):
+    """One answer to one question, and all that a metric may look at."""
+
+    answer: str
+    targets: tuple[str, ...]
+    """The right answers."""
+    sample: Sample
+    postprocess: str = ""
+    """The name of the post-processor that made the answer."""
+    is_faithful: bool = False
+    """Whether the original's value is wanted, right or not."""
+
+
+def prefix_match(row: Row) -> float:
+    """Return 1 if the answer begins with a right one."""
+    return _any(row.answer.strip().startswith(target.strip()) for target in row.targets)
+
+
+def exact_match(row: Row) -> float:
+    """Return 1 if the answer is a right one; spaces do not count.
+
+    Where several letters are right together, they are compared as a set; the original takes each of them by
+    itself for a right answer.
+    """
+    if row.postprocess == SEVERAL_RIGHT_LETTERS and not row.is_faithful:
+        return float(set(row.answer) == set("".join(row.targets)))
+    answer = row.answer.replace(" ", "")
+    if not answer.strip():
+        return 0.0
+    return _any(answer == target.replace(" ", "") for target in row.targets)
+
+
+def in_match(row: Row) -> float:
+    """Return 1 if the answer in lower case is one of the right ones. The original does not lower those."""
+    targets = row.targets if row.is_faithful else [target.lower().strip() for target in row.targets]
+    return float(row.answer.lower().strip() in targets)
+
+
+def qa_match(row: Row) -> float:
+    """Return 1 if the first option named is the right one, or the answer begins with the right option's text.
+
+    An option is named by a word of the first line such as `(B)` or `B.`. For its text, a question that the
+    model repeats is skipped.
+    """
+    answer = row.answer.strip()
+    if _first_option(answer, len(row.sample.choices)) in row.targets:
+        return 1.0
+    if not row.sample.gold:
+        raise ValueError("qa_match: target_scores names no right option")
+    question = row.sample.fields["question"]
+    shown = question if isinstance(question, str) else "\n".join(question)
+    if answer.startswith(shown.strip()):
+        answer = answer[len(shown.strip()) :].strip()
+    right = row.sample.choices[min(row.sample.gold)].strip()
+    return float(answer.startswith(right) and (bool(right) or row.is_faithful))
+
+
+def _first_option(answer: str, n_options: int) -> str:
+    """Return the first option that the first line names, as `(B)`; a text that no target is, if none."""
+    letters = string.ascii_uppercase[:n_options]
+    for word in answer.split("\n")[0].split(" "):
+        bare = word.removesuffix(".")
+        for letter in letters:
+            if bare in (letter, f"({letter})"):
+                return f"({letter})"
+    return "no option"
+
+
+def f1_score(row: Row) -> float:
+    """Return the best F1 between the words of the answer and of a right one, parted at white space."""
+    answer = row.answer.split()
+    # Two texts without words share nothing here, as in the original.
+    return max((bag_f1(answer, target.split()) if answer else 0.0 for target in row.targets), default=0.0)
+
+
+def bleu(row: Row, *, tokenizer: str = "13a") -> float:
+    """Return BLEU of the answer as a corpus of one sentence; the mean of these is no corpus BLEU."""
+    tokenizer_of(tokenizer)
+    return corpus_bleu([row.answer], [row.targets], tokenize=tokenizer) / _PERCENT
+
+
+def chrf(row: Row) -> float:
+    """Return chrF of the answer (character n-grams, no words)."""
+    return corpus_chrf([row.answer], [row.targets]) / _PERCENT
+
+
+def rouge(row: Row, *, tokenizer: str = "13a", index: str = "f1", n_gram: str = "1") -> float:
+    """Return ROUGE against the best right answer; the original knows the first of them alone."""
+    measure, order = index[:1].lower(), str(n_gram)[:1].lower()
+    _check_choice("index", index, measure, ("f", "p", "r"))
+    _check_choice("n_gram", n_gram, order, ("1", "2", "l"))
+    targets = row.targets[:1] if row.is_faithful else row.targets
+    return max(
+        rouge_of_sets(row.answer, target, n_gram=order, index=measure, tokenizer=tokenizer)
+        for target in targets
+    )
+
+
+def _check_choice(name: str, given: str, meant: str, known: Sequence[str]) -> None:
+    if meant not in known:
+        raise ValueError(f"{name}={given!r}: expected one of {listing(known)}")
+
+
+def gaokaobench_match(row: Row) -> float:
+    """Return the share of a question's parts that have the right letter, in their order.
+
+    A question with several right letters is one part: a half for some of them without a wrong one. The
+    original compares its first letter with all of the right ones, which is never right.
+    """
+    if not any(row.targets):
+        raise ValueError("gaokaobench_match: there is no right letter")
+    is_one = row.postprocess == ONE_QUESTION
+    if is_one and not row.is_faithful:
+        return several_letters(row.answer, "".join(row.targets))
+    # A text of letters came in as one target, a list of letters as several.
+    wanted = row.targets if is_one or len(row.targets) > 1 else tuple(row.targets[0])
+    marked, mark, every = row.answer.partition(SEPARATOR)
+    given = marked
+    if mark and len(marked) != len(wanted):
+        given = every[: len(wanted)]
+    # Fewer or more letters than parts: the rest has no partner.
+    return sum(got == right for got, right in zip(given, wanted, strict=False)) / len(wanted)
+
+
+def _any(hits: Iterable[bool]) -> float:
+    return float(any(hits))
+
+
+ROW_METRICS: Mapping[str, Callable[..., float]] = {
+    "prefix_match": prefix_match,
+    "exact_match": exact_match,
+    "in_match": in_match,
+    "qa_match": qa_match,
+    "f1_score": f1_score,
+    "bleu": bleu,
+    "chrf": chrf,
+    "rouge": rouge,
+    "gaokaobench_match": gaokaobench_match,
+}
+"""The metrics that look at one answer alone."""
+
+ZERO_ON_ERROR = frozenset({"bleu", "chrf", "rouge"})
+"""Metrics of which the original gives 0 to a text that it cannot judge."""
+
+CORRECTED: Mapping[str, Difference] = {
+    "prefix_match": Difference(
+        "an empty right answer fits every answer", "a row without a right answer is not graded"
+    ),
+    "exact_match": Difference(
+        f"of several right letters ({SEVERAL_RIGHT_LETTERS}) each one alone is a right answer, and all of "
+        "them together are wrong",
+        "the letters are compared as a set",
+    ),
+    "in_match": Difference(
+        "the answer is brought to lower case and the right answers are not", "both are brought to lower case"
+    ),
+    "qa_match": Difference(
+        "a right option without text fits every answer", "it fits none; its letter counts"
+    ),
+    "bleu": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),
+    "chrf": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),
+    "rouge": Difference(
+        "only the first of several right answers counts; a text without words is 0",
+        "the best counts; a right answer without words is a failure, and counted beside the value",
+    ),
+    "gaokaobench_match": Difference(
+        f"a question with several right letters ({ONE_QUESTION}) is never right",
+        "all of them are worth 1, some of them without a wrong one a half",
+    ),
+    "function_execution": Difference(
+        "MBPP's test_setup_code is not run, and the task's text stands before the program as a string, which "
+        "breaks it where the text holds quotes",
+        "the set-up runs before the tests, and the text is left out",
+    ),
+    "gpt4_eval": Difference(
+        "any reply but the word yes is 0, and so is a judge that does not answer",
+        "a reply that begins with neither yes nor no, or does not come, is a failure, and counted beside the "
+        "value",
+    ),
+}
+"""Metrics that do not return what the original does."""

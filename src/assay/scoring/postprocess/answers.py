@@ -1,0 +1,90 @@
+"""Short answers in running text: what follows "the answer is", the first line, the first word."""
+
+from __future__ import annotations
+
+import re
+
+from assay.scoring.differences import Difference
+from assay.scoring.postprocess.processor import PostProcessor, unchanged
+
+_CHINESE_MARK = "答案是"
+
+_CUT = re.compile(r"[\n.,]")
+_PUNCTUATION = re.compile(r"[^\w\s]")
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b", re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
+
+_CUT_OUTSIDE_NUMBERS = re.compile(r"\n|\.(?!\d)|(?<!\d),|,(?!\d{3}(?!\d))")
+_PUNCTUATION_OUTSIDE_NUMBERS = re.compile(r"(?!\.\d|(?<!\w)-\d)[^\w\s]")
+
+_THEOREM_MARK = re.compile(r"answer is (\S+)")
+
+
+def _after_last(text: str, mark: str) -> str:
+    """Return what follows the last of a mark, or the text as it is."""
+    return text.rpartition(mark)[2].strip() if mark in text else text
+
+
+def _without_articles(text: str) -> str:
+    return _SPACE.sub(" ", _ARTICLE.sub("", text)).strip()
+
+
+def _stated_in_first_line(text: str) -> str:
+    line = text.split("\n", 1)[0].lower()
+    return _after_last(_after_last(line, "answer is"), _CHINESE_MARK)
+
+
+def _original_short_answer(text: str) -> str:
+    stated = _CUT.split(_stated_in_first_line(text), maxsplit=1)[0]
+    return _without_articles(_PUNCTUATION.sub("", stated))
+
+
+def _short_answer(text: str) -> str:
+    stated = _CUT_OUTSIDE_NUMBERS.split(_stated_in_first_line(text.lstrip()), maxsplit=1)[0]
+    plain = _PUNCTUATION_OUTSIDE_NUMBERS.sub("", stated)
+    # An answer that is an article and nothing else, such as the letter A, is not taken away.
+    return _without_articles(plain) or plain.strip()
+
+
+def _original_conclusion(text: str) -> str:
+    paragraph = text.strip().split("\n\n")[0].strip()
+    if "So the answer is" in paragraph:
+        paragraph = _after_last(paragraph, "So the answer is").rstrip(".").strip()
+    return _after_last(_after_last(paragraph, "answer is"), _CHINESE_MARK)
+
+
+def _conclusion(text: str) -> str:
+    paragraph = text.strip().split("\n\n")[0].strip()
+    stated = _after_last(_after_last(paragraph, "answer is"), _CHINESE_MARK)
+    return paragraph if stated == paragraph else stated.rstrip(".。").strip()
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n")[0].strip()
+
+
+def _theorem_answer(text: str) -> str:
+    found = _THEOREM_MARK.search(text.strip())
+    return text.strip() if found is None else found[1].strip(".,?!\"';:")
+
+
+EXACT_MATCH = PostProcessor(
+    _original_short_answer,
+    _short_answer,
+    Difference(
+        "a decimal point or a comma inside a number ends the answer (3.5 is 3), a minus sign is dropped, "
+        "the answer A is an article and so nothing, and a line break before the answer leaves nothing",
+        "numbers stay whole (3.5 is 3.5, 1,000 is 1000, -3 is -3), the answer A stays, and line breaks "
+        "before the answer are skipped",
+    ),
+)
+BBH = PostProcessor(
+    _original_conclusion,
+    _conclusion,
+    Difference(
+        "the full stop after `answer is (B).` stays, unless the sentence begins with `So the`",
+        "the full stop goes after every such phrase",
+    ),
+)
+UNTIL_RETURN = unchanged(_first_line)
+THEOREM_QA = unchanged(_theorem_answer)

@@ -1,0 +1,34 @@
+"""What a post-processor is: a name, two ways of finding an answer, and in words how they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from assay.scoring.differences import Difference
+
+Find: TypeAlias = Callable[[str], str | None]
+"""Takes what a model wrote and returns the answer in it."""
+
+
+class PostProcessor(NamedTuple):
+    """One named way of finding the answer in what a model wrote. Transforms use it on right answers too."""
+
+    original: Find
+    """To the letter what the original returns."""
+    corrected: Find
+    """The same without what is plainly wrong; the same function where nothing is."""
+    difference: Difference | None = None
+    """None: the two return the same, but for an empty answer."""
+
+    def __call__(self, text: str, faithful: bool = False) -> str | None:
+        """Return the answer, None for none. The original's empty answer is none, unless it is asked for."""
+        if faithful:
+            return self.original(text)
+        answer = self.corrected(text)
+        return answer if answer and not answer.isspace() else None
+
+
+def unchanged(find: Find) -> PostProcessor:
+    """Return a post-processor of which the original is right as it is."""
+    return PostProcessor(find, find)

@@ -1,0 +1,65 @@
+"""Metrics over whole lists that are no mean of the rows' values: of a task, of its groups, and their mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from assay.core.score import MACRO, Metric, Score, Verdict
+from assay.scoring.scorers.list_values import interval, whole_value
+
+
+def corpus_metrics(
+    track: str, metric: Any, name: str, scores: Sequence[Score], rows: Mapping[str, tuple[Any, Any]]
+) -> list[Metric]:
+    """Return one value of a metric over all rows and over each group; `rows` has prediction and reference of
+    the samples that count, by id.
+    """
+    groups: dict[str, list[Score]] = {}
+    for score in scores:
+        if score.group is not None:
+            groups.setdefault(score.group, []).append(score)
+    whole = _metric(track, metric, name, None, scores, rows)
+    parts = [_metric(track, metric, name, group, some, rows) for group, some in groups.items()]
+    return [whole, *parts, _macro(whole, parts)] if len(parts) > 1 else [whole, *parts]
+
+
+def _metric(
+    track: str,
+    metric: Any,
+    name: str,
+    group: str | None,
+    scores: Sequence[Score],
+    rows: Mapping[str, tuple[Any, Any]],
+) -> Metric:
+    members = {score.sample_id for score in scores}
+    pairs = [pair for sample_id, pair in rows.items() if sample_id in members]
+    predictions, references = [prediction for prediction, _ in pairs], [reference for _, reference in pairs]
+    value = whole_value(metric, name, predictions, references)
+    low, high = interval(metric, name, predictions, references)
+    return Metric(
+        scores[0].task,
+        track,
+        name,
+        group,
+        value,
+        low,
+        high,
+        n=len(scores),
+        n_scored=len(pairs),
+        n_unanswered=sum(score.verdict is Verdict.UNANSWERED for score in scores),
+        n_truncated=sum(score.is_truncated for score in scores),
+        n_failed=sum(score.verdict is Verdict.FAILED for score in scores),
+        is_headline=True,
+    )
+
+
+def _macro(whole: Metric, parts: Sequence[Metric]) -> Metric:
+    """Return the mean of the groups' values, each counted once."""
+    values = [part.value for part in parts if part.value is not None]
+    mean = math.fsum(values) / len(values) if len(values) == len(parts) else None
+    name = f"{whole.metric}{MACRO}"
+    return msgspec.structs.replace(whole, metric=name, value=mean, low=None, high=None, is_headline=False)

@@ -1,0 +1,62 @@
+"""Metrics as a task config names them: a display name, a registered type, options, and an aggregation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from assay.core.errors import listing, nearest
+
+PASS_K = "pass_k"
+AGGREGATIONS = (PASS_K, "mean")
+
+
+class NamedMetric(NamedTuple):
+    """One metric of a task."""
+
+    display: str
+    """The name under which its value is reported."""
+    type: str
+    """Its registered name."""
+    options: dict[str, Any]
+    aggregation: str | None = None
+    """How several values of one row become one; None leaves it to the metric."""
+
+
+def named_metrics(
+    metrics: Mapping[str, Mapping[str, Any]], known: Mapping[str, Callable[..., Any]]
+) -> list[NamedMetric]:
+    """Read metrics as they are configured; ValueError that lists the known names when one is unknown.
+
+    The options of a metric are the keyword arguments of the function that computes it.
+    """
+    if not metrics:
+        raise ValueError(f"no metric is named; expected at least one of {listing(known)}")
+    return [_named(display, dict(said), known) for display, said in metrics.items()]
+
+
+def _named(display: str, said: dict[str, Any], known: Mapping[str, Callable[..., Any]]) -> NamedMetric:
+    given = said.pop("type", None)
+    if given is None:
+        raise ValueError(f"the metric {display!r} has no type; expected one of {listing(known)}")
+    type_ = str(given).lower()
+    if type_ not in known:
+        raise ValueError(
+            f"there is no metric {given!r}{nearest(type_, known)}; expected one of {listing(known)}"
+        )
+    aggregation = said.pop("aggregation", None)
+    if aggregation is not None and aggregation not in AGGREGATIONS:
+        raise ValueError(
+            f"the metric {display!r}: there is no aggregation {aggregation!r}"
+            f"{nearest(str(aggregation), AGGREGATIONS)}; expected one of {listing(AGGREGATIONS)}"
+        )
+    parameters = inspect.signature(known[type_]).parameters.values()
+    options = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    for name in said:
+        if name not in options:
+            expected = f"one of {listing(options)}" if options else "none"
+            raise ValueError(
+                f"the metric {type_!r} has no option {name!r}{nearest(name, options)}; expected {expected}"
+            )
+    return NamedMetric(display, type_, said, aggregation)

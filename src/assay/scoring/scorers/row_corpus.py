@@ -1,0 +1,254 @@
+"""Metrics of rows that want all rows at once: corpus values, programs to run, questions to a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, ClassVar, Protocol
+
+from assay.core.ports import Judge
+from assay.core.sample import Sample
+from assay.core.score import Metric, Score, Verdict
+from assay.core.task import Answered, Evaluation
+from assay.scoring.judges.agreement import agreement_question
+from assay.scoring.judges.judgement import Unaskable, judge_all
+from assay.scoring.metrics.estimators import pass_at_k
+from assay.scoring.metrics.gpteval import no_judge
+from assay.scoring.metrics.list_metric import ListMetric
+from assay.scoring.metrics.row_programs import checking_program
+from assay.scoring.metrics.translation import chrf, chrf_interval, corpus_bleu, corpus_bleu_interval
+from assay.scoring.sandbox import Protections, Sandbox
+from assay.scoring.scorers.corpus_values import corpus_metrics
+from assay.scoring.scorers.named_metrics import PASS_K, NamedMetric
+from assay.scoring.scorers.outcomes import Unscorable
+from assay.scoring.scorers.row_reading import Reading
+
+_PASS_AT = (1, 2, 10, 25, 50, 100)
+"""The k of pass@k; those that there are not samples enough for are left out."""
+
+
+def pass_names(n_outputs: int) -> list[str]:
+    """Return the names of pass@k for so many outputs."""
+    return [f"pass@{k}" for k in _PASS_AT if k <= n_outputs]
+
+
+class LateMetric(Protocol):
+    """A metric that judges all rows together."""
+
+    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+        """Return each row's values by name, or why it has none."""
+
+    def notes(self) -> Sequence[str]:
+        """Return what a person should know about how it worked."""
+
+
+class FunctionExecution:
+    """The share of outputs that pass the row's tests, or pass@k; programs run in the sandbox."""
+
+    def __init__(self, named: NamedMetric, faithful: bool) -> None:
+        self._named = named
+        self._faithful = faithful
+        self._protections: Protections | None = None
+
+    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+        """Run every output of every row."""
+        written = [self._programs(reading) for reading in readings]
+        programs = [program for row in written if not isinstance(row, Unscorable) for program in row]
+        with Sandbox() as sandbox:
+            self._protections = sandbox.protections()
+            # What stands under `if __name__ == "__main__":` is not run, as in the original.
+            outcomes = sandbox.run_many(programs, is_main=False)
+            return [
+                row
+                if isinstance(row, Unscorable)
+                else self._counted(len(reading.texts), sum(ran.is_ok for ran in islice(outcomes, len(row))))
+                for reading, row in zip(readings, written, strict=True)
+            ]
+
+    def notes(self) -> Sequence[str]:
+        """Say what the sandbox protected from."""
+        return () if self._protections is None else (f"programs ran in a {self._protections}",)
+
+    def _programs(self, reading: Reading) -> list[str] | Unscorable:
+        """Return the programs of a row; an output without an answer has none, and so does not pass."""
+        try:
+            return [
+                checking_program(reading.sample.fields, text, is_faithful=self._faithful)
+                for text in reading.texts
+                if text is not None
+            ]
+        except (ValueError, TypeError) as error:
+            return Unscorable(str(error))
+
+    def _counted(self, n_outputs: int, n_passed: int) -> dict[str, float]:
+        if self._named.aggregation != PASS_K:
+            return {self._named.display: n_passed / n_outputs}
+        return {f"pass@{k}": pass_at_k(n_outputs, n_passed, k) for k in _PASS_AT if k <= n_outputs}
+
+
+class JudgedAgreement:
+    """The share of outputs that a judge finds to agree with the right answer."""
+
+    def __init__(self, named: NamedMetric, faithful: bool) -> None:
+        self._named = named
+        self._faithful = faithful
+        self._judge: Judge | None = None
+
+    def bind(self, judge: Judge) -> None:
+        """Take the judge to ask."""
+        self._judge = judge
+
+    def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
+        """Ask about every output of every row; a row without a verdict has no value."""
+        if self._judge is None:
+            raise no_judge()
+        cases = [
+            [
+                agreement_question(text, reading.sample.targets, is_faithful=self._faithful)
+                for text in self._counting(reading)
+                if text is not None
+            ]
+            or Unaskable("no output to judge")
+            for reading in readings
+        ]
+        found: list[dict[str, float] | Unscorable] = []
+        for reading, case, one in zip(readings, cases, judge_all(self._judge, cases), strict=True):
+            if one.value is None or isinstance(case, Unaskable):
+                found.append(Unscorable(f"no verdict from the judge: {one.why}"))
+            else:
+                # The judgement is a mean over the outputs that were shown; the others agree with nothing.
+                share = one.value * len(case) / len(self._counting(reading))
+                found.append({self._named.display: share})
+        return found
+
+    def notes(self) -> Sequence[str]:
+        """Return nothing: a run names its judge by itself."""
+        return ()
+
+    def _counting(self, reading: Reading) -> Sequence[str | None]:
+        return reading.texts[:1] if self._faithful else reading.texts
+
+
+LATE_METRICS: Mapping[str, Callable[[NamedMetric, bool], LateMetric]] = {
+    "function_execution": FunctionExecution,
+    "gpt4_eval": JudgedAgreement,
+}
+"""The metrics that judge all rows together."""
+
+
+class _CorpusValue(ListMetric):
+    """A corpus's own value of a metric by sacrebleu, with its interval."""
+
+    scale: ClassVar[float] = 100.0
+
+    def __init__(self, name: str, measure: Callable[..., float], spread: Callable[..., Any]) -> None:
+        self.name = name
+        self._measure = measure
+        self._spread = spread
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        """Return the value."""
+        if len(predictions) > 1:
+            self.last_intervals[self.name] = self._spread(predictions, references)
+        return {self.name: self._measure(predictions, references)}
+
+
+def _corpus_bleu(name: str, *, tokenizer: str = "13a") -> _CorpusValue:
+    measure, spread = (
+        partial(corpus_bleu, tokenize=tokenizer),
+        partial(corpus_bleu_interval, tokenize=tokenizer),
+    )
+    return _CorpusValue(name, measure, spread)
+
+
+def _corpus_chrf(name: str) -> _CorpusValue:
+    return _CorpusValue(name, chrf, chrf_interval)
+
+
+CORPUS_METRICS: Mapping[str, Callable[..., _CorpusValue]] = {"bleu": _corpus_bleu, "chrf": _corpus_chrf}
+"""The metrics of rows that a corpus has a value of its own for."""
+
+
+class Rows(Protocol):
+    """What scores single rows (row_metrics.py)."""
+
+    track: str
+
+    def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading | Score:
+        """Return what was read in a sample's outputs, or the score of one for which none came."""
+
+    def verdict_before(self, reading: Reading) -> Verdict | None:
+        """Return the verdict of a sample that no metric has to look at."""
+
+    def scored(self, reading: Reading, late: Mapping[str, float | Unscorable]) -> Score:
+        """Return a sample's score."""
+
+
+class RowCorpus:
+    """Scores a track when all of its samples are there.
+
+    BLEU and chrF have the mean of the rows' values under the name that the config gives, as the original
+    reports it, and beside it the corpus's own as `corpus_bleu` and `corpus_chrf`, of the first outputs.
+    """
+
+    def __init__(self, rows: Rows, named: Sequence[NamedMetric], faithful: bool) -> None:
+        self.track = rows.track
+        self._rows = rows
+        self._late = [LATE_METRICS[one.type](one, faithful) for one in named if one.type in LATE_METRICS]
+        self._corpus = _corpus_values(named)
+        self._kept: list[Reading | Score] = []
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a metric asks a model for its opinion."""
+        return any(isinstance(one, JudgedAgreement) for one in self._late)
+
+    def bind(self, judge: Judge) -> None:
+        """Give the judge to the metrics that need one."""
+        for one in self._late:
+            if isinstance(one, JudgedAgreement):
+                one.bind(judge)
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        """Take one sample."""
+        self._kept.append(self._rows.read(sample, answers))
+
+    def finish(self) -> Evaluation:
+        """Judge what waited, and return every sample's score."""
+        readings = [one for one in self._kept if isinstance(one, Reading)]
+        judged = [one for one in readings if self._rows.verdict_before(one) is None]
+        late: dict[str, dict[str, float | Unscorable]] = {one.sample.id: {} for one in judged}
+        for metric in self._late if judged else ():
+            for reading, found in zip(judged, metric.values(judged), strict=True):
+                # A value that is missing says why under whatever name.
+                late[reading.sample.id] |= {"": found} if isinstance(found, Unscorable) else found
+        scores = [
+            one if isinstance(one, Score) else self._rows.scored(one, late.get(one.sample.id, {}))
+            for one in self._kept
+        ]
+        notes = tuple(note for one in self._late for note in one.notes())
+        return Evaluation(scores, self._metrics(scores, readings), notes=notes)
+
+    def _metrics(self, scores: Sequence[Score], readings: Sequence[Reading]) -> list[Metric]:
+        # A row without an answer is a translation that is missing: it counts as an empty one.
+        rows = {one.sample.id: (one.texts[0] or "", one.sample.targets) for one in readings if one.has_target}
+        if not rows:
+            return []
+        return [
+            metric
+            for value in self._corpus
+            for metric in corpus_metrics(self.track, value, value.name, scores, rows)
+        ]
+
+
+def _corpus_values(named: Sequence[NamedMetric]) -> list[_CorpusValue]:
+    types = [one.type for one in named]
+    return [
+        CORPUS_METRICS[one.type](
+            f"corpus_{one.type}" if types.count(one.type) == 1 else f"corpus_{one.type}_{one.display}",
+            **one.options,
+        )
+        for one in named
+        if one.type in CORPUS_METRICS
+    ]

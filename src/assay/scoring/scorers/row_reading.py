@@ -1,0 +1,80 @@
+"""From the responses to one sample to the answers that metrics of rows compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.core.response import Finish
+from assay.core.sample import Sample
+from assay.core.task import Answered
+from assay.scoring.extract.reply import spoken
+from assay.scoring.postprocess import find_postprocessor
+from assay.scoring.scorers.outcomes import outputs_of
+
+WHOLE_OUTPUT = "whole_output"
+"""The rule of an answer that no post-processor made."""
+PASSES_THROUGH = "general_torch"
+"""The original's name for no post-processing."""
+
+
+class Reading(NamedTuple):
+    """What was read in all outputs for one sample."""
+
+    sample: Sample
+    requests: tuple[Answered, ...]
+    """The first request, which stands for all: it is needed for its task's name alone."""
+    texts: tuple[str | None, ...]
+    """The answer in each output; None where none was found."""
+    span: tuple[int, int] | None
+    """Where the first answer stands in the first output, if it stands there once."""
+    is_truncated: bool
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether any output holds an answer."""
+        return any(text is not None for text in self.texts)
+
+    @property
+    def has_target(self) -> bool:
+        """Whether a right answer is known."""
+        return any(target.strip() for target in self.sample.targets)
+
+
+class Reader:
+    """Finds the answers in outputs by a named post-processor.
+
+    What a model thinks before it speaks is not searched, unless `faithful` asks for the original, which also
+    takes an output without an answer for an empty one.
+    """
+
+    def __init__(self, postprocess: str, faithful: bool) -> None:
+        self.rule = postprocess if postprocess not in ("", PASSES_THROUGH) else WHOLE_OUTPUT
+        self._process = None if self.rule == WHOLE_OUTPUT else find_postprocessor(postprocess)
+        self._faithful = faithful
+
+    def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
+        """Return the answers; raise Unscorable when a request failed."""
+        outputs = outputs_of(answers)
+        texts = tuple(self._find(output.text) for output in outputs)
+        is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
+        return Reading(sample, tuple(answers[:1]), texts, _span(texts[0], outputs[0].text), is_truncated)
+
+    def _find(self, text: str) -> str | None:
+        if self._faithful:
+            return text if self._process is None else self._process(text, faithful=True) or ""
+        region = spoken(text)
+        if region is None:
+            return None
+        said = text[region[0] : region[1]]
+        if self._process is None:
+            return said if said.strip() else None
+        return self._process(said)
+
+
+def _span(answer: str | None, text: str) -> tuple[int, int] | None:
+    """Return where an answer stands; None when it was rewritten, or stands more than once."""
+    if not answer or text.count(answer) != 1:
+        return None
+    start = text.index(answer)
+    return start, start + len(answer)
