@@ -192,6 +192,16 @@ def commands() -> list[tuple[list[str], str]]:
     return [(shlex.split(line), re.findall(r"datasets/(\w+)", line)[0]) for line in lines]
 
 
+def test_all_data_is_prepared_by_one_command(datasets: Path, workdir: Path) -> None:
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^\$ assay (prepare .*)$", text, re.MULTILINE)
+    (workdir / "examples").symlink_to(datasets.parents[1])
+    result = assay(*shlex.split(line))
+    assert result.status == 0, result.out + result.err
+    for name in NAMES:
+        assert re.search(rf"^ok +{name} ", result.out, re.MULTILINE)
+
+
 def test_every_folder_has_its_prompts_and_its_line_in_the_readme() -> None:
     assert [example.name for example in KNOWN] == NAMES
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")

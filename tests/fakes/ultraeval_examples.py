@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+
+from assay.app.prepare import prepare
+from assay.app.state import State
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ultraeval"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("datasets/*/make_dataset.py"))
@@ -17,6 +18,6 @@ def prepared_examples(place: Path, raw_data: Path) -> Path:
     # What somebody has prepared in the repository itself plays no part.
     shutil.copytree(EXAMPLES, copy, ignore=shutil.ignore_patterns("data", "RawData", "__pycache__"))
     (copy / "RawData").symlink_to(raw_data)
-    for name in NAMES:
-        subprocess.run([sys.executable, copy / "datasets" / name / "make_dataset.py"], check=True)
+    for one in prepare([copy / "datasets" / name for name in NAMES]):
+        assert one.state is State.OK, one.problem
     return copy / "datasets"

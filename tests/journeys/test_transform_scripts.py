@@ -89,6 +89,14 @@ def test_the_config_decides_how_it_is_asked_and_scored(quiz: Path, workdir: Path
     assert "Sun alone" not in (workdir / "none" / "samples.jsonl").read_text(encoding="utf-8").splitlines()[0]
 
 
+def test_rows_of_ones_own_are_prepared_and_evaluated(quiz: Path) -> None:
+    raw = quiz / "raw" / "questions.csv"
+    raw.write_text(raw.read_text(encoding="utf-8") + "What is 3 times 3?,9,6,3,33,A\n", encoding="utf-8")
+    prepared = assay("prepare", "quiz")
+    assert (prepared.status, "quiz: 9 rows" in prepared.out) == (0, True)
+    assert re.search(r"^quiz +gen +9/9 ", assay("run", "quiz", "-m", "mock").out, re.MULTILINE)
+
+
 def test_a_wrong_row_is_named_and_mended(quiz: Path, workdir: Path) -> None:
     data = quiz / "data" / "quiz.jsonl"
     right = data.read_text(encoding="utf-8")
