@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -22,7 +22,8 @@ _KEYS = {
     "generate.method": ("'generate' or 'loglikelihood'", '"generate"'),
     "generate.params": ("the path of a file, or an object of parameters", '""'),
     "metric": ("an object of objects", '{"accuracy": {"evaluation": {"type": "exact_match"}}}'),
-    "fewshot": ("a whole number", "5"),
+    "metric.evaluation": ("an object", '{"type": "exact_match"}'),
+    "fewshot": ("a whole number from 0 on", "5"),
     "description": ("a text", '""'),
     "postprocess": ("the name of a post-processor, or an empty text", '""'),
 }
@@ -56,7 +57,7 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generate: GenerateConfig
     metric: dict[str, MetricConfig] = {}
     """Metrics by the name they are shown under; none: as is usual for the answers' form."""
-    fewshot: int = 0
+    fewshot: Annotated[int, msgspec.Meta(ge=0)] = 0
     description: str = ""
     postprocess: str = ""
     # What a saved config has beyond a written one.
@@ -145,7 +146,7 @@ def _in_words(error: str, entry: Any) -> tuple[str, str]:
         inside = f' in "{path}"' if path else ""
         return (
             f'there is no "{missing[1]}"{inside}',
-            f'write "{missing[1]}": {_KEYS.get(key, _KEYS["metric"])[1]}',
+            f'write "{missing[1]}": {_KEYS[key][1]}',
         )
     if path not in _KEYS:
         return f"expected an object with task_name, path and transform, found {entry!r:.60}", "write a config"
