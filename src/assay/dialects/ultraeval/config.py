@@ -141,17 +141,19 @@ def _in_words(error: str, entry: Any) -> tuple[str, str]:
     at = re.search(r" - at `\$\.([^`]*)`", error)
     path = at[1].split("[")[0] if at else ""
     missing = re.search(r"missing required field `(\w+)`", error)
+    unknown = re.search(r"unknown field `(\w+)`", error)
+    inside = f' in "{path}"' if path else ""
     if missing is not None:
         key = f"{path}.{missing[1]}" if path else missing[1]
-        inside = f' in "{path}"' if path else ""
-        return (
-            f'there is no "{missing[1]}"{inside}',
-            f'write "{missing[1]}": {_KEYS[key][1]}',
-        )
-    if path not in _KEYS:
-        return f"expected an object with task_name, path and transform, found {entry!r:.60}", "write a config"
+        return f'there is no "{missing[1]}"{inside}', f'write "{missing[1]}": {_KEYS[key][1]}'
+    if unknown is not None:
+        # Keys of the config itself were looked at before; inside it only metrics have a fixed set.
+        known = MetricConfig.__struct_fields__
+        return f"unknown key {unknown[1]!r}{inside}{nearest(unknown[1], known)}", f"use {listing(known)}"
+    if not path:
+        return f"expected an object, found {entry!r:.60}", "write a config"
     value = entry
     for key in path.split("."):
         value = value[key]
-    expected, example = _KEYS[path]
+    expected, example = _KEYS.get(path, (error.partition(" - at")[0].removeprefix("Expected "), "..."))
     return f'"{path}" is {value!r:.80}, expected {expected}', f'write "{path.split(".")[-1]}": {example}'

@@ -201,6 +201,11 @@ def test_missing_data_says_how_to_make_it(described: Path) -> None:
         ({"fewshot": -1}, r'ULTRAEVAL-002.*"fewshot" is -1, expected a whole number from 0'),
         ({"metric": {"accuracy": "exact_match"}}, r'ULTRAEVAL-002.*"metric" is .*an object of objects'),
         ({"metric": {"accuracy": {}}}, r'no "evaluation" in "metric".*write "evaluation": {"type"'),
+        (
+            {"metric": {"accuracy": {"evaluation": {"type": "bleu"}, "agregation": {}}}},
+            r"unknown key 'agregation' in \"metric\" \(did you mean 'aggregation'",
+        ),
+        ({"batch_size": "many"}, r'"batch_size" is .many., expected .int'),
         ({"generate": "generate"}, r'ULTRAEVAL-002.*"generate" is .generate., expected an object'),
         ({"metric": {"accuracy": {"evaluation": {}}}}, r"ULTRAEVAL-002.*metric 'accuracy' has no \"type\""),
         ({"generate": {"method": "generate", "params": "mine.json"}}, r"ULTRAEVAL-003.*'mine.json'"),
