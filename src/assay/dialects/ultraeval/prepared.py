@@ -63,6 +63,13 @@ class Transforming:
         problems.raise_if_any()
         return made
 
+    def redrawn(self, row: Row, r: random.Random) -> Transformed:
+        """Transform a row anew, drawing from a generator that others draw from too."""
+        try:
+            return self.script(row.fields, self.n_shots, r, self.full_name)
+        except BadRow as error:
+            raise AuthorError(_bad_rows(error, [row], self.script.path.name)) from error
+
     @property
     def draws(self) -> bool:
         """Whether the script has drawn from its generator."""
@@ -169,9 +176,7 @@ class OriginalShots:
         """Call a script that draws: every example and the question begin from the same state."""
 
         def made(at: int) -> Transformed:
-            return transforming.script(
-                rows[at].fields, transforming.n_shots, generator, transforming.full_name
-            )
+            return transforming.redrawn(rows[at], generator)
 
         shots = []
         picked = cls._picked(rows, number, transforming.n_shots, generator)
