@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "assay"
-HEAVY = ("torch", "transformers", "pyarrow", "numpy", "rich", "jinja2", "msgspec", "pandas")
+HEAVY = ("torch", "transformers", "aiohttp", "pyarrow", "numpy", "rich", "jinja2", "msgspec", "pandas")
 
 
 def test_import_contracts() -> None:
@@ -51,7 +51,15 @@ def test_a_run_on_the_mock_model_needs_no_torch(tmp_path: Path) -> None:
 import assay
 assay.run({str(data)!r}, model="mock", method=["ppl", "prob", "gen"], out={str(tmp_path / "run")!r})
 """
-    assert loaded_after(code).isdisjoint({"torch", "transformers", "pyarrow", "pandas"})
+    assert loaded_after(code).isdisjoint({"torch", "transformers", "aiohttp", "pyarrow", "pandas"})
+
+
+def test_a_client_is_not_loaded_before_a_server_is_asked() -> None:
+    code = """
+from assay.backends.registry import open_backend
+open_backend("ultraeval:http://127.0.0.1:5002/infer", {}).identity()
+"""
+    assert "aiohttp" not in loaded_after(code)
 
 
 def test_no_room_or_file_is_a_drawer_for_anything() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from assay.core.ports import Backend
 from assay.core.prompt import Message
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Response
+from fakes.infer_server import serving, small_model
 
 QUESTION = "Which of these is a fruit?\nA. apple\nB. stone\nAnswer:"
 TALE = "  One day, in a far country, a fox met a very old crow who sat on a wall and ate a piece of cheese.\n"
@@ -35,6 +37,7 @@ ANSWERS: dict[Kind, type] = {Kind.SPAN: Likelihood, Kind.LABELS: LabelProbs, Kin
 BACKENDS = [
     pytest.param(("mock", {}), id="mock"),
     pytest.param(("smollm2", {}), id="smollm2", marks=pytest.mark.model),
+    pytest.param(("ultraeval", {}), id="ultraeval"),
 ]
 _OPENED: dict[str, Backend] = {}
 
@@ -53,10 +56,19 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="module")
+def infer_url() -> Iterator[str]:
+    """A server whose model has a token before each text, so that all of a text can be scored."""
+    with serving(partial(small_model, has_bos=True)) as server:
+        yield server.url
+
+
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Return the backend under test; opened once, as weights are large."""
     name, args = request.param
+    if name == "ultraeval":
+        name = f"ultraeval:{request.getfixturevalue('infer_url')}"
     if name not in _OPENED:
         _OPENED[name] = open_backend(name, args)
     return _OPENED[name]
@@ -64,6 +76,23 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 def requests(asks: Sequence[Ask]) -> list[Request]:
     return [request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+
+
+def asks_of(backend: Backend) -> list[Ask]:
+    """Return the asks that a backend says it can answer."""
+    return [
+        ask
+        for ask in ASKS
+        if ask.kind in backend.card.kinds
+        and (backend.card.has_windows or not (isinstance(ask, Span) and ask.windows))
+    ]
+
+
+def shows_tokens(backend: Backend) -> bool:
+    """Whether a backend has a tokenizer. Without one it says so each time, and never guesses."""
+    is_counted = backend.n_tokens(Generate("hello", Sampling())) is not None
+    assert bool(backend.tokens(Generate("hello", Sampling()))) == is_counted
+    return is_counted
 
 
 def by_id(responses: Iterator[Response]) -> dict[str, Outcome]:
@@ -82,13 +111,13 @@ def close_to(one: Outcome, other: Outcome) -> bool:
 
 
 def test_card_comes_before_weights(backend: Backend) -> None:
-    assert backend.card.kinds == set(Kind)
+    assert {Kind.SPAN, Kind.GENERATE} <= backend.card.kinds
     assert backend.card.name == backend.identity().name
     assert backend.stats().get("load_seconds", 0.0) == 0.0 or backend.stats()["batches"] > 0
 
 
 def test_answers_every_request_once_with_its_id_and_key(backend: Backend) -> None:
-    asked = requests(ASKS)
+    asked = requests(asks_of(backend))
     responses = list(backend.run(asked))
     assert sorted(r.request_id for r in responses) == sorted(r.id for r in asked)
     keys = {r.id: r.key for r in asked}
@@ -97,12 +126,13 @@ def test_answers_every_request_once_with_its_id_and_key(backend: Backend) -> Non
 
 
 def test_answers_have_the_kind_of_the_ask_and_their_counts_agree(backend: Backend) -> None:
-    found = by_id(backend.run(requests(ASKS)))
-    for one in requests(ASKS):
+    found = by_id(backend.run(requests(asks_of(backend))))
+    for one in requests(asks_of(backend)):
         outcome = found[one.id]
         assert isinstance(outcome, ANSWERS[one.ask.kind])
         if isinstance(outcome, Likelihood):
-            assert outcome.n_tokens == len(outcome.token_ids) == len(outcome.token_logprobs)
+            assert outcome.n_tokens == len(outcome.token_logprobs)
+            assert len(outcome.token_ids) == (outcome.n_tokens if shows_tokens(backend) else 0)
             assert outcome.sum_logprob == pytest.approx(sum(outcome.token_logprobs))
             assert all(logprob <= 0 for logprob in outcome.token_logprobs)
             scored = [token.id for token in backend.tokens(one.ask) if token.is_scored]
@@ -117,6 +147,10 @@ def test_answers_have_the_kind_of_the_ask_and_their_counts_agree(backend: Backen
 
 
 def test_windows_score_each_token_once_and_count_what_they_score(backend: Backend) -> None:
+    if not backend.card.has_windows:
+        (response,) = backend.run(requests([Span(TALE, 0, windows=Windows("classic"))]))
+        assert isinstance(response.outcome, Failure)
+        return
     schemes = [Windows("classic", 16), Windows("hf-stride", 16, 5), Windows("gptq", 16), Windows("classic")]
     asked = requests([*(Span(TALE, 0, windows=windows) for windows in schemes), Span(TALE, 0)])
     found = by_id(backend.run(asked))
@@ -134,6 +168,8 @@ def test_windows_score_each_token_once_and_count_what_they_score(backend: Backen
 
 
 def test_a_text_shorter_than_a_block_says_so(backend: Backend) -> None:
+    if not backend.card.has_windows:
+        pytest.skip("it has no windows")
     (response,) = backend.run(requests([Span("too short", 0, windows=Windows("gptq"))]))
     assert isinstance(response.outcome, Failure)
     assert "fewer than one block of 2,048" in response.outcome.message
@@ -141,7 +177,7 @@ def test_a_text_shorter_than_a_block_says_so(backend: Backend) -> None:
 
 
 def test_order_and_company_do_not_change_answers(backend: Backend) -> None:
-    asked = requests(ASKS)
+    asked = requests(asks_of(backend))
     together = by_id(backend.run(asked))
     shuffled = list(asked)
     draw(1, "contract").shuffle(shuffled)
@@ -173,7 +209,7 @@ def test_pulls_lazily(backend: Backend) -> None:
     def endless() -> Iterator[Request]:
         nonlocal pulled
         while True:
-            yield request("t", str(pulled), "any", "answer", 0, Labels("Q:", ((" A",), (" B",))))
+            yield request("t", str(pulled), "any", "answer", 0, Span("Q: A", 2))
             pulled += 1
 
     stream = backend.run(endless())
@@ -195,6 +231,8 @@ def test_trouble_with_one_request_is_a_value(backend: Backend) -> None:
 
 
 def test_tokens_say_what_is_scored(backend: Backend) -> None:
+    if not shows_tokens(backend):
+        pytest.skip("it does not show its tokens")
     tokens = backend.tokens(Span("hello wor" + "ld", 9))
     assert "".join(token.text for token in tokens) == "hello world"
     assert any(token.is_scored for token in tokens)
@@ -203,6 +241,8 @@ def test_tokens_say_what_is_scored(backend: Backend) -> None:
 
 
 def test_the_tokens_an_ask_needs_are_those_it_is_answered_with(backend: Backend) -> None:
+    if not shows_tokens(backend):
+        pytest.skip("it does not show its tokens")
     found = by_id(backend.run(requests(ASKS)))
     for one in requests(ASKS):
         needed, outcome = backend.n_tokens(one.ask), found[one.id]
@@ -221,6 +261,8 @@ def test_the_tokens_an_ask_needs_are_those_it_is_answered_with(backend: Backend)
 
 
 def test_what_stands_before_a_text_only_adds_to_what_it_needs(backend: Backend) -> None:
+    if not shows_tokens(backend):
+        pytest.skip("it does not show its tokens")
     prompts = [f"{QUESTION} A\n\n" * n + QUESTION for n in range(4)]
     needed = [backend.n_tokens(Generate(prompt, Sampling(max_tokens=1))) or 0 for prompt in prompts]
     assert needed == sorted(set(needed))

@@ -21,6 +21,7 @@ import pytest
 
 from assay.backends.cache_dir import cache_dir
 from assay.backends.hf_arguments import HfArgs
+from assay.backends.infer_server import InferArgs
 from assay.backends.mock import MockArgs
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
 from assay.dialects.table.meta import FIELDS
@@ -30,6 +31,13 @@ from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
 from assay.scoring.metrics import LIST_METRICS
+from assay.scoring.metrics.row_values import CORRECTED as CORRECTED_ROWS
+from assay.scoring.metrics.row_values import ROW_METRICS
+from assay.scoring.postprocess import CORRECTED as CORRECTED_POSTPROCESSORS
+from assay.scoring.postprocess import POSTPROCESSORS
+from assay.scoring.scorers.row_corpus import LATE_METRICS
+from assay.scoring.scorers.sentence_likelihood import CORRECTED as CORRECTED_SENTENCES
+from assay.scoring.scorers.sentence_likelihood import SENTENCE_METRICS
 from cli import Result, assay
 
 ROOT = Path(__file__).parents[2]
@@ -220,8 +228,10 @@ def test_every_option_is_documented(command: click.Command) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("arguments", [HfArgs, MockArgs], ids=lambda declared: declared.__name__)
-def test_every_model_argument_is_documented(arguments: type[HfArgs] | type[MockArgs]) -> None:
+@pytest.mark.parametrize("arguments", [HfArgs, InferArgs, MockArgs], ids=lambda declared: declared.__name__)
+def test_every_model_argument_is_documented(
+    arguments: type[HfArgs] | type[InferArgs] | type[MockArgs],
+) -> None:
     text = (DOCS / "models.md").read_text(encoding="utf-8")
     assert [name for name in arguments.__struct_fields__ if f"`{name}`" not in text] == []
 
@@ -229,6 +239,15 @@ def test_every_model_argument_is_documented(arguments: type[HfArgs] | type[MockA
 def test_every_metric_for_authors_is_documented() -> None:
     text = whole_documentation()
     assert [name for name in LIST_METRICS if f"`{name}(" not in text] == []
+
+
+def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_differences() -> None:
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    named = (*ROW_METRICS, *LATE_METRICS, *SENTENCE_METRICS, *POSTPROCESSORS)
+    assert [name for name in named if f"\n| `{name}`" not in page] == []
+    corrected = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
+    rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in corrected.items()]
+    assert [row for row in rows if row not in page] == []
 
 
 def test_pages_name_no_place_of_a_machine() -> None:

@@ -73,7 +73,15 @@ CASES = [
     ("fine.csv", ("--model", "hff:x"), "MODEL-001", said("'hff'", "'hf'")),
     ("fine.csv", ("--model-arg", "delay=5"), "MODEL-002", said("'delay'", "delay_ms")),
     ("fine.csv", ("--model", "hf:/no/such/model"), "MODEL-003", said("/no/such/model")),
+    ("fine.csv", ("--model", "ultraeval:host/infer"), "MODEL-001", said("'host/infer'", "http://")),
     ("fine.csv", ("--method", "ppl", "--model-arg", "kinds=generate"), "PLAN-001", said("'ppl'", "'gen'")),
+    ("fine.csv", ("--chat", "on"), "PLAN-003", said("'fine'", "'mock'", "--chat off")),
+    (
+        "texts.jsonl",
+        ("--model", "ultraeval:http://127.0.0.1:1/"),
+        "PLAN-004",
+        said("'texts'", "window by window"),
+    ),
 ]
 
 

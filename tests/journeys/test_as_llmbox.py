@@ -74,6 +74,7 @@ def run(*flags: str) -> dict[str, Any]:
 
 
 def test_flags_become_settings(checkout: Path) -> None:
+    (checkout / "assay.toml").write_text('[model_args]\nchat = "true"\n', encoding="utf-8")
     manifest = run(
         *("-d", "quiz", "-shots", "2", "--ranking_type", "prob", "-i", "5", "--evaluation_set", "test"),
         *("--seed", "7", "--model_type", "chat", "--max_example_tokens", "90"),

@@ -27,7 +27,7 @@ DIALECTS = sorted(path.name for path in HERE.iterdir() if (path / "text.toml").i
 FIRST, *OTHERS = DIALECTS
 METHODS = {"text": ("ppl", "prob", "gen"), "chat": ("prob", "gen")}
 """A table's own template is for all methods, so in a chat its `ppl` cannot hide the options as others do."""
-MAX_TOKENS, STOP = 8, ("\n",)
+MAX_TOKENS, STOP, SCORE_BY = 8, ("\n",), "per_token"
 """What a person may say of any dialect, and each has defaults of its own for."""
 
 
@@ -54,6 +54,7 @@ def asked(dialect: str, form: str, shots: int) -> list[list[Asked]]:
         shots=shots,
         shots_from=given.get("shots_from") if shots else None,
         shot_policy=given.get("shot_policy") if shots else None,
+        score_by=SCORE_BY,
         max_tokens=MAX_TOKENS,
         stop=STOP,
         dataset_args=given.get("dataset_args", {}),
@@ -98,7 +99,7 @@ def scored(dialect: str, form: str, model: str, out: Path, **more: Any) -> Itera
         model=model,
         method=list(METHODS[form]),
         shots=2,
-        score_by="per_token",
+        score_by=SCORE_BY,
         max_tokens=MAX_TOKENS,
         stop=list(STOP),
         chat="on" if form == "chat" else "off",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from assay.app.run import compile_asked
+from assay.app.scorers import scorers_of
 from assay.app.settings import Settings
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
@@ -48,6 +49,9 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
     backend = open_backend(values.model, values.model_args) if with_model else None
     try:
         compiled = compile_asked(datasets, values, backend)
+        for one in compiled:
+            # A metric that a config names wrongly shows itself here.
+            scorers_of(one.task)
         if backend is not None:
             check_plan([one.task for one in compiled], backend.card)
         return [Checked(one, tuple(_findings(one, backend))) for one in compiled]

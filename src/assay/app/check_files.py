@@ -17,6 +17,7 @@ import msgspec
 
 from assay.app.languages import members_of
 from assay.app.run import compile_asked
+from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.backends.registry import open_backend
 from assay.core.errors import AssayError, Problem
@@ -88,6 +89,8 @@ def check_files(datasets: Sequence[str], settings: Settings, *, with_model: bool
 def _checked(name: str, values: RunSettings, backend: Backend | None) -> FileChecked:
     try:
         compiled = compile_asked((name,), values, backend)
+        for one in compiled:
+            scorers_of(one.task)
         if backend is not None:
             check_plan([one.task for one in compiled], backend.card)
         _render(compiled)

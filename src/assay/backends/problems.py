@@ -1,7 +1,8 @@
 """The problems a model can have, each with its code and its mending.
 
 MODEL-001 unknown backend · 002 wrong model argument · 003 files missing · 004 extra not installed ·
-005 does not load · 006 does not fit into memory. `docs/errors.md` explains them to people.
+005 does not load · 006 does not fit into memory · 007 server not reached · 008 address not served.
+`docs/errors.md` explains them to people.
 """
 
 from __future__ import annotations
@@ -41,6 +42,18 @@ def does_not_load(what: str, fix: str) -> BackendError:
 def does_not_fit(what: str, fix: str) -> BackendError:
     """Return MODEL-006: the machine's memory is too small for the model."""
     return BackendError(Problem("MODEL-006", what, fix))
+
+
+def unreachable(what: str) -> BackendError:
+    """Return MODEL-007: no server answers at the address, or no longer."""
+    fix = "start the server, or correct the address; what was answered is kept, the same command goes on"
+    return BackendError(Problem("MODEL-007", what, fix))
+
+
+def no_such_endpoint(what: str) -> BackendError:
+    """Return MODEL-008: something answers at the address, but does not take what is sent."""
+    fix = "give the whole address, with its path, such as http://127.0.0.1:5002/infer"
+    return BackendError(Problem("MODEL-008", what, fix))
 
 
 def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:

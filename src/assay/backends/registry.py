@@ -1,6 +1,7 @@
 """Names of backends, and how a model named on the command line becomes one.
 
     MODEL = backend[:where[@url]]      smollm2 · mock · hf:/folder · hf:org/name@revision · hf:/path/x.gguf
+                                       ultraeval:http://host:port/infer
 
 The table holds strings, so that naming a backend imports nothing of it.
 """
@@ -21,6 +22,7 @@ BACKENDS: dict[str, str] = {
     "hf": "assay.backends.hf:HfBackend",
     "mock": "assay.backends.mock:MockBackend",
     "smollm2": "assay.backends.embedded:SmolLM2Backend",
+    "ultraeval": "assay.backends.infer_server:InferServerBackend",
 }
 """Name -> `module:Class`; the class is called with (where, args)."""
 

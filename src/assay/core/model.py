@@ -39,6 +39,8 @@ class ModelCard(msgspec.Struct, frozen=True):
     context_length: int | None = None
     is_cacheable: bool = True
     """Whether keeping its answers between runs is worth while."""
+    has_windows: bool = True
+    """Whether it can score a text of any length window by window, which needs its tokens."""
 
 
 class Token(msgspec.Struct, frozen=True):

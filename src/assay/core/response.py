@@ -25,6 +25,7 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
     finish: Finish
     n_tokens: int
+    """0 when the model does not say; a written text has at least one, the token that ended it."""
     reasoning: str | None = None
     """Thought that the model kept apart from its answer."""
     turns: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class Completion(msgspec.Struct, frozen=True, tag="completion"):
 
     outputs: tuple[Output, ...]
     n_prompt_tokens: int
+    """0 when the model does not say."""
 
 
 class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=True):
@@ -47,8 +49,8 @@ class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=Tr
     n_chars: int
     n_bytes: int
     """Length of the scored text, leading and trailing white space left out (with windows: counted too)."""
-    is_greedy: bool
-    """Whether every scored token was the model's first choice over the whole vocabulary."""
+    is_greedy: bool | None
+    """Whether every scored token was the model's first choice over the whole vocabulary; None: not known."""
     n_prompt_tokens: int
     """Tokens before the first scored one; with windows, those of every window together."""
     token_ids: tuple[int, ...] = ()

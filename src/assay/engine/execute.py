@@ -244,7 +244,9 @@ class Execution:
             cost.seconds += response.seconds
             outcome = response.outcome
             if isinstance(outcome, Failure):
-                self._failed.add((request.task, request.sample_id))
+                # Not every server can say how likely an option is alone; where it decides, the score fails.
+                if request.role != "unconditional":
+                    self._failed.add((request.task, request.sample_id))
                 continue
             cost.n_prompt_tokens += outcome.n_prompt_tokens
             if isinstance(outcome, Completion):

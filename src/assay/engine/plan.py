@@ -21,7 +21,8 @@ def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
     for task in tasks:
         for kind in sorted(task.kinds - card.kinds):
             problems.append(_cannot(task, kind, card))
-        problems += _windows_too_long(task, card)
+        problems += _no_template(task, card)
+        problems += _unfit_windows(task, card)
     if problems:
         raise PlanError(problems)
 
@@ -40,10 +41,24 @@ def _cannot(task: Task, kind: Kind, card: ModelCard) -> Problem:
     return Problem("PLAN-001", what, fix, Origin(task.spec.source))
 
 
-def _windows_too_long(task: Task, card: ModelCard) -> list[Problem]:
+def _no_template(task: Task, card: ModelCard) -> list[Problem]:
+    """Return the problem of conversations for a model that reads plain texts."""
+    if card.is_chat or task.spec.settings.get("form") != "chat":
+        return []
+    what = f"task {task.spec.name!r} writes conversations; model {card.name!r} has no chat template"
+    return [Problem("PLAN-003", what, "leave --chat on away, or use --chat off", Origin(task.spec.source))]
+
+
+def _unfit_windows(task: Task, card: ModelCard) -> list[Problem]:
     """Return the problem of a task whose windows the model cannot read."""
     asked = task.spec.settings.get("windows")
     windows = None if asked is None else msgspec.convert(asked, Windows)
+    if windows is not None and not card.has_windows:
+        what = (
+            f"task {task.spec.name!r} scores texts window by window; "
+            f"model {card.name!r} does not show the tokens to cut them by"
+        )
+        return [Problem("PLAN-004", what, "use a model that Assay runs itself", Origin(task.spec.source))]
     context = card.context_length
     if windows is None or windows.length is None or context is None or windows.length <= context:
         return []

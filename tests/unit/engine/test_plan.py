@@ -36,3 +36,23 @@ def test_what_is_asked_beforehand_needs_a_model_that_can_do_it() -> None:
     with pytest.raises(PlanError, match=r"PLAN-001.*asks for span before its samples.*can do 'gen'"):
         check_plan([AsksBeforehand(1)], card)
     check_plan([FakeTask(1)], card)
+
+
+def test_conversations_need_a_model_with_a_template(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    talks, reads = (
+        compile_table(str(tmp_path / "a.csv"), TaskSettings(is_chat=is_chat)).task
+        for is_chat in (True, False)
+    )
+    base = ModelCard("m", frozenset(Kind), is_chat=False)
+    with pytest.raises(PlanError, match=r"PLAN-003.*writes conversations; model 'm' has no chat template"):
+        check_plan([talks], base)
+    check_plan([reads], base)
+    check_plan([talks], ModelCard("m", frozenset(Kind), is_chat=True))
+
+
+def test_windows_need_a_model_that_shows_its_tokens(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Some text.", encoding="utf-8")
+    task = compile_table(str(tmp_path / "a.txt"), TaskSettings()).task
+    with pytest.raises(PlanError, match=r"PLAN-004.*window by window; model 'm' does not show the tokens"):
+        check_plan([task], ModelCard("m", frozenset(Kind), is_chat=False, has_windows=False))

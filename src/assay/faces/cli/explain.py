@@ -137,7 +137,7 @@ def _option_row(option: OptionNumbers) -> list[str]:
         *(f"{total / n:.4f}" if n else "-" for n in (option.n_tokens, option.n_chars, option.n_bytes)),
         "-" if option.unconditional is None else f"{option.unconditional:.4f}",
         "-" if pmi is None else f"{pmi:.4f}",
-        "yes" if option.is_greedy else "no",
+        {True: "yes", False: "no", None: "-"}[option.is_greedy],
     ]
 
 
@@ -210,7 +210,8 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
     from assay.faces.cli.render import out
 
     for output in outcome.outputs:
-        title = f"output: {output.n_tokens} tokens, ended by {output.finish}"
+        length = f"{output.n_tokens} tokens, " if output.n_tokens else ""
+        title = f"output: {length}ended by {output.finish}"
         # Of a conversation, the first turn is the prompt above.
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
         answers = [escape(text) for text in output.turns or (output.text,)]

@@ -104,5 +104,6 @@ def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
     if found.rule is not None:
         why = "the grade is outside the scale"
     elif not is_whole:
-        why = f"cut off after {output.n_tokens:,} tokens, before a verdict"
+        after = f" after {output.n_tokens:,} tokens" if output.n_tokens else ""
+        why = f"cut off{after}, before a verdict"
     return JudgeReply(question.about, Verdict.UNANSWERED, text=output.text, rule=found.rule, why=why)

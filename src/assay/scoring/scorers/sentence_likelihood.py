@@ -64,9 +64,12 @@ def _original_mc2(ranked: _Ranked) -> float:
         raise Unscorable("log_prob_mc2: no option is worth 0, and the original needs one")
     if any(map(math.isnan, ranked.values)):
         raise Unscorable("log_prob_mc2: the log-likelihood of an option is not a number")
+    n_right = ranked.worths.index(0)
+    if not n_right:
+        return 0.0
     try:
         shares = [math.exp(value) for value in ranked.values]
-        return sum(shares[: ranked.worths.index(0)]) / sum(shares)
+        return sum(shares[:n_right]) / sum(shares)
     except (ZeroDivisionError, OverflowError) as error:
         raise Unscorable(
             "log_prob_mc2: the likelihoods of whole sentences are too small for a share (0/0)"
@@ -233,7 +236,10 @@ def _original_losses(likelihoods: Sequence[Likelihood], way: str) -> list[float]
     """Return the negative sums of whole sentences, or the means behind log-probabilities that are equal."""
     rows = [one.token_logprobs for one in likelihoods]
     if way == PLAIN:
-        return [-sum(row) if row else -one.sum_logprob for row, one in zip(rows, likelihoods, strict=True)]
+        # A sum of nothing is 0, not -0: their bytes differ, and a hash of them breaks ties.
+        return [
+            -sum(row) if row else 0.0 - one.sum_logprob for row, one in zip(rows, likelihoods, strict=True)
+        ]
     n_shared = _n_shared(rows)
     if any(len(row) <= n_shared for row in rows):
         raise Unscorable("an option has no token behind the beginning that all share: a mean over nothing")

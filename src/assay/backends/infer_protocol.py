@@ -1,0 +1,224 @@
+"""The protocol of UltraEval's model servers: what is sent for an ask, and what a reply says about it.
+
+    POST {"params": {...}, "instances": [text, ...]}
+
+With `prompt_logprobs` in the params the reply holds, for each instance, the log-probabilities of its tokens
+from position 1 on; else it holds the completion of each. The server says nothing else: no tokens, no counts,
+no reason why a text ended, not even which model it is. What follows from that is decided here.
+
+Pure functions: no sockets, no batches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from assay.core.ids import draw
+from assay.core.request import Generate, Request, Sampling, Span
+from assay.core.response import Failure, Finish, Likelihood, Output
+
+PROBE = "a"
+"""A text of one token in every tokenizer; what the server scores of it tells what stands before a text."""
+RECUT_TOKENS = 16
+"""How many tokens before a join may read otherwise once the text goes on."""
+_MORE_THAN_HALF = math.log(0.5)
+
+
+class Params(msgspec.Struct, frozen=True):
+    """The settings of one call, by the names of vLLM's server.
+
+    All of them are always sent, also those that are not set: the original's servers keep what one call sets
+    for all calls after it, whoever makes them.
+    """
+
+    max_tokens: int
+    temperature: float
+    top_p: float
+    stop: tuple[str, ...] | None
+    seed: int | None
+    prompt_logprobs: int | None
+
+
+SCORING = Params(max_tokens=1, temperature=0.0, top_p=1.0, stop=None, seed=None, prompt_logprobs=0)
+"""Likelihoods: 0 asks for the token that is there and no others; one token must be written all the same."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What one request needs of one call: a likelihood, or one of its texts."""
+
+    request: Request
+    params: Params
+    instances: tuple[str, ...]
+    """They belong together: their replies are compared, so they go into one call."""
+    number: int = 0
+    """Which of the request's texts it is."""
+
+
+def parts_of(request: Request) -> list[Part] | Failure:
+    """Return what to send for a request, or why it cannot be answered."""
+    ask = request.ask
+    if not isinstance(ask.prompt, str):
+        return Failure("chat", "the server reads plain text; it was asked with a conversation")
+    if isinstance(ask, Span):
+        instances = _texts_to_score(ask, ask.prompt)
+        return instances if isinstance(instances, Failure) else [Part(request, SCORING, instances)]
+    if not isinstance(ask, Generate):
+        return Failure("labels", "the server gives no probabilities of next tokens")
+    sampling = ask.sampling
+    if sampling.max_tokens < 1:
+        return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
+    # Greedy repeats are equal: written once.
+    n_texts = sampling.n if sampling.temperature > 0 else 1
+    return [Part(request, _writing(sampling, request.index, n), (ask.prompt,), n) for n in range(n_texts)]
+
+
+def _texts_to_score(ask: Span, text: str) -> tuple[str, ...] | Failure:
+    if ask.windows is not None:
+        return Failure("windows", "the server cannot score window by window: it does not show its tokens")
+    if ask.start >= len(text):
+        return Failure("empty", f"there is nothing to score from character {ask.start} on")
+    if ask.start > 0:
+        return (text[: ask.start], text)
+    return (PROBE, text) if ask.leads else (text,)
+
+
+def _writing(sampling: Sampling, index: int, number: int) -> Params:
+    is_sampled = sampling.temperature > 0
+    seed = sampling.seed if is_sampled else None
+    if seed is not None and (index or number):
+        # One seed gives one text: repeats need seeds of their own. Requests of one index still share calls.
+        seed = draw(seed, "repeat", str(index), str(number)).getrandbits(31)
+    return Params(
+        max_tokens=sampling.max_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p if is_sampled else 1.0,
+        stop=sampling.stop or None,
+        seed=seed,
+        prompt_logprobs=None,
+    )
+
+
+def read(part: Part, replies: Sequence[object]) -> Output | Likelihood | Failure:
+    """Return what the replies to a part's instances say. What is no such reply is a failure."""
+    ask = part.request.ask
+    if isinstance(ask, Generate):
+        (reply,) = replies
+        if not isinstance(reply, str):
+            return Failure("wrong_reply", f"expected a text, the server sent {_shown(reply)}")
+        return ended(reply, ask.sampling)
+    assert isinstance(ask, Span)
+    lists: list[list[float]] = []
+    for reply in replies:
+        numbers = _logprobs(reply)
+        if isinstance(numbers, Failure):
+            return numbers
+        lists.append(numbers)
+    if ask.start > 0:
+        return _after_context(ask, *lists)
+    if ask.leads:
+        return _after_lead(ask, *lists)
+    return _likelihood(ask, lists[0], 0)
+
+
+def ended(text: str, sampling: Sampling) -> Output:
+    """Return a text with the reason why it ended, as far as that can be known.
+
+    A stop string in it: the server does not know stop strings, and the text is cut before the earliest. A
+    token has at least one byte, so a text of fewer bytes than `max_tokens` was not cut off: END, also when a
+    stop string that the server cut away ended it. A longer one may have been cut off, and counts as LENGTH.
+    The number of tokens is not known: 0.
+    """
+    cuts = [at for stop in sampling.stop if (at := text.find(stop)) >= 0]
+    if cuts:
+        return Output(text[: min(cuts)], Finish.STOP, 0)
+    n_bytes = len(text.encode("utf-8", "surrogatepass"))
+    return Output(text, Finish.END if n_bytes < sampling.max_tokens else Finish.LENGTH, 0)
+
+
+def _after_context(ask: Span, context: list[float], whole: list[float]) -> Likelihood | Failure:
+    """Return the likelihood of what follows the context.
+
+    The server scores whole texts. Where a text goes on after its context, its tokens up to the join are the
+    context's, and so are their log-probabilities, as far as a machine computes alike. All after them are
+    scored: with n numbers for the context, those from n on. A token that reaches over the join belongs to
+    the text alone: there the numbers differ, from the token on to the end of the context's list. So the list
+    is compared from its end, back to where both agree, and scoring begins there. From the beginning would
+    be the same if numbers were exact, but one that is off by chance would then let the whole context in.
+    """
+    n = min(len(context), len(whole) - 1)
+    if n < 0:
+        return Failure("unscored", "the server scored no token of the text")
+    furthest = max(0, n - RECUT_TOKENS)
+    while n > furthest and not _agree(context[n - 1], whole[n - 1]):
+        n -= 1
+    if n == furthest > 0:
+        return Failure(
+            "unequal",
+            f"the last {RECUT_TOKENS} tokens before the join have other likelihoods without what follows",
+        )
+    return _likelihood(ask, whole, n, straddles=n < len(context))
+
+
+def _agree(one: float, other: float) -> bool:
+    """Whether two numbers may be the same token's. Wide, since half precision differs with the batch."""
+    return math.isclose(one, other, rel_tol=0.02, abs_tol=0.05)
+
+
+def _after_lead(ask: Span, probe: list[float], whole: list[float]) -> Likelihood | Failure:
+    """Return the likelihood of a whole text after the special tokens that the server puts in front.
+
+    Of k such tokens the first has no number: a text of one token then has k of them, the last its own.
+    """
+    if not probe:
+        why = "the server puts no special token before a text, so the first token has no likelihood"
+        return Failure("unscored", why)
+    return _likelihood(ask, whole, len(probe) - 1)
+
+
+def _likelihood(
+    ask: Span, logprobs: list[float], first: int, *, straddles: bool = False
+) -> Likelihood | Failure:
+    scored = tuple(logprobs[first:])
+    if not scored:
+        return Failure("unscored", "the server scored no token of the text")
+    assert isinstance(ask.prompt, str)
+    counted = ask.prompt[ask.start :].strip()
+    return Likelihood(
+        sum_logprob=math.fsum(scored),
+        n_tokens=len(scored),
+        n_chars=len(counted),
+        n_bytes=len(counted.encode("utf-8", "surrogatepass")),
+        # Other tokens are not shown; one that has more than half of the probability is the first choice.
+        is_greedy=True if min(scored) > _MORE_THAN_HALF else None,
+        n_prompt_tokens=first + 1,
+        token_logprobs=scored,
+        straddles=straddles,
+    )
+
+
+def _logprobs(reply: object) -> list[float] | Failure:
+    """Return a list of log-probabilities, or what is wrong with it."""
+    if not isinstance(reply, list):
+        return Failure(
+            "wrong_reply", f"expected a list of log-probabilities, the server sent {_shown(reply)}"
+        )
+    for value in reply:
+        if type(value) not in (float, int):
+            return Failure(
+                "wrong_reply", f"expected log-probabilities, the server sent {_shown(value)} among them"
+            )
+        if not math.isfinite(value):
+            return Failure("not_finite", "the server gave a probability that is no finite number")
+        if value > 0:
+            return Failure("wrong_reply", f"a log-probability is at most 0, the server sent {value}")
+    return reply
+
+
+def _shown(reply: object) -> str:
+    text = repr(reply)
+    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -1,0 +1,232 @@
+"""A model behind one of UltraEval's servers: `ultraeval:http://127.0.0.1:5002/infer`.
+
+This file gathers parts of requests into calls, sends them, and puts the answers together; what they mean is
+in `infer_protocol`, how they travel in `http_post` and `http_pull`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from assay.backends.arguments import read_arguments
+from assay.backends.http_post import CallTrouble, Endpoint, Patience
+from assay.backends.http_pull import in_flight
+from assay.backends.infer_batches import Batches, Call
+from assay.backends.infer_protocol import Part, parts_of, read
+from assay.backends.problems import unknown_model
+from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.request import Ask, Generate, Kind, Request
+from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome, Output, Response
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class InferArgs(msgspec.Struct, frozen=True):
+    """What can be set on a server's client."""
+
+    model: str | None = None
+    """The name of the model that the server runs; it cannot tell. Only with it are answers cached."""
+    batch_size: Positive = 16
+    """Texts in one call."""
+    concurrency: Positive = 8
+    """Calls under way at the same time."""
+    timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
+    """How long one attempt may take."""
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    """Attempts after the first, when the trouble may pass."""
+    retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    """Wait before the first of them; each later one is twice as long, 60 at most."""
+
+
+class Answer(NamedTuple):
+    """What came of one part."""
+
+    part: Part
+    outcome: Output | Likelihood | Failure
+    seconds: float
+
+
+class InferServerBackend:
+    """The client of a server that takes params and instances."""
+
+    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+        """Check the address and the arguments; connects to nothing."""
+        self._args = read_arguments("ultraeval", InferArgs, args)
+        self._url = _checked(where)
+        self._name = f"ultraeval:{where}"
+        patience = Patience(self._args.timeout_s, self._args.retries, self._args.retry_wait_s)
+        self._endpoint = Endpoint(self._url, patience)
+        self._n_texts = 0
+        self._n_maybe_cut = 0
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what such a server can do: plain texts, scored or continued."""
+        return ModelCard(
+            name=self._name,
+            kinds=frozenset({Kind.SPAN, Kind.GENERATE}),
+            is_chat=False,
+            is_cacheable=self._args.model is not None,
+            has_windows=False,
+        )
+
+    def identity(self) -> ModelIdentity:
+        """Return the address, and the model's name if the person gave one."""
+        named: dict[str, str | int | float | bool] = {"model": self._args.model} if self._args.model else {}
+        return ModelIdentity("ultraeval", self._name, args=named)
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Keep some calls under way; pull requests as places become free."""
+        waiting: dict[str, _Waiting] = {}
+        for answers in in_flight(self._jobs(requests, waiting), self._work, at_most=self._args.concurrency):
+            if isinstance(answers, Response):
+                yield answers
+                continue
+            for answer in answers:
+                id_ = answer.part.request.id
+                if waiting[id_].complete(answer):
+                    yield self._counted(waiting.pop(id_).response())
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return nothing: the server does not show its tokens."""
+        return ()
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return None: the server does not count."""
+        return None
+
+    def stats(self) -> Mapping[str, float]:
+        """Return calls made, texts sent in them, and how often a call was repeated."""
+        return {
+            "calls": float(self._endpoint.n_calls),
+            "texts": float(self._n_texts),
+            "retries": float(self._endpoint.n_retries),
+        }
+
+    def notes(self) -> Sequence[str]:
+        """Say what the server left open."""
+        if not self._n_maybe_cut:
+            return ()
+        return (
+            f"{self._name} does not say why a text ended: {self._n_maybe_cut:,} texts that are long enough "
+            "to have been cut off at max_tokens count as truncated",
+        )
+
+    def close(self) -> None:
+        """Nothing to let go of: connections end with each run."""
+
+    # --- gathering ---
+
+    def _jobs(self, requests: Iterable[Request], waiting: dict[str, _Waiting]) -> Iterator[Call | Response]:
+        """Yield calls as they become full, and the responses to what no server needs to be asked."""
+        batches = Batches(self._args.batch_size)
+        for request in requests:
+            parts = parts_of(request)
+            if isinstance(parts, Failure):
+                yield Response(request.id, request.key, parts)
+                continue
+            waiting[request.id] = _Waiting(request, len(parts))
+            for part in parts:
+                yield from batches.add(part)
+        yield from batches.rest()
+
+    def _counted(self, response: Response) -> Response:
+        if isinstance(response.outcome, Completion):
+            self._n_maybe_cut += sum(one.finish is Finish.LENGTH for one in response.outcome.outputs)
+        return response
+
+    # --- sending: on the loop's thread ---
+
+    async def _work(self, session: ClientSession, job: Call | Response) -> list[Answer] | Response:
+        return job if isinstance(job, Response) else await self._answered(session, job)
+
+    async def _answered(self, session: ClientSession, call: Call, *, is_half: bool = False) -> list[Answer]:
+        """Return what comes of a call. If it fails for ever, its halves are tried, down to the part at fault.
+
+        All attempts are spent on the whole and on a single part; halves between them get one each.
+        """
+        began = time.perf_counter()
+        self._n_texts += len(call.instances)
+        document = {"params": msgspec.to_builtins(call.parts[0].params), "instances": call.instances}
+        is_single = len(call.parts) == 1
+        try:
+            reply = await self._endpoint.post(session, document, is_patient=is_single or not is_half)
+            replies = _checked_reply(reply, len(call.instances))
+        except CallTrouble as trouble:
+            if is_single:
+                failure = Failure(trouble.kind, str(trouble), trouble.attempts)
+                return [Answer(call.parts[0], failure, time.perf_counter() - began)]
+            return [
+                answer
+                for half in call.halves()
+                for answer in await self._answered(session, half, is_half=True)
+            ]
+        seconds = (time.perf_counter() - began) / len(call.parts)
+        return [Answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]
+
+
+class _Waiting:
+    """A request whose parts are under way."""
+
+    def __init__(self, request: Request, n_owed: int) -> None:
+        self._request = request
+        self._n_owed = n_owed
+        self._answers: list[Answer] = []
+
+    def complete(self, answer: Answer) -> bool:
+        """Take an answer; return whether it was the last one."""
+        self._answers.append(answer)
+        return len(self._answers) == self._n_owed
+
+    def response(self) -> Response:
+        """Return what all parts together answer."""
+        seconds = sum(answer.seconds for answer in self._answers)
+        return Response(self._request.id, self._request.key, self._outcome(), seconds)
+
+    def _outcome(self) -> Outcome:
+        outputs: list[Output] = []
+        for answer in sorted(self._answers, key=lambda answer: answer.part.number):
+            if not isinstance(answer.outcome, Output):
+                return answer.outcome
+            outputs.append(answer.outcome)
+        assert isinstance(self._request.ask, Generate)
+        if len(outputs) == 1:
+            outputs *= self._request.ask.sampling.n
+        return Completion(tuple(outputs), n_prompt_tokens=0)
+
+
+def _checked_reply(reply: object, n_expected: int) -> list[object]:
+    if not isinstance(reply, list):
+        kind = type(reply).__name__
+        raise CallTrouble("wrong_reply", f"expected a list of {n_expected} replies, the server sent a {kind}")
+    if len(reply) != n_expected:
+        raise CallTrouble("wrong_reply", f"expected {n_expected} replies, the server sent {len(reply)}")
+    return reply
+
+
+def _checked(url: str) -> str:
+    """Return an address that can be called, or raise MODEL-001."""
+    example = "write ultraeval:http://127.0.0.1:5002/infer"
+    if not url:
+        raise unknown_model("ultraeval needs the address of a server", example)
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise unknown_model(f"{url!r} is no address of a server", example)
+    if parts.username is not None or parts.password is not None:
+        raise unknown_model(
+            f"the address of {parts.hostname!r} holds a name or a password, which every run would write down",
+            "leave them out of the address",
+        )
+    return url
