@@ -4,6 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Timings decide no test: a busy machine may take its time over an example.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 SHARED = Path(__file__).parents[1].parent / "shared"
 

@@ -26,6 +26,10 @@ from assay.backends.mock import MockArgs
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
 from assay.dialects.table.meta import FIELDS
 from assay.dialects.table.quirks import quirks_of
+from assay.dialects.ultraeval.arguments import TransformArguments
+from assay.dialects.ultraeval.config import TaskConfig
+from assay.dialects.ultraeval.parameters import SHIPPED
+from assay.dialects.ultraeval.quirks import DIFFERENCES as TRANSFORM_QUIRKS
 from assay.faces.cli.check import check
 from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
@@ -208,6 +212,19 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     assert missing == []
     classes = (DOCS / "dialects" / "llmbox.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|.*\| (?:yes|no) \|$", classes, re.MULTILINE) == list(CLASS_QUIRKS)
+    transforms = (DOCS / "dialects" / "ultraeval.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (?:yes|yes, .*|no) \|$", transforms, re.MULTILINE)
+    assert rows == [difference.name for difference in TRANSFORM_QUIRKS]
+    of_scoring = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
+    assert [name for name in of_scoring if f"`{name}`" not in transforms] == []
+
+
+def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_dialect() -> None:
+    text = (DOCS / "dialects" / "ultraeval.md").read_text(encoding="utf-8")
+    arguments = TransformArguments.__struct_fields__
+    assert [name for name in arguments if not re.search(rf"^\| `{name}=", text, re.MULTILINE)] == []
+    assert [key for key in TaskConfig.__struct_fields__ if f"`{key}`" not in text] == []
+    assert [name for name in SHIPPED if f"`{name}`" not in text] == []
 
 
 def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:

@@ -1,18 +1,15 @@
 """The datasets of examples/llmbox over real data: what is asked, and that all of it is scored.
 
-The first row's prompts are kept in `prompts/`, each with its hash. The data is not ours to keep, so words
-that do not stand in the example's own texts are blotted out there. After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` in the environment writes them anew; the difference is then read like any other.
+The first row's prompts are kept in `prompts/llmbox` (fakes/kept_prompts.py). After a change that is meant,
+`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
 """
 
 from __future__ import annotations
 
-import ast
 import json
-import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,22 +19,20 @@ from assay.app.datasets import compile_datasets
 from assay.backends.mock import MockBackend
 from assay.core.ids import digest
 from assay.core.limit import Limit
-from assay.core.prompt import Message, Prompt, final_text, with_final_text
-from assay.core.request import Ask, Labels, Request, Sampling, Span
+from assay.core.prompt import Message, Prompt
+from assay.core.request import Ask, Request
 from assay.core.response import Completion, Response
 from assay.core.task import ComponentSpec, TaskSettings
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.turns import run_turns
 from assay.scoring.scorers.author_metrics import AuthorLists
 from cli import assay
+from fakes.kept_prompts import blotted, check_kept, described, texts_in
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "llmbox"
-PROMPTS = Path(__file__).parent / "prompts"
+PROMPTS = Path(__file__).parent / "prompts" / "llmbox"
 ALL_METHODS = ("ppl", "prob", "gen")
-SHOWN_WORDS = ("user", "assistant", "system", "labels", "then", "the")
-"""Of how a prompt is written down here."""
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 class Example(NamedTuple):
@@ -87,32 +82,9 @@ def known(name: str) -> Example:
 # --- prompts as they were ---
 
 
-def written(prompt: Prompt) -> str:
-    if isinstance(prompt, str):
-        return prompt
-    return "\n".join(f"<{message.role}>{message.content}</{message.role}>" for message in prompt)
-
-
-def described(asked: Sequence[Ask]) -> Iterator[str]:
-    """Yield each prompt once, and below it what is wanted; a text that is scored stands behind `┃`."""
-    shown = None
-    for ask in asked:
-        if isinstance(ask, Span):
-            text = final_text(ask.prompt)
-            before = written(with_final_text(ask.prompt, text[: ask.start]))
-            if before != shown:
-                yield before
-            shown = before
-            yield f"┃{text[ask.start :]}"
-        elif isinstance(ask, Labels):
-            yield f"{written(ask.prompt)}\n--- labels {ask.labels}"
-        else:
-            turns = "".join(f"\n--- then the user: {turn}" for turn in ask.turns)
-            yield f"{written(ask.prompt)}{turns}\n--- {ask.sampling}"
-
-
 def snapshot(example: Example, data: Path) -> str:
     parts = []
+    own_texts = texts_in(EXAMPLES / f"{example.name}.py")
     for method in example.methods:
         for cot in example.cots:
             for shots in example.shots:
@@ -130,31 +102,13 @@ def snapshot(example: Example, data: Path) -> str:
                     shown = "\n".join(described(asks(one)))
                     form = "chat" if is_chat else "text"
                     parts.append(f"=== {by}, {shots} shots, {form}, {digest(shown)}")
-                    parts.append(blotted(shown, example))
+                    parts.append(blotted(shown, own_texts))
     return "\n".join(parts) + "\n"
-
-
-def blotted(text: str, example: Example) -> str:
-    """Return a text in which only the example's own words, single letters and numbers can be read."""
-    words = re.compile(r"\w+")
-    tree = ast.parse((EXAMPLES / f"{example.name}.py").read_text(encoding="utf-8"))
-    # Not what a docstring quotes of the data.
-    docs = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, DOCUMENTED)}
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)} - docs
-    own = {word for text in texts if isinstance(text, str) for word in words.findall(text)}
-    own |= {*SHOWN_WORDS, *words.findall(repr(Sampling()))}
-    return words.sub(
-        lambda word: word[0] if word[0] in own or len(word[0]) == 1 else "▒" * len(word[0]), text
-    )
 
 
 @pytest.mark.parametrize("example", KNOWN, ids=lambda example: example.name)
 def test_the_first_row_is_asked_as_it_was(example: Example, shared_data: Path) -> None:
-    path = PROMPTS / f"{example.name}.txt"
-    now = snapshot(example, shared_data)
-    if os.environ.get("ASSAY_WRITE_PROMPTS"):
-        path.write_text(now, encoding="utf-8")
-    assert now == path.read_text(encoding="utf-8")
+    check_kept(PROMPTS / f"{example.name}.txt", snapshot(example, shared_data))
 
 
 def test_every_file_has_its_prompts_and_its_line_in_the_readme() -> None:

@@ -46,15 +46,49 @@ def test_a_starter_is_written_and_says_what_to_do_next(workdir: Path) -> None:
     assert "class MyQuiz(" in (workdir / "my_quiz" / "my_quiz.py").read_text(encoding="utf-8")
 
 
+def test_a_starter_that_is_a_folder_says_so(workdir: Path) -> None:
+    result = assay("new", "my_quiz", "--like", "ultraeval")
+    assert result.status == 0
+    files = {str(path.relative_to(workdir)) for path in workdir.rglob("*") if path.is_file()}
+    assert files == {
+        "my_quiz/README.md",
+        "my_quiz/make_dataset.py",
+        "my_quiz/transform_gen_v0.py",
+        "my_quiz/transform_ppl_v0.py",
+        "my_quiz/test_my_quiz.py",
+        "my_quiz/config/my_quiz_gen.json",
+        "my_quiz/config/my_quiz_ppl.json",
+        "my_quiz/data/my_quiz.jsonl",
+        "my_quiz/raw/questions.csv",
+    }
+    assert re.search(r"^  assay run my_quiz  ", result.out, re.MULTILINE)
+    assert "put your rows into my_quiz/raw" in result.out
+    assert "class" not in result.out
+    for file in files:
+        assert "@name@" not in (workdir / file).read_text(encoding="utf-8")
+
+
+def next_steps(said: str) -> list[list[str]]:
+    """Return the commands that `assay new` tells a person to type."""
+    return [re.split(" {2,}", line.strip())[0].split() for line in said.splitlines() if line.startswith("  ")]
+
+
 def test_a_starter_runs_on_a_model(workdir: Path, dialect: str) -> None:
-    assay("new", "quiz", "--like", dialect)
-    result = assay("run", "quiz/quiz.py", "-m", "mock", "--method", "ppl,prob,gen", "--shots", "2")
+    said = assay("new", "quiz", "--like", dialect).out
+    check, run, tests = next_steps(said)
+    checked = assay(*check[1:])
+    assert (checked.status, "no errors, 0 warnings" in checked.out) == (0, True)
+    result = assay(*run[1:], "-m", "mock", "--method", "ppl,prob,gen", "--shots", "2")
     assert result.status == 0, result.err
     for method in ("ppl", "prob", "gen"):
         assert re.search(rf"quiz +{method} +8/8", result.out)
+    assert tests == ["pytest", "quiz"]
+
+
+def test_a_starter_class_reports_the_subjects_of_its_rows(workdir: Path) -> None:
+    assay("new", "quiz", "--like", "llmbox")
+    result = assay("run", "quiz/quiz.py", "-m", "mock")
     assert re.search(r"arithmetic +ppl +4 / 4", result.out)
-    checked = assay("check", "quiz/quiz.py")
-    assert (checked.status, "no errors, 0 warnings" in checked.out) == (0, True)
 
 
 def test_the_starters_own_tests_pass(workdir: Path, dialect: str) -> None:
@@ -65,10 +99,22 @@ def test_the_starters_own_tests_pass(workdir: Path, dialect: str) -> None:
     assert "3 passed" in tests.stdout
 
 
-def test_the_starters_tests_find_a_broken_class(workdir: Path) -> None:
-    assay("new", "quiz", "--like", "llmbox")
-    path = workdir / "quiz" / "quiz.py"
-    path.write_text(path.read_text(encoding="utf-8").replace("{{question}}", "{{answer}}"), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("dialect", "file", "right", "wrong"),
+    [
+        ("llmbox", "quiz.py", "{{question}}", "{{answer}}"),
+        ("ultraeval", "transform_gen_v0.py", "data['question']", "data['answer']"),
+        ("ultraeval", "raw/questions.csv", "Mercury", "Vulcan"),
+    ],
+)
+def test_the_starters_tests_find_what_is_broken(
+    workdir: Path, dialect: str, file: str, right: str, wrong: str
+) -> None:
+    assay("new", "quiz", "--like", dialect)
+    path = workdir / "quiz" / file
+    text = path.read_text(encoding="utf-8")
+    assert right in text
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "quiz"]
     assert subprocess.run(command, cwd=workdir, capture_output=True).returncode == 1
 
@@ -86,6 +132,7 @@ def test_nothing_is_written_over(workdir: Path) -> None:
         ("my-quiz", "llmbox", "cannot be the name"),
         ("9lives", "llmbox", "cannot be the name"),
         ("quiz", "lmbox", "did you mean 'llmbox'?"),
+        ("quiz", "ultra", "did you mean 'ultraeval'?"),
     ],
 )
 def test_what_cannot_be_written_is_refused(workdir: Path, name: str, dialect: str, said: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from assay.app.languages import members_of
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
+from assay.app.state import State
 from assay.backends.registry import open_backend
 from assay.core.errors import AssayError, Problem
 from assay.core.ports import Backend
@@ -28,14 +28,6 @@ from assay.sources.dataset_folder import DatasetMissing
 
 ROWS_LOOKED_AT = 50
 """Rows of each dataset, or subset of it, that are formatted and rendered."""
-
-
-class State(StrEnum):
-    """What became of one dataset."""
-
-    OK = "ok"
-    NEEDS_DATA = "needs data"
-    ERROR = "error"
 
 
 class FileChecked(NamedTuple):

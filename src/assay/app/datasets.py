@@ -17,6 +17,7 @@ from assay.dialects.parts.compiled import Compiled
 from assay.dialects.table.compile import compile_table
 from assay.dialects.table.config import ConfigEntry, read_config
 from assay.dialects.table.meta import TableMeta, to_meta
+from assay.sources.file_names import on_disk, require_text
 from assay.sources.hub import Hub
 
 _SPLITS = ("train", "training", "validation", "valid", "val", "dev", "test")
@@ -45,6 +46,7 @@ def compile_datasets(
     """Compile every dataset named, each under a name of its own."""
     if not names:
         raise UsageError(Problem("USAGE-004", "no dataset was named", "assay run data.csv"))
+    names = tuple(map(_as_spelled, names))
     hub = None if data_root is None else Hub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
     dialects = {name: language_of(name, dialect, settings.dataset_args) for name in names}
@@ -68,6 +70,19 @@ def compile_datasets(
                 compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
             )
     return _with_names_of_their_own(compiled)
+
+
+def _as_spelled(name: str) -> str:
+    """Return a name with its file as the disk spells it: `file`, `file:selection` or `name=file`."""
+    require_text(name)
+    if name.isascii():
+        return name
+    whole = on_disk(Path(name))
+    if whole.exists():
+        return str(whole)
+    first, colon, selection = name.partition(":")
+    label, equals, path = first.rpartition("=")
+    return f"{label}{equals}{on_disk(Path(path))}{colon}{selection}"
 
 
 def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:

@@ -12,16 +12,53 @@ from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from assay.core.errors import Problem, UsageError, listing, nearest
 
-STARTERS = {"llmbox": "assay.dialects.llmbox"}
-"""Dialect -> the package that holds its starter."""
 _DRAFT = ".txt"
+_NAME = "@name@"
 
 
-def write_starter(name: str, dialect: str) -> list[Path]:
-    """Write a working dataset into a new folder; return its files, the dataset's own first."""
+class Starter(NamedTuple):
+    """A dialect's starter: where it lies, and what a person does with it."""
+
+    package: str
+    """The package that holds its folder."""
+    dataset: str
+    """What `assay run` is given, in the folder that was made."""
+    to_change: str
+    """What makes the dataset a person's own; `@name@` is the folder."""
+
+
+STARTERS = {
+    "llmbox": Starter(
+        "assay.dialects.llmbox",
+        "@name@.py",
+        "put your rows into @name@/data and change the class to their columns",
+    ),
+    "ultraeval": Starter(
+        "assay.dialects.ultraeval",
+        "",
+        "put your rows into @name@/raw, change make_dataset.py to their columns, `assay prepare @name@`, and "
+        "write the prompts in the transforms",
+    ),
+}
+"""By dialect."""
+
+
+class Written(NamedTuple):
+    """A dataset that was written."""
+
+    dataset: Path
+    """What to run."""
+    files: list[Path]
+    to_change: str
+    """What makes it a person's own."""
+
+
+def write_starter(name: str, dialect: str) -> Written:
+    """Write a working dataset into a new folder."""
     if dialect not in STARTERS:
         what = f"there is no starter like {dialect!r}{nearest(dialect, STARTERS)}"
         raise UsageError(Problem("USAGE-008", what, f"use one of {listing(STARTERS)}"))
@@ -39,13 +76,18 @@ def write_starter(name: str, dialect: str) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         written.append(path)
-    return sorted(written, key=lambda path: (path.stem != folder.name, path))
+    starter = STARTERS[dialect]
+    return Written(
+        folder / starter.dataset.replace(_NAME, folder.name),
+        sorted(written),
+        starter.to_change.replace(_NAME, name),
+    )
 
 
 def _starter(dialect: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file of a starter."""
-    words = {"@name@": name, "@Class@": "".join(word.capitalize() for word in name.split("_"))}
-    for place, file in _files_in(files(STARTERS[dialect]) / "starter", PurePosixPath()):
+    words = {_NAME: name, "@Class@": "".join(word.capitalize() for word in name.split("_"))}
+    for place, file in _files_in(files(STARTERS[dialect].package) / "starter", PurePosixPath()):
         filled = [str(place).removesuffix(_DRAFT), file.read_text(encoding="utf-8")]
         for mark, word in words.items():
             filled = [text.replace(mark, word) for text in filled]

@@ -21,6 +21,7 @@ from assay.app.settings import RunSettings, Settings
 from assay.backends.registry import open_backend
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
+from assay.core.names import composed
 from assay.core.ports import Backend
 from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
@@ -37,6 +38,9 @@ from assay.results.report import Highlights, render_report
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.rollup import rolled_up
+
+_LONGEST_SLUG = 200
+"""In bytes; file names may have 255, and the fingerprint and a number follow."""
 
 
 class Observer:
@@ -254,7 +258,9 @@ def _manifest(
 
 
 def _slug(text: str) -> str:
-    return "".join(char if char.isalnum() or char in "-_." else "-" for char in text).strip("-.")[:80]
+    """Return a name that every file system takes; systems count bytes, and a Korean letter has three."""
+    plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in composed(text)).strip("-.")
+    return plain.encode()[:_LONGEST_SLUG].decode(errors="ignore")
 
 
 def _now() -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.backends.chat import Rendered, Renderer, TemplateTrouble
+from assay.backends.piece_names import piece_name
 from assay.backends.rolling import Window, WindowTrouble, cut
 from assay.backends.scored_text import TextLength, scored_length
 from assay.core.model import Token
@@ -194,10 +195,10 @@ class Tokenization:
         ]
 
     def _piece(self, id_: int, name: str) -> str:
-        """Return a token's text; part of a character shows the vocabulary's own name for it."""
+        """Return a token's text; of a character that is parted among tokens, the bytes: `<0xEC>`."""
         text: str = self._backend.decode([id_], skip_special_tokens=False)
         if "�" in text:
-            return name
+            return piece_name(name)
         # Decoders of the SentencePiece kind drop the space in front of a first word.
         return " " + text if name.startswith("▁") and not text.startswith(" ") else text
 

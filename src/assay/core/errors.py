@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from assay.core.names import is_spelled_otherwise
 from assay.core.origin import Origin
 
 SHOWN_AT_MOST = 20
@@ -112,7 +113,10 @@ def allowed(kind: Any) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the known name nearest to a wrong one, or nothing."""
-    match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    every = list(known)
+    if any(is_spelled_otherwise(name, one) for one in every):
+        return " (it is there, its letters composed otherwise: NFC and NFD look alike)"
+    match = difflib.get_close_matches(name, every, n=1, cutoff=0.6)
     return f" (did you mean {match[0]!r}?)" if match else ""
 
 

@@ -1,7 +1,7 @@
 """Making two spellings of one answer equal: texts for exact match, numbers by value.
 
 The order of the steps is part of the metric (a change changes scores): NFKC, case fold, white space,
-surrounding punctuation, then articles where asked.
+surrounding punctuation, the Korean "it is" at the end, then articles where asked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ _SPACE = re.compile(r"\s+")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 # Marks that carry meaning at the edge of an answer ($, %, -, +) stay.
 _EDGE = " \t\n.,;:!?\"'`*_~()[]{}<>«»“”‘’「」『』【】《》。，、；：！？…|"
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+", re.UNICODE)
+# Korean writes "it is" onto the answer: 서울입니다. No noun ends so; 이다 is left, as in 사이다.
+_COPULA = re.compile(r"(?<=.)(?:입니다|이에요|예요)$")
+_UNSPACED = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+")
 
 NUMBER = (
     # sign and currency in either order; a minus that follows a digit is a subtraction
@@ -44,19 +47,29 @@ _UNIT = re.compile(r"\s*(?:\\?%|percent|dollars?|\.|°|\\\$|[$€£¥₩])?\s*")
 def normalize(text: str, *, drops_articles: bool = False) -> str:
     """Return the form in which two texts are compared for an exact match."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = _SPACE.sub(" ", folded).strip(_EDGE)
+    folded = _without_copula(_SPACE.sub(" ", folded).strip(_EDGE))
     if drops_articles:
         folded = _SPACE.sub(" ", _ARTICLE.sub(" ", folded)).strip(_EDGE)
     return folded
 
 
-def words(text: str) -> list[str]:
-    """Return the words that token F1 counts: no punctuation, no English articles.
+def _without_copula(text: str) -> str:
+    while copula := _COPULA.search(text):
+        text = text[: copula.start()].strip(_EDGE)
+    return text
+
+
+def words_of_any_script(text: str) -> list[str]:
+    """Return the words of a text in one spelling, without punctuation.
 
     Chinese and Japanese characters stand for themselves, since no spaces part their words.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return [word for word in _WORD.findall(folded) if word not in ("a", "an", "the")]
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def words(text: str) -> list[str]:
+    """Return the words that token F1 counts: no punctuation, no English articles, no Korean "it is"."""
+    return [word for word in words_of_any_script(normalize(text)) if word not in ("a", "an", "the")]
 
 
 def contains(reply: str, target: str) -> bool:

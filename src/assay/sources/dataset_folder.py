@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.sources.files import known_suffix
 
@@ -124,6 +125,7 @@ class DatasetFolder:
         return tuple(sorted({file.split for file in self._of_config(config, None) if file.split}))
 
     def _of_config(self, config: str | None, split: str | None) -> list[DataFile]:
+        config = None if config is None else composed(config)
         files = self._files(split)
         unnamed = [file for file in files if file.config is None]
         if config is None or config == self.stands_for:
@@ -161,7 +163,7 @@ class DatasetFolder:
         suffix = known_suffix(path.name)
         if suffix is None or _BESIDES.fullmatch(path.name) or any(part[0] == "." for part in relative.parts):
             return None
-        stem = _CACHED.sub("", relative.as_posix()[: -len(suffix)])
+        stem = _CACHED.sub("", composed(relative.as_posix()[: -len(suffix)]))
         shard = _SHARD.search(stem)
         whole = stem[: shard.start()] if shard else stem
         match = next((match for layout in layouts if (match := layout.fullmatch(whole))), None)

@@ -26,6 +26,8 @@ _MARKS = (
 _HANGUL = re.compile("[가-힣]")
 _KANA = re.compile("[ぁ-ヿ]")
 _HAN = re.compile("[一-鿿]")
+_COMMON_HAN = {"gb18030": (0xB0, 0xD7), "big5": (0xA4, 0xC6)}
+"""Chinese encodings sort their few thousand common characters first: their first bytes."""
 
 
 class _Fault(NamedTuple):
@@ -87,28 +89,41 @@ def _guess(fault: _Fault) -> str | None:
     for mark, encoding in _MARKS:
         if fault.head.startswith(mark):
             return encoding
-    if looks_like_utf16(fault.head):
+    if 0 in fault.head:
+        # No other text has a NUL; in UTF-16 it is half of every ASCII character, at least of the line ends.
         return "utf-16le" if fault.head[1::2].count(0) > fault.head[::2].count(0) else "utf-16be"
     n_bad = sum(not _decodes(line, "utf-8") for line in fault.sample)
     n_good = fault.n_good_before + sum(not line.isascii() for line in fault.sample) - n_bad
     if n_good > 4 * n_bad:
         return None
-    return _guess_legacy(b"".join(line for line in fault.sample if not line.isascii()))
+    return guess_legacy(b"".join(line for line in fault.sample if not line.isascii()))
 
 
-def _guess_legacy(sample: bytes) -> str:
+def guess_legacy(sample: bytes) -> str:
+    """Return the likeliest encoding of text that is neither UTF-8 nor UTF-16."""
     runs = re.findall(rb"[\x80-\xff]+", sample)
     stands_alone = sum(len(run) == 1 for run in runs)
-    # An accented letter stands between ASCII ones; East Asian characters come in pairs of high bytes.
+    # An accented letter stands between ASCII ones; kana and Hangul come in pairs of high bytes.
     if stands_alone * 2 < len(runs):
-        for encoding, script, share in (("cp932", _KANA, 0.3), ("cp949", _HANGUL, 0.8), ("gbk", _HAN, 0.5)):
+        for encoding, script, share in (("cp932", _KANA, 0.3), ("cp949", _HANGUL, 0.8)):
             if _decodes(sample, encoding):
                 wide = [char for char in sample.decode(encoding) if char > "\x7f"]
                 if len(script.findall("".join(wide))) >= share * len(wide):
                     return encoding
-        if _decodes(sample, "big5"):
-            return "big5"
+    chinese = max(_COMMON_HAN, key=lambda encoding: _share_of_common_han(sample, encoding))
+    if _share_of_common_han(sample, chinese) >= 0.5:
+        return chinese
     return "cp1252" if _decodes(sample, "cp1252") else "latin1"
+
+
+def _share_of_common_han(sample: bytes, encoding: str) -> float:
+    """Return how many of the characters beyond ASCII are common Chinese ones, read in an encoding."""
+    if not _decodes(sample, encoding):
+        return 0.0
+    first, last = _COMMON_HAN[encoding]
+    wide = [char for char in sample.decode(encoding) if char > "\x7f"]
+    n = sum(_HAN.match(char) is not None and first <= char.encode(encoding)[0] <= last for char in wide)
+    return n / len(wide) if wide else 0.0
 
 
 def _decodes(text: bytes, encoding: str) -> bool:

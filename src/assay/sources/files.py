@@ -10,6 +10,7 @@ from assay.core.origin import Origin
 from assay.sources.arrow import ArrowSource, ParquetSource
 from assay.sources.delimited import DelimitedSource
 from assay.sources.faults import no_rows
+from assay.sources.file_names import require_text
 from assay.sources.json_file import JsonSource
 from assay.sources.jsonl import JsonLinesSource
 from assay.sources.plain_text import PlainTextSource
@@ -39,6 +40,7 @@ def open_source(path: str | Path) -> Source:
     """Return the source for a file, by its suffix. Reads nothing yet but makes sure that it is there."""
     place = Path(path)
     name = str(path)
+    require_text(name)
     try:
         if not place.exists():
             raise AuthorError(_missing(place, name))

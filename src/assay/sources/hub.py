@@ -14,6 +14,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
+from assay.sources.file_names import on_disk
 
 
 class Hub:
@@ -78,7 +79,7 @@ class Hub:
         if not name or ".." in Path(name).parts or Path(name).is_absolute():
             return None
         for spelling in (name, name.replace("/", "___"), name.replace("/", "--")):
-            if (folder := self.root / spelling).is_dir():
+            if (folder := on_disk(self.root / spelling)).is_dir():
                 return folder
         return self._snapshot(self.root / f"datasets--{name.replace('/', '--')}")
 

@@ -75,6 +75,61 @@ def test_any_text_is_survived(text: str) -> None:
         assert found.answer != ""
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("１２", "12"),
+        ("答案是１２。", "12"),
+        ("정답: １２", "12"),
+        ("答案：３．５", "3.5"),
+        ("－５", "-5"),
+        ("３／４", "0.75"),
+        ("５０％", "50"),
+        ("① 먼저 더한다 ② 정답은 15개", "15"),
+        # A circled digit marks a step and is no digit of the number after it.
+        ("①12", "12"),
+    ],
+)
+def test_full_width_numbers(text: str, answer: str) -> None:
+    found = extract_number(text)
+    assert found.answer == answer
+    assert found.span is not None
+    assert 0 <= found.span[0] < found.span[1] <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("총 1만 2천 원", "12000"),
+        ("정답은 1억 2천만 원입니다.", "120000000"),
+        ("3.5만 명", "35000"),
+        ("答案是3万5千。", "35000"),
+        ("共有12万3456人", "123456"),
+        ("1,200만 원", "12000000"),
+        ("5千克", "5"),
+        ("3百米", "3"),
+        # Two numbers, not the parts of one.
+        ("1만 원과 3만 원", "30000"),
+        ("2만 3명", "3"),
+        ("15%", "15"),
+    ],
+)
+def test_numbers_with_korean_and_chinese_units(text: str, answer: str) -> None:
+    assert extract_number(text).answer == answer
+
+
+@given(
+    st.integers(1, 9_999),
+    st.integers(0, 9_999),
+    st.integers(0, 9_999),
+    st.sampled_from([("억", "만"), ("亿", "万")]),
+)
+def test_any_number_in_units_is_read_back(top: int, middle: int, low: int, units: tuple[str, str]) -> None:
+    large, small = units
+    spelled = f"{top}{large}" + (f"{middle}{small}" if middle else "") + (f"{low}" if low else "")
+    assert extract_number(spelled).answer == str(top * 10**8 + middle * 10**4 + low)
+
+
 def test_a_degenerate_run_of_digits_is_no_answer() -> None:
     assert extract_number("9" * 10_000).answer is None
 
@@ -104,6 +159,7 @@ def test_number_attempts_list_every_rule() -> None:
         ("Final answer:\n\nParis", "Paris", "stated_text"),
         ("정답은 서울", "서울", "stated_text"),
         ("答案：北京。", "北京", "stated_text"),
+        ("\u110c\u1165\u11bc\u1103\u1161\u11b8: 서울", "서울", "stated_text"),
         ("So $\\boxed{\\text{Paris}}$.", "Paris", "framed"),
         ("<answer>Paris</answer> ok", "Paris", "framed"),
         ("<think>London</think>Paris", "Paris", "first_line"),

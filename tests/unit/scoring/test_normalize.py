@@ -30,6 +30,12 @@ from assay.scoring.normalize import (
         ("50%", "50%"),
         ("-5", "-5"),
         ("「北京」。", "北京"),
+        ("１２％", "12%"),
+        ("서울입니다.", "서울"),
+        ("'서울'이에요!", "서울"),
+        ("사이다", "사이다"),
+        ("입니다", "입니다"),
+        ("\u1109\u1165\u110b\u116e\u11af", "서울"),
         ("?!", ""),
     ],
 )
@@ -54,6 +60,11 @@ def test_words() -> None:
     assert words("The cat, a dog!") == ["cat", "dog"]
     assert words("北京市") == ["北", "京", "市"]
     assert words("서울 시") == ["서울", "시"]
+    assert words("서울 시입니다.") == ["서울", "시"]
+    # Digits and Latin letters before Chinese ones are words of their own; a middle dot is none.
+    assert words("2008年iPhone手机") == ["2008", "年", "iphone", "手", "机"]
+    assert words("ハリー・ポッター") == list("ハリーポッター")
+    assert words("𠮷野家") == ["𠮷", "野", "家"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from assay.sources.files import SUFFIXES, known_suffix, open_source
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
 KOREAN = "질문,답\n서울은 어디에 있습니까,한국\n" * 3
+TRADITIONAL = "問題,答案\n中華人民共和國的首都是哪裡？,北京\n一加一等於多少？,二\n"
 CHINESE = "问题,答案\n北京在哪里的天气怎么样,中国\n" * 3
 JAPANESE = "これはしつもん,こたえ\nどこですか,にほん\n" * 3
 FRENCH = "question,réponse\nOù est le café?,là\n" * 3
@@ -88,7 +89,10 @@ def test_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
     ("text", "encoding"),
     [
         (KOREAN, "cp949"),
-        (CHINESE, "gbk"),
+        (CHINESE, "gb18030"),
+        (CHINESE, "utf-16le"),
+        (TRADITIONAL, "big5"),
+        (KOREAN, "utf-16be"),
         (JAPANESE, "cp932"),
         (FRENCH, "cp1252"),
         (FRENCH, "utf-16"),
@@ -110,6 +114,30 @@ def test_other_encodings_are_guessed(
     assert problem.code == "SOURCE-004"
     assert f"iconv -f {encoding} -t utf-8" in problem.fix
     assert text.splitlines()[0][:20] in problem.what or "Où est" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "guessed"),
+    [
+        ("kor_Hang", "cp949", "cp949"),
+        ("kor_Hang", "utf-16-le", "utf-16le"),
+        ("zho_Hans", "gbk", "gb18030"),
+        ("zho_Hans", "utf-16-be", "utf-16be"),
+        ("zho_Hant", "big5", "big5"),
+        ("zho_Hant", "gb18030", "gb18030"),
+        ("deu_Latn", "cp1252", "cp1252"),
+    ],
+)
+def test_encodings_of_real_sentences_are_guessed(
+    tmp_path: Path, problem_of: ProblemOf, shared_data: Path, language: str, written: str, guessed: str
+) -> None:
+    sentences = (shared_data / "flores200" / "devtest" / f"{language}.devtest").read_text(encoding="utf-8")
+    lines = [line for line in sentences.splitlines() if not line.isascii()][:60]
+    path = tmp_path / "a.csv"
+    for at in range(0, 60, 3):
+        text = "question,answer\n" + "".join(f"{line},A\n" for line in lines[at : at + 3])
+        path.write_bytes(text.encode(written, errors="ignore"))
+        assert f"iconv -f {guessed} -t utf-8" in problem_of(open_source(path).check).fix, lines[at]
 
 
 def test_the_place_of_the_bad_byte(tmp_path: Path, problem_of: ProblemOf) -> None:

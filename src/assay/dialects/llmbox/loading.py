@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing
+from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.dialects.llmbox import authoring
 from assay.dialects.llmbox.authoring import (
@@ -83,7 +84,7 @@ def load_class(
     return LoadedClass(
         cls,
         Author(path, cls.__name__, draws=draws),
-        names.get(id(cls), path.stem),
+        names.get(id(cls), composed(path.stem)),
         notes,
     )
 

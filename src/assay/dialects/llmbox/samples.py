@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import AuthorError, listing, nearest
+from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.llmbox.formatting import letters
@@ -51,7 +52,7 @@ def _group(one: Prepared, fields: Mapping[str, Any]) -> str | None:
                 f"name one of {listing(fields)}",
             )
         )
-    return str(fields[column])
+    return composed(str(fields[column]))
 
 
 def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:

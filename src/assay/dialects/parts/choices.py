@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from assay.core.names import composed
 from assay.dialects.parts.template import field
 
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
@@ -90,21 +92,28 @@ def read_answer(value: Any, options: Options, form: AnswerForm) -> tuple[int, ..
 
 def _by_label(value: Any, options: Options) -> int | None:
     text = str(value).strip()
+    if text not in options.labels:
+        text = _plain(text)  # Ａ for A
     return options.labels.index(text) if text in options.labels else None
 
 
 def _by_text(value: Any, options: Options) -> int | None:
-    text = str(value).strip()
-    matching = [i for i, option in enumerate(options.texts) if option.strip() == text]
+    text = composed(str(value).strip())
+    matching = [i for i, option in enumerate(options.texts) if composed(option.strip()) == text]
     return matching[0] if len(matching) == 1 else None
 
 
 def _by_index(value: Any, options: Options, first: int) -> int | None:
     if isinstance(value, bool):
         return None
-    text = str(value).strip()
+    text = _plain(str(value).strip())
     index = int(text) - first if text.isdecimal() else -1
     return index if 0 <= index < len(options.texts) else None
+
+
+def _plain(text: str) -> str:
+    """Return full-width letters and circled digits as plain ones: Ａ is A, ② is 2."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 _READERS: dict[AnswerForm, Callable[[Any, Options], int | None]] = {

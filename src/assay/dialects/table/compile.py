@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
+from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.task import TaskSettings, TaskSpec
@@ -26,6 +27,7 @@ from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
 from assay.dialects.table.task import Prompting, Style, TableTask
 from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
+from assay.sources.file_names import on_disk
 from assay.sources.files import open_source
 from assay.sources.source import Source
 
@@ -73,7 +75,7 @@ def compile_table(
     found = survey(source, said, faithful=settings.is_faithful)
     layout = found.layout
     notes += found.notes
-    name = said.abbr or Path(path).name.split(".")[0]
+    name = composed(said.abbr or Path(path).name.split(".")[0])
     if layout.data_type == "text":
         task = _text_task(path, name, source, said, settings, found)
         return CompiledTable(task, found, None, tuple(notes))
@@ -168,7 +170,7 @@ def _without_effect(said: TableMeta, layout: Layout) -> list[str]:
 def _all_said(
     path: str, said: TableMeta, meta_file: str | None, notes: list[str]
 ) -> tuple[TableMeta, Origin]:
-    file = Path(meta_file) if meta_file else meta_path(Path(path))
+    file = on_disk(Path(meta_file) if meta_file else meta_path(Path(path)))
     if not file.is_file():
         if meta_file:
             raise AuthorError(
@@ -264,7 +266,7 @@ def _shot_pool(
     if settings.shots_from is None:
         samples = list(Rows(source, layout, frozenset(found.twins)).samples())
     else:
-        given = settings.shots_from
+        given = str(on_disk(Path(settings.shots_from)))
         file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
         other = open_source(file)
         other.check()

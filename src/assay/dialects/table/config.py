@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.table.meta import TableMeta, to_meta
+from assay.sources.file_names import on_disk
 
 
 class ConfigEntry(NamedTuple):
@@ -75,5 +76,5 @@ def _entry(entry: Any, index: int, config: Path) -> ConfigEntry:
 
 def _located(path: str, config: Path) -> str:
     """Return the table's path: relative to the working folder as the original has it, else to the config."""
-    beside = config.parent / path
-    return str(beside) if not Path(path).exists() and beside.exists() else path
+    here, beside = on_disk(Path(path)), on_disk(config.parent / path)
+    return str(beside if not here.exists() and beside.exists() else here)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from assay.core.ids import digest
+from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.parts.choices import AnswerForm, Options, labels_for, listed, read_answer
@@ -66,10 +67,16 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the text that says what a record asks."""
         return "\n".join(_text(field(fields, name, "")) for name in self.question_columns)
 
+    def group_of(self, fields: Mapping[str, Any]) -> str | None:
+        """Return the group that a record belongs to, if the table has groups."""
+        return (
+            None if self.category_column is None else composed(_text(field(fields, self.category_column, "")))
+        )
+
     def sample(self, fields: dict[str, Any], origin: Origin, sample_id: str) -> Sample:
         """Make a sample of a record that has been checked."""
         answer = self.answer_of(fields)
-        group = None if self.category_column is None else _text(field(fields, self.category_column, ""))
+        group = self.group_of(fields)
         cluster = None if self.cluster_column is None else _text(field(fields, self.cluster_column, ""))
         if self.data_type != "mcq":
             targets = answer if isinstance(answer, (list, tuple)) else () if answer is None else (answer,)

@@ -82,8 +82,8 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
         _note_twin(found, seen, content_id(fields), row)
         answer = layout.answer_of(fields)
         found.n_without_answer += answer is None and layout.data_type != "text"
-        if layout.category_column is not None:
-            groups[str(field(fields, layout.category_column, ""))] += 1
+        if (group := layout.group_of(fields)) is not None:
+            groups[group] += 1
         if layout.data_type == "mcq":
             options = layout.options_of(fields)
             sizes[len(options.texts)] += 1

@@ -66,6 +66,8 @@ class Written(NamedTuple):
 def collect(name: str, asked: TransformArguments) -> list[Written]:
     """Return the tasks that a name means, those of the selection alone."""
     named = DatasetName.of(name)
+    if not named.path.exists():
+        raise AuthorError(_nowhere(named.path))
     if named.path.is_dir():
         written = [one for folder in dataset_folders(named.path) for one in _of_folder(folder, asked)]
     elif named.path.suffix == ".json" and (asked.transform is None or is_config_file(named.path)):
@@ -115,8 +117,9 @@ def _grouped(found: Iterable[_Found]) -> list[Written]:
     for one in found:
         recipes = groups.setdefault((one.dataset, one.task, one.data), {})
         if one.method in recipes:
-            what = f"two configs describe the task {one.task!r} by {one.method}"
-            where = Origin(str(one.recipe.config_path or one.recipe.version.path))
+            earlier = recipes[one.method].config_path
+            what = f"the task {one.task!r} by {one.method} is described twice, here and in {str(earlier)!r}"
+            where = Origin(str(one.recipe.config_path))
             raise AuthorError(Problem("ULTRAEVAL-002", what, "give each a task_name of its own", where))
         recipes[one.method] = one.recipe
     return [Written(*key, recipes) for key, recipes in groups.items()]
@@ -258,8 +261,8 @@ def _missing(written: str, config: Path, folder: Path | None) -> Problem:
     fix = f"put the rows there, or mend the config's path; looked in {str(config.parent)!r} and above"
     if maker is not None and maker.is_file():
         fix = f"make it with `assay prepare {folder}`, or put the rows there"
-    where = Origin(str(config), column="path")
-    return Problem("ULTRAEVAL-004", f"there is no data file {written!r}", fix, where)
+    what = f'"path" names the data file {written!r}, which is not there'
+    return Problem("ULTRAEVAL-004", what, fix, Origin(str(config)))
 
 
 def _no_data(folder: Path) -> DatasetMissing:
@@ -269,13 +272,21 @@ def _no_data(folder: Path) -> DatasetMissing:
     return DatasetMissing(Problem("ULTRAEVAL-004", "the folder has no data", fix, Origin(str(folder))))
 
 
+def _nowhere(path: Path) -> Problem:
+    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    what = f"there is no such file or folder{nearest(path.name, beside)}"
+    return Problem("ULTRAEVAL-003", what, "check the path", Origin(str(path)))
+
+
 def _no_transform(wanted: str, folder: Path, config: Path | None = None) -> Problem:
     known = [version.path.name for version in versions_in(folder)]
     what = f"there is no transform {wanted!r}{nearest(Path(wanted).name, known)}"
+    if config is not None:
+        what = f'"transform" names {wanted!r}, which is not there{nearest(Path(wanted).name, known)}'
     there = (
         f"name one of {listing(known)}"
         if known
         else "write one that defines transform(data, num_sample, r, dataset_name)"
     )
-    where = Origin(str(folder)) if config is None else Origin(str(config), column="transform")
+    where = Origin(str(folder if config is None else config))
     return Problem("ULTRAEVAL-003", what, there, where)

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import AuthorError, PlanError, Problem, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
+from assay.dialects.parts.described_task import KINDS
 from assay.dialects.parts.fewshot import ShotPolicy
 from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
 from assay.dialects.ultraeval.collect import Recipe, Written, collect
@@ -64,6 +65,10 @@ class CompiledTransform(msgspec.Struct, frozen=True):
 def compile_transforms(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledTransform]:
     """Compile what a person named: a dataset folder, a config or a list of them, a transform, a data file."""
     asked = transform_arguments(settings.dataset_args)
+    for method in settings.methods or ():
+        if method not in KINDS:
+            what = f"there is no method {method!r}{nearest(method, KINDS)}"
+            raise PlanError(Problem("ULTRAEVAL-007", what, f"use some of {listing(KINDS)}", Origin(name)))
     written = collect(name, asked)
     scripts = _Scripts(tools, is_faithful=settings.is_faithful)
     chosen = [(one, _methods(one, settings)) for one in written]
@@ -108,6 +113,8 @@ def _no_method(name: str, written: Sequence[Written], settings: TaskSettings) ->
     there = sorted({method for one in written for method in one.recipes})
     asked = listing(settings.methods or ())
     fix = f"evaluate by {listing(there)}, or write transform_{'ppl' if there == ['gen'] else 'gen'}_v0.py"
+    if any(recipe.config for one in written for recipe in one.recipes.values()):
+        fix += " and a config that names it"
     what = f"method {asked} was asked for, and the transforms here are for {listing(there)}"
     return Problem("ULTRAEVAL-007", what, fix, Origin(name))
 
@@ -132,7 +139,11 @@ class _Compilation:
         self._asked = asked
         self._scripts = scripts
         self._tools = tools
-        self._notes: list[str] = []
+        self._notes = [
+            f"there is no transform for {method}, which is left out"
+            for method in settings.methods or ()
+            if method not in methods
+        ]
         self._is_chat = settings.is_chat and not settings.is_faithful
         self._draws = False
         needs_options = any(method != "gen" for method in methods)

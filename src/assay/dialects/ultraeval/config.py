@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,6 +14,20 @@ from assay.core.origin import Origin
 METHODS = {"generate": "gen", "loglikelihood": "ppl"}
 """The original's names of what a model is asked for."""
 _FULL_NAME = re.compile(r"(?P<dataset>[^_]+)_(?P<task>.+)_(?:gen|ppl)")
+_KEYS = {
+    "task_name": ("a text", '"anatomy"'),
+    "path": ("the path of the rows", '"datasets/NAME/data/TASK.jsonl"'),
+    "transform": ("the path of a script", '"datasets/NAME/transform_gen_v0.py"'),
+    "generate": ("an object", '{"method": "generate", "params": ""}'),
+    "generate.method": ("'generate' or 'loglikelihood'", '"generate"'),
+    "generate.params": ("the path of a file, or an object of parameters", '""'),
+    "metric": ("an object of objects", '{"accuracy": {"evaluation": {"type": "exact_match"}}}'),
+    "metric.evaluation": ("an object", '{"type": "exact_match"}'),
+    "fewshot": ("a whole number from 0 on", "5"),
+    "description": ("a text", '""'),
+    "postprocess": ("the name of a post-processor, or an empty text", '""'),
+}
+"""What each key of a config holds, in words and as an example."""
 
 
 class GenerateConfig(msgspec.Struct, frozen=True):
@@ -43,7 +57,7 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generate: GenerateConfig
     metric: dict[str, MetricConfig] = {}
     """Metrics by the name they are shown under; none: as is usual for the answers' form."""
-    fewshot: int = 0
+    fewshot: Annotated[int, msgspec.Meta(ge=0)] = 0
     description: str = ""
     postprocess: str = ""
     # What a saved config has beyond a written one.
@@ -88,7 +102,8 @@ def read_configs(path: Path) -> list[TaskConfig]:
     try:
         content = msgspec.json.decode(path.read_bytes())
     except msgspec.DecodeError as error:
-        raise AuthorError(Problem("ULTRAEVAL-002", f"not valid JSON: {error}", "mend it", where)) from None
+        fix = "correct the file; a comma too many or too few is the usual cause"
+        raise AuthorError(Problem("ULTRAEVAL-002", f"not valid JSON: {error}", fix, where)) from None
     entries = content if isinstance(content, list) else [content]
     if not entries:
         raise AuthorError(Problem("ULTRAEVAL-002", "the list is empty", "write at least one task", where))
@@ -111,11 +126,34 @@ def _read(entry: Any, path: Path, number: int | None) -> TaskConfig:
     try:
         config = msgspec.convert(entry, TaskConfig)
     except msgspec.ValidationError as error:
-        fix = 'a config has "task_name", "path", "transform", "fewshot", "generate", "postprocess", "metric"'
-        raise AuthorError(Problem("ULTRAEVAL-002", f"{of_task}{error}", fix, where)) from None
+        what, fix = _in_words(str(error), entry)
+        raise AuthorError(Problem("ULTRAEVAL-002", f"{of_task}{what}", fix, where)) from None
     for name, metric in config.metric.items():
         if not isinstance(metric.evaluation.get("type"), str):
             what = f'{of_task}metric {name!r} has no "type" in its "evaluation"'
             fix = 'write {"evaluation": {"type": "exact_match"}}'
             raise AuthorError(Problem("ULTRAEVAL-002", what, fix, where))
     return config
+
+
+def _in_words(error: str, entry: Any) -> tuple[str, str]:
+    """Return what is wrong with a config, and the fix, given what its type says of it."""
+    at = re.search(r" - at `\$\.([^`]*)`", error)
+    path = at[1].split("[")[0] if at else ""
+    missing = re.search(r"missing required field `(\w+)`", error)
+    unknown = re.search(r"unknown field `(\w+)`", error)
+    inside = f' in "{path}"' if path else ""
+    if missing is not None:
+        key = f"{path}.{missing[1]}" if path else missing[1]
+        return f'there is no "{missing[1]}"{inside}', f'write "{missing[1]}": {_KEYS[key][1]}'
+    if unknown is not None:
+        # Keys of the config itself were looked at before; inside it only metrics have a fixed set.
+        known = MetricConfig.__struct_fields__
+        return f"unknown key {unknown[1]!r}{inside}{nearest(unknown[1], known)}", f"use {listing(known)}"
+    if not path:
+        return f"expected an object, found {entry!r:.60}", "write a config"
+    value = entry
+    for key in path.split("."):
+        value = value[key]
+    expected, example = _KEYS.get(path, (error.partition(" - at")[0].removeprefix("Expected "), "..."))
+    return f'"{path}" is {value!r:.80}, expected {expected}', f'write "{path.split(".")[-1]}": {example}'

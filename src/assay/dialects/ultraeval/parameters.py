@@ -15,7 +15,7 @@ from assay.core.task import TaskSettings
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import Recipe, config_file
 
-_SHIPPED: dict[str, dict[str, Any]] = {
+SHIPPED: dict[str, dict[str, Any]] = {
     "vllm_sample": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 300},
     "vllm_sample_v1": {"temperature": 0.1, "top_p": 0.95, "max_tokens": 300},
     "vllm_sample_bbh": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 1024},
@@ -75,22 +75,22 @@ def _parameters(
 ) -> Parameters:
     named = "" if recipe.config is None else recipe.config.generate.params
     if isinstance(named, Mapping):
-        return _read(named, Origin(str(recipe.config_path), column="params"), notes)
+        return _read(named, Origin(str(recipe.config_path)), notes)
     if named:
         path = config_file(named, recipe)
-        if path is None and Path(named).stem in _SHIPPED:
-            return _read(_SHIPPED[Path(named).stem], Origin(named), notes)
+        if path is None and Path(named).stem in SHIPPED:
+            return _read(SHIPPED[Path(named).stem], Origin(named), notes)
         if path is None:
-            what = f"there is no file of parameters {named!r}"
-            where = Origin(str(recipe.config_path), column="params")
-            fix = f"put it there, or name one of {listing(_SHIPPED)}, which are known"
+            what = f'"params" names {named!r}, which is not there'
+            where = Origin(str(recipe.config_path))
+            fix = f"put it there, or name one of {listing(SHIPPED)}, which are known"
             raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
         return _read_file(path, notes)
     if asked.params is not None:
-        if not Path(asked.params).is_file() and Path(asked.params).stem in _SHIPPED:
-            return _read(_SHIPPED[Path(asked.params).stem], Origin(asked.params), notes)
+        if not Path(asked.params).is_file() and Path(asked.params).stem in SHIPPED:
+            return _read(SHIPPED[Path(asked.params).stem], Origin(asked.params), notes)
         return _read_file(Path(asked.params), notes)
-    return _read(_SHIPPED[ORIGINAL_DEFAULT], Origin(""), notes) if settings.is_faithful else Parameters()
+    return _read(SHIPPED[ORIGINAL_DEFAULT], Origin(""), notes) if settings.is_faithful else Parameters()
 
 
 def _read_file(path: Path, notes: list[str]) -> Parameters:
@@ -98,7 +98,7 @@ def _read_file(path: Path, notes: list[str]) -> Parameters:
     try:
         content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError:
-        fix = f"check the path, or name one of {listing(_SHIPPED)}"
+        fix = f"check the path, or name one of {listing(SHIPPED)}"
         raise AuthorError(
             Problem("ULTRAEVAL-003", "there is no such file of parameters", fix, where)
         ) from None
@@ -123,6 +123,6 @@ def _read(content: Mapping[str, Any], where: Origin, notes: list[str]) -> Parame
     try:
         return msgspec.convert(dict(content), Parameters, strict=False)
     except msgspec.ValidationError as error:
-        raise AuthorError(
-            Problem("ULTRAEVAL-002", f"parameters: {error}", "correct the value", where)
-        ) from None
+        name = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
+        what = f"the parameter {name!r} is {content[name]!r:.60}: {str(error).partition(' - ')[0].lower()}"
+        raise AuthorError(Problem("ULTRAEVAL-002", what, "correct the value", where)) from None

@@ -6,12 +6,18 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
-from assay.dialects.ultraeval.rows import Row
+from assay.dialects.ultraeval.rows import OPTIONS, Row
 from assay.dialects.ultraeval.script import BadRow, Generator, Script, Transformed
+
+_SHOWN_ROW = 160
+"""So many characters of a row are shown in an error."""
+_SHOWN_ROWS = 5
 
 
 class Parts(NamedTuple):
@@ -45,15 +51,24 @@ class Transforming:
     def rows(self, rows: Sequence[Row]) -> list[Transformed]:
         """Transform rows; one AuthorError for all that cannot be."""
         made: list[Transformed] = []
-        problems = Problems()
+        faults: dict[tuple[str, int | None], tuple[BadRow, list[Row]]] = {}
         for row in rows:
             try:
                 made.append(self.row(row))
             except BadRow as error:
-                what = f"{self.script.path.name}: {error}"
-                problems.add(Problem("ULTRAEVAL-005", what, error.fix, row.origin))
+                faults.setdefault((str(error), error.line), (error, []))[1].append(row)
+        problems = Problems()
+        for fault, some in faults.values():
+            problems.add(_bad_rows(fault, some, self.script.path.name))
         problems.raise_if_any()
         return made
+
+    def redrawn(self, row: Row, r: random.Random) -> Transformed:
+        """Transform a row anew, drawing from a generator that others draw from too."""
+        try:
+            return self.script(row.fields, self.n_shots, r, self.full_name)
+        except BadRow as error:
+            raise AuthorError(_bad_rows(error, [row], self.script.path.name)) from error
 
     @property
     def draws(self) -> bool:
@@ -159,9 +174,7 @@ class OriginalShots:
         """Call a script that draws: every example and the question begin from the same state."""
 
         def made(at: int) -> Transformed:
-            return transforming.script(
-                rows[at].fields, transforming.n_shots, generator, transforming.full_name
-            )
+            return transforming.redrawn(rows[at], generator)
 
         shots = []
         picked = cls._picked(rows, number, transforming.n_shots, generator)
@@ -183,6 +196,23 @@ class NoShots:
         return Parts((), self._made[sample.id])
 
 
+def _bad_rows(error: BadRow, rows: Sequence[Row], script: str) -> Problem:
+    """Return one problem for all rows that have the same fault: the first in full, the others by number."""
+    first, *others = rows
+    line = f" line {error.line}" if error.line else ""
+    row = msgspec.json.encode(first.fields).decode()
+    row = row if len(row) <= _SHOWN_ROW else row[:_SHOWN_ROW] + "..."
+    what, fix = f"{script}{line}: {error}; the row is {row}", error.fix
+    if others:
+        numbers = ", ".join(str(one.origin.row) for one in others[:_SHOWN_ROWS])
+        more = f" and {len(others) - _SHOWN_ROWS:,} more" if len(others) > _SHOWN_ROWS else ""
+        what += f"; the same in {'row' if len(others) == 1 else 'rows'} {numbers}{more}"
+    if error.line and first.choices and not first.gold:
+        what += f"; no option in {OPTIONS!r} is right"
+        fix = f"give the right option the value 1 in {OPTIONS!r}, or correct the transform"
+    return Problem("ULTRAEVAL-005", what, fix, first.origin)
+
+
 def sample_of(row: Row, answers: tuple[str, ...]) -> Sample:
     """Return a row as a sample."""
     return Sample(row.id, _plain(row.fields), row.origin, row.choices, row.labels, row.gold, answers)
@@ -193,6 +223,7 @@ def _plain(fields: Any) -> dict[str, Any]:
 
 
 def _too_few(n_shots: int, spare: int, source: str) -> Problem:
-    what = f"{n_shots} examples are asked for, but only {max(spare, 0)} rows can serve"
+    serve = "row can serve" if spare == 1 else "rows can serve"
+    what = f"{n_shots} examples are asked for, but only {max(spare, 0)} {serve}"
     fix = "ask for fewer with --shots, or name a larger file with --shots-from"
     return Problem("ULTRAEVAL-008", what, fix, Origin(source))

@@ -23,7 +23,9 @@ class Touched(NamedTuple):
     """Whether the transform draws from its generator."""
 
 
-class _Difference(NamedTuple):
+class Difference(NamedTuple):
+    """One quirk: what it touches, and what is done about it."""
+
     name: str
     touches: Callable[[Touched], bool]
     original: str
@@ -32,52 +34,53 @@ class _Difference(NamedTuple):
     """What `--fidelity faithful` does, where it is not simply what the original does."""
 
 
-_DIFFERENCES = (
-    _Difference(
+DIFFERENCES = (
+    Difference(
         "shot_draws",
         lambda one: one.has_shots,
         "one generator without a seed draws the examples of all rows in turn, so no two runs are alike",
         "examples are drawn by seed, task and row",
         "one generator with the run's seed draws the examples of all rows in turn",
     ),
-    _Difference(
+    Difference(
         "shots_of_a_twin",
         lambda one: one.has_shots,
         "a row that is equal to the asked one costs an example; one that asks the same may be shown solved",
         "rows that ask the same are kept out, and every prompt has as many examples as were asked for",
     ),
-    _Difference(
+    Difference(
         "random_transform",
         lambda one: one.draws,
         "a transform that draws gives a row another prompt in each place",
         "what it draws depends on seed, task and row",
         "it draws from the generator of the examples, as in the original",
     ),
-    _Difference(
+    Difference(
         "trailing_space",
         lambda one: bool({"gen", "prob"} & set(one.methods)),
         "a prompt that ends in a space is sent so, which takes the space from the model's first word",
         "spaces at the end of a prompt are left to the model",
     ),
-    _Difference(
+    Difference(
         "chat",
         lambda one: one.is_chat,
         "a chat model is given plain text without its template",
         "examples and question are turns of a chat",
     ),
-    _Difference(
+    Difference(
         "parameters",
         lambda one: "gen" in one.methods and not one.names_parameters,
         "answers are sampled at temperature 0.3 and top_p 0.8, up to 300 tokens",
         "answers are greedy unless the config or a flag says otherwise",
     ),
-    _Difference(
+    Difference(
         "first_sample",
         lambda one: one.n_samples > 1 and "function_execution" not in one.scoring,
         "of several samples the first alone is scored",
         "the mean over the samples is scored",
     ),
 )
+"""In asking; those of scoring are handed over by the app."""
 
 
 def quirks_of(
@@ -90,7 +93,7 @@ def quirks_of(
             difference.original,
             (difference.faithful or difference.original) if is_faithful else difference.corrected,
         )
-        for difference in _DIFFERENCES
+        for difference in DIFFERENCES
         if difference.touches(one)
     ]
     for name in sorted(one.scoring & corrected.keys()):

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.ids import draw
 from assay.core.origin import Origin
@@ -17,7 +15,7 @@ from assay.dialects.parts.author_modules import AuthorModules, place_in
 from assay.dialects.ultraeval.library import PostProcess, namespaces
 
 _PACKAGE = "UltraEval.datasets"
-_SHOWN_ROW = 160
+_SHOWN_VALUE = 160
 
 
 class Transformed(NamedTuple):
@@ -31,11 +29,13 @@ class Transformed(NamedTuple):
 
 
 class BadRow(Exception):
-    """What a script did with one row that cannot be used; holds the words and the fix."""
+    """What a script did with one row that cannot be used; holds the words, without the row, and the fix."""
 
-    def __init__(self, what: str, fix: str) -> None:
+    def __init__(self, what: str, fix: str, line: int | None = None) -> None:
         super().__init__(what)
         self.fix = fix
+        self.line = line
+        """The line of the script, where it raised."""
 
 
 class Generator(random.Random):
@@ -130,14 +130,12 @@ class Script:
         return Transformed(text, _output(output), _answers(answers))
 
     def _raised(self, error: Exception, row: Mapping[str, Any]) -> BadRow:
-        line = place_in(error, self.path).line
-        at = f" at line {line} of {self.path.name}" if line else ""
         if isinstance(error, KeyError) and error.args:
             near = nearest(str(error.args[0]), row)
             what = f"transform asks for the field {error}, which is not there{near}"
         else:
             what = f"transform raised {type(error).__name__}: {error}"
-        return BadRow(f"{what}{at}; the row is {_shown(row)}", "correct the transform, or the row")
+        return BadRow(what, "correct the transform, or the row", place_in(error, self.path).line)
 
     def _shapeless(self, made: Any) -> BadRow:
         fix = "return {'input': ..., 'output': ..., 'processed_output': ...}"
@@ -167,8 +165,5 @@ def _answers(value: Any) -> tuple[str, ...]:
 
 
 def _shown(value: Any) -> str:
-    try:
-        text = msgspec.json.encode(value, enc_hook=repr).decode()
-    except (TypeError, ValueError):
-        text = repr(value)
-    return text if len(text) <= _SHOWN_ROW else text[:_SHOWN_ROW] + "..."
+    text = repr(value)
+    return text if len(text) <= _SHOWN_VALUE else text[:_SHOWN_VALUE] + "..."

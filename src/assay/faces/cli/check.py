@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,25 +89,16 @@ def show_many(
     """Print a line for each of many datasets and how many of each kind there are; return the exit status."""
     from rich.markup import escape
 
-    from assay.app.check_files import State, check_files
+    from assay.app.check_files import check_files
+    from assay.app.state import State
+    from assay.faces.cli.many import show_counts, show_each
     from assay.faces.cli.render import out
 
-    styles = {State.OK: "green", State.NEEDS_DATA: "yellow", State.ERROR: "bold red"}
-    width = max(len(_shown(name)) for name in datasets)
-    counts: Counter[State] = Counter()
-    for one in check_files(datasets, settings, with_model=with_model):
-        counts[one.state] += 1
-        state = f"[{styles[one.state]}]{one.state:<10}[/]"
-        out.print(f"{state}  {escape(_shown(one.name)):<{width}}  {escape(_found(one))}", soft_wrap=True)
+    found = check_files(datasets, settings, with_model=with_model)
+    counts = show_each([_shown(name) for name in datasets], ((one.state, _found(one)) for one in found))
     if skipped:
         out.print(f"[dim]no datasets: {escape(', '.join(map(_shown, skipped)))}[/]", soft_wrap=True)
-    total = "1 dataset" if len(datasets) == 1 else f"{len(datasets)} datasets"
-    out.print(
-        f"[bold]{total}[/]: {counts[State.OK]} ok, {counts[State.NEEDS_DATA]} need data, "
-        f"{counts[State.ERROR]} with errors"
-    )
-    if counts[State.ERROR]:
-        out.print("[dim]`assay check FILE` shows all problems of one, each with its fix[/]")
+    show_counts(counts, "`assay check FILE` shows all problems of one, each with its fix")
     return HAS_ERRORS if counts[State.ERROR] else 0
 
 

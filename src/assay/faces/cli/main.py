@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 import click
 
@@ -18,6 +19,9 @@ _COMMANDS = {
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
     ),
     "ls": Command("assay.faces.cli.show:ls", "List the runs."),
+    "prepare": Command(
+        "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."
+    ),
     "new": Command("assay.faces.cli.new:new", "Write a working dataset to start from."),
     "as": Command("assay.faces.cli.other_systems:other_systems", "Use the command line of another system."),
 }
@@ -38,6 +42,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; what a person can mend is said without a traceback."""
+    _write_any_character()
     try:
         status = cli.main(standalone_mode=False)
     except click.ClickException as error:
@@ -56,3 +61,10 @@ def main() -> None:
         show_error(error)
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _write_any_character() -> None:
+    """Show the code of a character that output cannot hold: an ASCII terminal must not end a Korean run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

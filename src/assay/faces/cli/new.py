@@ -8,10 +8,14 @@ import click
 @click.command()
 @click.argument("name")
 @click.option(
-    "--like", "dialect", required=True, metavar="DIALECT", help="The language it is written in: llmbox."
+    "--like",
+    "dialect",
+    required=True,
+    metavar="DIALECT",
+    help="The language it is written in: llmbox, ultraeval.",
 )
 def new(name: str, dialect: str) -> None:
-    """Write a working dataset to start from: its class, a few rows, its tests and a README.
+    """Write a working dataset to start from: its code, a few rows, its tests and a README.
 
     NAME is the folder that is made, and the dataset's name. Nothing is ever written over.
     """
@@ -21,13 +25,16 @@ def new(name: str, dialect: str) -> None:
     from assay.faces.cli.render import out
 
     written = write_starter(name, dialect)
-    for path in written:
+    for path in written.files:
         out.print(f"wrote  {escape(str(path))}", soft_wrap=True)
-    dataset = escape(str(written[0]))
+    dataset = escape(str(written.dataset))
+    steps = {
+        f"assay check {dataset}": "shows how it was understood, and its prompts",
+        f"assay run {dataset}": "evaluates the embedded model on it",
+        f"pytest {escape(name)}": "runs its tests",
+    }
+    width = max(map(len, steps))
     out.print("\nnext:")
-    out.print(f"  assay check {dataset}      shows how it was understood, and its prompts", soft_wrap=True)
-    out.print(f"  assay run {dataset}        evaluates the embedded model on it", soft_wrap=True)
-    out.print(f"  pytest {escape(name)}      runs its tests", soft_wrap=True)
-    out.print(
-        f"then put your rows into {escape(name)}/data and change the class to their columns", soft_wrap=True
-    )
+    for command, does in steps.items():
+        out.print(f"  {command:<{width}}  {does}", soft_wrap=True)
+    out.print(f"then {escape(written.to_change)}", soft_wrap=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -35,6 +36,7 @@ from assay.results.rows import (
 )
 
 _PIPE_WIDTH = 120
+_WIDEST = 1_000
 _NOTES_SHOWN = 12
 
 
@@ -46,6 +48,20 @@ def _console(*, stderr: bool = False) -> Console:
 
 out = _console()
 err = _console(stderr=True)
+
+
+def padded(texts: Sequence[str]) -> list[str]:
+    """Return texts filled up to one width on the terminal, where an East Asian character takes two cells."""
+    width = max(map(cell_len, texts), default=0)
+    return [text + " " * (width - cell_len(text)) for text in texts]
+
+
+def print_table(table: Table) -> None:
+    """Print a table whole: a terminal too narrow for it breaks the lines; nothing is left away."""
+    needed = out.measure(table, options=out.options.update(width=_WIDEST)).minimum
+    if needed > out.width:
+        table.width = needed
+    out.print(table, soft_wrap=not out.is_terminal, crop=False)
 
 
 def show_error(error: AssayError) -> None:
@@ -229,10 +245,10 @@ def show_result(run: FinishedRun) -> None:
 def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
     """Print the tables of a run, and what a person must not overlook."""
     for table in result_tables(manifest, metrics):
-        out.print(table, soft_wrap=not out.is_terminal)
+        print_table(table)
     for groups in group_tables(metrics, manifest):
         out.print()
-        out.print(groups)
+        print_table(groups)
     for task, method, mass in means_of(metrics, "mass", manifest):
         out.print(
             f"[dim]{escape(task)} {method}: {100 * mass:.1f} % of the next-token probability fell on the "

@@ -44,7 +44,7 @@ def ls(runs_dir: str | None) -> None:
     """List the runs, the latest last."""
     from rich.table import Table
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.render import out, print_table
     from assay.results.families import families, foremost, is_mean
     from assay.results.read import StoredRun, run_folders
     from assay.results.rows import interval, is_perplexity, value
@@ -75,4 +75,4 @@ def ls(runs_dir: str | None) -> None:
         if not shown:
             titles = ", ".join(family.title for family in families(manifest.tasks))
             table.add_row(*head, titles, "", "", "")
-    out.print(table, soft_wrap=not out.is_terminal)
+    print_table(table)

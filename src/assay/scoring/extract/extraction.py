@@ -28,6 +28,17 @@ class Extraction(msgspec.Struct, frozen=True):
     attempts: tuple[Attempt, ...] = ()
     """Every rule tried, in order; filled only when asked to explain."""
 
+    def placed(self, span: Callable[[int, int], tuple[int, int]]) -> Extraction:
+        """Return the same with its places carried over into another text: the reply as it was written."""
+        found = None if self.span is None else span(*self.span)
+        attempts = tuple(
+            attempt
+            if attempt.start is None or attempt.end is None
+            else Attempt(attempt.rule, attempt.found, *span(attempt.start, attempt.end))
+            for attempt in self.attempts
+        )
+        return Extraction(self.answer, self.rule, found, attempts)
+
 
 class Found(NamedTuple):
     """What one rule saw. `answer` None means: a statement, but not of one answer; stop searching."""

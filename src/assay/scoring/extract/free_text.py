@@ -7,6 +7,7 @@ import re
 from assay.core.score import Attempt
 from assay.scoring.extract.extraction import Extraction, Found, Rule, search, search_all
 from assay.scoring.extract.reply import visible
+from assay.scoring.extract.spelling import composed_reply
 from assay.scoring.extract.statements import braced, last_first, leads
 
 _MARKS = " \t\n*_`\"“”'‘’"
@@ -74,8 +75,11 @@ TEXT_RULES: tuple[Rule[str], ...] = (
 
 def extract_text(text: str, *, explain: bool = False) -> Extraction:
     """Return the free answer that a reply gives."""
-    region = visible(text)
+    spelled = composed_reply(text)
+    region = visible(spelled.text)
     if region is None:
         return Extraction(attempts=(Attempt("unfinished_reasoning"),) if explain else ())
     start, end = region
-    return (search_all if explain else search)(text[start:end], TEXT_RULES, start)
+    return (search_all if explain else search)(spelled.text[start:end], TEXT_RULES, start).placed(
+        spelled.span
+    )

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from assay.core.names import composed
+from assay.scoring.extract.spelling import plain
+
 _LATIN = r"0-9A-Za-z_\u00C0-\u024F"
 # At most so many marks: a reply of nothing but brackets must stay cheap.
 DECORATION = (
@@ -22,6 +25,8 @@ _FILLER = (
     r"|actually|then|either|option|choice|letter|number|label|the|la|le|el|opción|options?|选项|選項|:|：)"
     r"(?![A-Za-z]))*+"
 )
+_CALLED = r"(?:option\s+|(?:选项|選項|보기|선택지)\s*)?"
+_NUMBERED = r"(?:번(?:\s*(?:입니다|이에요|이다))?)?"
 _ARTICLES = frozenset("aAiI")
 # Words that may follow a bare A in a real answer ('A because ...'), where an article has a noun.
 _AFTER_ANSWER = re.compile(
@@ -46,7 +51,7 @@ _REFUSED_BEFORE = re.compile(
 )
 _JOIN = (
     r"[)\]】）}\"'”’*_`$.]*\s*"
-    r"(?:,?\s*(?:and|or|&|/|\+|y|ou|oder|和|或|与|及|또는|및|혹은|와|과)\s*|[,，、]\s*(?:and|or)?\s*)"
+    r"(?:,?\s*(?:and|or|&|/|\+|y|ou|oder|和|或|与|及|还是|還是|또는|및|혹은|아니면|와|과)\s*|[,，、]\s*(?:and|or)?\s*)"
     r"(?:(?:maybe|perhaps|possibly|also|even)\s+)?"
 )
 _COUNTED = re.compile(r"[개명원월일년시분살세대마个個年月日次人元种名倍%°]")
@@ -63,6 +68,7 @@ class Read(NamedTuple):
 
 def _core(label: str) -> str:
     """Return a label without the brackets and dots some datasets write into it."""
+    label = plain(composed(label))
     return label.strip().strip("()[].:*").strip() or label
 
 
@@ -85,24 +91,24 @@ class Labels:
         self.are_letters = all(len(core) == 1 and core.isascii() and core.isalpha() for core in cores)
         flags = re.NOFLAG if self._has_case else re.IGNORECASE
         name = "|".join(_bounded(core) for core in sorted(cores, key=len, reverse=True))
-        self.whole = re.compile(f"{DECORATION}(?P<label>{name}){CLOSING}", flags)
+        self.whole = re.compile(f"{_CALLED}{DECORATION}(?P<label>{name}){_NUMBERED}{CLOSING}", flags)
         self._at = re.compile(f"{_FILLER}(?P<open>{DECORATION})(?P<label>{name})", flags)
         self.token = re.compile(
             f"(?<![{_LATIN}'’°^\\\\#+])(?<![0-9][.,:/-])(?<![A-Za-z]\\.)(?P<label>{name})", flags
         )
         self.opening = re.compile(
-            rf"\s*+(?:option\s+)?(?P<open>{DECORATION})(?P<label>{name})(?P<close>[)\]】）}}\"'*_`$\s]*+)"
+            rf"\s*+{_CALLED}(?P<open>{DECORATION})(?P<label>{name})(?P<close>[)\]】）}}\"'*_`$\s]*+)"
             rf"(?P<sep>[.．](?![A-Za-z0-9]\b)|[)）:：、]|[,，](?=\s)|[-–—](?=\s)|\Z|\b(?=(?:because|since)\b))?",
             flags,
         )
         self.line = re.compile(
-            rf"^[ \t>\-]*(?:option\s+)?{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$ ]*"
+            rf"^[ \t>\-]*{_CALLED}{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$ ]*"
             r"(?:[.．)）:：、](?!\d)|$)",
             flags | re.M,
         )
         self.another = re.compile(
-            f"{_JOIN}(?:option\\s+)?{DECORATION}(?P<label>{name})"
-            r"(?=[)\]】）}\"'*_`$\s]*(?:$|[\n.,;:!?。，]|\b(?:and|or)\b|&|/|和|或|、))",
+            f"{_JOIN}{_CALLED}{DECORATION}(?P<label>{name})"
+            r"(?=[)\]】）}\"'*_`$\s]*(?:$|[\n.,;:!?。，]|\b(?:and|or)\b|&|/|和|或|、|都|均|모두))",
             flags,
         )
         plain = "|".join(re.escape(core) for core in sorted(cores, key=len, reverse=True))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from assay.core.names import composed
 from assay.core.score import Attempt
 from assay.scoring.extract.choices import (
     choice_at,
@@ -31,6 +32,7 @@ from assay.scoring.extract.labels import (
     labels_for,
 )
 from assay.scoring.extract.reply import visible
+from assay.scoring.extract.spelling import plain, plain_reply
 from assay.scoring.extract.statements import Lead, is_supposed, leads
 from assay.scoring.normalize import normalize
 
@@ -327,6 +329,14 @@ def extract_option(
 
     With `explain`, every rule is tried and listed; without, the first that fires ends the search.
     """
+    if not text.isascii():
+        spelled = plain_reply(text)
+        choices = [plain(composed(choice)) for choice in choices]
+        return _extract(spelled.text, labels, choices, explain=explain).placed(spelled.span)
+    return _extract(text, labels, choices, explain=explain)
+
+
+def _extract(text: str, labels: Sequence[str], choices: Sequence[str], *, explain: bool) -> Extraction:
     names = labels_for(tuple(labels))
     if not explain:
         spelled = text.strip()

@@ -70,7 +70,7 @@ class F1(ListMetric):
         self,
         *,
         multiref_strategy: Strategy = "max",
-        word_tokenize: Literal["nltk", "split", "regex"] = "nltk",
+        word_tokenize: Literal["nltk", "split", "regex", "unicode"] = "nltk",
         normalize_level: Literal["token", "text", "both"] = "both",
         align_bag: Literal["counter", "set"] = "counter",
         force_number_match: bool = False,
@@ -82,7 +82,8 @@ class F1(ListMetric):
         self.multiref_strategy: Strategy = multiref_strategy
         """How several references count together."""
         self.word_tokenize = WORDS_BY[word_tokenize]
-        """How words are parted: `nltk` (Penn Treebank), `split` (white space), `regex` (space and hyphen)."""
+        """How words are parted: `nltk` (Penn Treebank), `split` (white space), `regex` (space and hyphen),
+        `unicode` (words of any script, each Chinese and Japanese character one)."""
         self.normalizes_text = normalize_level in ("text", "both")
         self.normalizes_words = normalize_level in ("token", "both")
         self.counts_repeats = align_bag == "counter"

@@ -9,19 +9,18 @@ from typing import Any, ClassVar, Literal
 
 from assay.scoring.metrics.checks import Misfit, check_option, each_row, joined_text, reference_texts
 from assay.scoring.metrics.list_metric import ListMetric
+from assay.scoring.normalize import words_of_any_script
 
 Words = Literal["ascii", "unicode"]
 
 _ASCII_WORD = re.compile(r"[a-zA-Z0-9]")
-# Chinese and Japanese characters stand for themselves, since no spaces part their words.
-_UNICODE_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
 
 
 class _UnicodeTokenizer:
     """Words of any script, in the interface that rouge-score asks for."""
 
     def tokenize(self, text: str) -> list[str]:
-        return _UNICODE_WORD.findall(text.casefold())
+        return words_of_any_script(text)
 
 
 @lru_cache(maxsize=8)
@@ -84,7 +83,7 @@ class Rouge(ListMetric):
 
 def _refuse_other_scripts(targets: list[str]) -> None:
     for target in targets:
-        if not _ASCII_WORD.search(target) and _UNICODE_WORD.search(target):
+        if not _ASCII_WORD.search(target) and words_of_any_script(target):
             raise Misfit(
                 f"the reference {target[:40]!r} has no word of a to z or digits, the only ones that "
                 "ROUGE's own tokenizer knows",

@@ -6,12 +6,14 @@ One prediction may have several references, and rows need not have equally many.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
-from assay.scoring.metrics.checks import each_row, joined_text, reference_texts
+from assay.scoring.metrics.checks import check_option, each_row, joined_text, reference_texts
 from assay.scoring.metrics.list_metric import ListMetric
 
 _N_BOOTSTRAP = 1000
+
+Tokenizer = Literal["intl", "13a", "zh", "char"]
 
 References = Sequence[Sequence[str]]
 """For each prediction its references."""
@@ -94,23 +96,31 @@ def _streams(references: References) -> list[list[str | None]]:
 
 
 class Bleu(ListMetric):
-    """BLEU with sacrebleu's `intl` tokenizer: the mean over sentences, and the corpus's own.
+    """BLEU by sacrebleu: the mean over sentences, and the corpus's own.
 
-    Papers report the corpus's. A row's reference is a text, or a list of several.
+    Papers report the corpus's. A row's reference is a text, or a list of several. The `intl` tokenizer parts
+    words at spaces and marks; of Chinese and Japanese it makes whole clauses, so use `zh` or `char` there.
     """
 
     scale: ClassVar[float] = 100.0
+
+    def __init__(self, *, tokenize: Tokenizer = "intl") -> None:
+        check_option(self, "tokenize", tokenize, get_args(Tokenizer))
+        self.tokenize: Tokenizer = tokenize
+        """By what sacrebleu parts words."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Sentence_BLEU` and `Corpus_BLEU`."""
         rows = each_row(self, predictions, references, _text_and_references)
         texts, targets = [text for text, _ in rows], [target for _, target in rows]
         if len(rows) > 1:
-            self.last_intervals["Corpus_BLEU"] = corpus_bleu_interval(texts, targets, tokenize="intl")
-        sentences = [sentence_bleu(text, target, tokenize="intl") / self.scale for text, target in rows]
+            self.last_intervals["Corpus_BLEU"] = corpus_bleu_interval(texts, targets, tokenize=self.tokenize)
+        sentences = [
+            sentence_bleu(text, target, tokenize=self.tokenize) / self.scale for text, target in rows
+        ]
         return {
             **self._mean("Sentence_BLEU", sentences),
-            "Corpus_BLEU": corpus_bleu(texts, targets, tokenize="intl"),
+            "Corpus_BLEU": corpus_bleu(texts, targets, tokenize=self.tokenize),
         }
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from assay.scoring.normalize import words_of_any_script
+
 ARTICLES = ("a", "an", "the")
 """The words that SQuAD and DROP leave out."""
 
@@ -59,6 +61,7 @@ WORDS_BY: dict[str, Callable[[str], list[str]]] = {
     "nltk": treebank_words,
     "split": str.split,
     "regex": space_or_hyphen_words,
+    "unicode": words_of_any_script,
 }
 """Ways of parting words, by the name an author gives."""
 

@@ -100,3 +100,13 @@ def test_a_label_is_never_in_doubt() -> None:
     counted = forms(["1", "2"], Options(("1", "2", "3"), ("2", "3", "1")))
     assert counted.best() == "label"
     assert counted.rivals("label") == ()
+
+
+def test_answers_in_other_spellings_of_the_same() -> None:
+    decomposed = "\u1107\u116e\u1109\u1161\u11ab"
+    assert read_answer("Ｂ", ABCD, "label") == (1,)
+    assert read_answer("②", ABCD, "index1") == (1,)
+    assert read_answer("２", ABCD, "index0") == (2,)
+    assert read_answer("부산", Options(("A", "B"), ("서울", decomposed)), "text") == (1,)
+    # Labels that are written so themselves are taken as they are.
+    assert read_answer("②", Options(("①", "②"), ("x", "y")), "label") == (1,)

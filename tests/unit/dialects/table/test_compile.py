@@ -324,3 +324,14 @@ def test_list_options_are_found_in_any_row(tmp_path: Path) -> None:
     for order in (rows, rows[::-1]):
         with pytest.raises(AssayError, match=r"TABLE-009.*has 0 options"):
             compiled(table(tmp_path, order))
+
+
+def test_names_that_look_alike_are_one_name(tmp_path: Path) -> None:
+    whole, parted = "분류", "\u1107\u116e\u11ab\u1105\u1172"
+    rows = [{"question": f"q{n}", "answer": "a", "group": name} for n, name in enumerate((whole, parted))]
+    one = compiled(table(tmp_path, rows, f"{parted}.jsonl"), TableMeta(category_column="group"))
+    assert one.task.spec.name == whole
+    assert {sample.group for sample in one.task.samples()} == {whole}
+    assert one.survey.group_counts == {whole: 2}
+    # What the model reads stays as it was written.
+    assert [sample.fields["group"] for sample in one.task.samples()] == [whole, parted]

@@ -182,7 +182,7 @@ def test_a_name_with_a_colon_may_be_a_file(tmp_path: Path) -> None:
 
 def test_missing_data_says_how_to_make_it(described: Path) -> None:
     (described / "data" / "sums.jsonl").unlink()
-    with pytest.raises(DatasetMissing, match=r"ULTRAEVAL-004.*no data file 'datasets/sums/data/sums.jsonl'"):
+    with pytest.raises(DatasetMissing, match=r"ULTRAEVAL-004.*the data file 'datasets/sums/data/sums.jsonl'"):
         collect(str(described), TransformArguments())
     (described / "make_dataset.py").write_text("")
     with pytest.raises(DatasetMissing, match="assay prepare"):
@@ -194,11 +194,20 @@ def test_missing_data_says_how_to_make_it(described: Path) -> None:
     [
         (
             {"transform": "datasets/sums/transform_gen_v3.py"},
-            r"ULTRAEVAL-003.*column 'transform'.*did you mean",
+            r'ULTRAEVAL-003.*"transform" names.*did you mean',
         ),
         ({"generate": {"method": "guess", "params": ""}}, r"ULTRAEVAL-002.*guess"),
         ({"fewshots": 3}, r"ULTRAEVAL-002.*'fewshots' \(did you mean 'fewshot'"),
-        ({"fewshot": "three"}, r"ULTRAEVAL-002.*Expected `int`.*fewshot"),
+        ({"fewshot": "three"}, r'ULTRAEVAL-002.*"fewshot" is .*expected a whole number'),
+        ({"fewshot": -1}, r'ULTRAEVAL-002.*"fewshot" is -1, expected a whole number from 0'),
+        ({"metric": {"accuracy": "exact_match"}}, r'ULTRAEVAL-002.*"metric" is .*an object of objects'),
+        ({"metric": {"accuracy": {}}}, r'no "evaluation" in "metric".*write "evaluation": {"type"'),
+        (
+            {"metric": {"accuracy": {"evaluation": {"type": "bleu"}, "agregation": {}}}},
+            r"unknown key 'agregation' in \"metric\" \(did you mean 'aggregation'",
+        ),
+        ({"batch_size": "many"}, r'"batch_size" is .many., expected .int'),
+        ({"generate": "generate"}, r'ULTRAEVAL-002.*"generate" is .generate., expected an object'),
         ({"metric": {"accuracy": {"evaluation": {}}}}, r"ULTRAEVAL-002.*metric 'accuracy' has no \"type\""),
         ({"generate": {"method": "generate", "params": "mine.json"}}, r"ULTRAEVAL-003.*'mine.json'"),
     ],
@@ -212,7 +221,7 @@ def test_a_wrong_config_is_told(tmp_path: Path, change: dict[str, Any], expected
 def test_configs_of_one_task_may_not_differ(tmp_path: Path) -> None:
     configs = {"a_gen.json": config(), "b_gen.json": config()}
     folder = write_dataset(tmp_path, choice_rows(3), SCRIPTS, configs)
-    with pytest.raises(AuthorError, match=r"ULTRAEVAL-002.*two configs describe the task 'sums'"):
+    with pytest.raises(AuthorError, match=r"ULTRAEVAL-002.*the task 'sums' by gen is described twice"):
         collect(str(folder), TransformArguments())
 
 

@@ -159,6 +159,22 @@ def test_faithful_scripts_that_draw_share_the_generator(tmp_path: Path) -> None:
     assert prompts(folder, shots=2, is_faithful=True) == expected
 
 
+def test_a_script_that_fails_by_chance_is_told_like_any_other(tmp_path: Path) -> None:
+    lucky = DRAWING.replace("    text,", "    assert r.random() < 0.9\n    text,")
+    folder = write_dataset(tmp_path, free_rows(40), {"transform_gen_v0.py": lucky})
+    seed = next(seed for seed in range(999) if _compiles(folder, seed))
+    with pytest.raises(AuthorError, match=r"ULTRAEVAL-005.*AssertionError"):
+        compile_only(folder, shots=3, seed=seed, is_faithful=True)
+
+
+def _compiles(folder: Path, seed: int) -> bool:
+    try:
+        compile_only(folder, seed=seed)
+    except AuthorError:
+        return False
+    return True
+
+
 def test_a_script_that_draws_does_so_by_row(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path, free_rows(6), {"transform_gen_v0.py": DRAWING})
     alone = prompts(folder)

@@ -25,19 +25,19 @@ def failing(tmp_path: Path, script: str, rows: list[dict[str, Any]], expected: s
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("None", "transform returned null, expected a dict"),
+        ("None", "transform returned None, expected a dict"),
         (
             "{'inputs': 'x', 'output': 'y', 'processed_output': 'y'}",
             r"no 'input' \(did you mean 'inputs'\?\)",
         ),
         ("{'input': 3, 'output': 'y', 'processed_output': 'y'}", "'input' is 3, expected a text"),
-        ("{'input': 'x', 'output': None, 'processed_output': 'y'}", "'output' is null, expected a text or"),
+        ("{'input': 'x', 'output': None, 'processed_output': 'y'}", "'output' is None, expected a text or"),
         ("{'input': 'x', 'output': [], 'processed_output': 'y'}", r"'output' is \[\]"),
         ("{'input': 'x', 'output': 'y', 'processed_output': 7}", "'processed_output' is 7"),
         ("{'input': 'x', 'output': 'y'}", "no 'processed_output'"),
         (
             "data['passge']",
-            r"asks for the field 'passge'.*did you mean 'passage'.*line 3 of transform_gen_v0",
+            r"transform_gen_v0.py line 3: .*'passge'.*did you mean 'passage'",
         ),
         ("1 / 0", r"raised ZeroDivisionError.*the row is .*\"question\":\"0\+1\""),
     ],
@@ -52,7 +52,7 @@ def test_every_row_that_fails_is_told(tmp_path: Path) -> None:
     rows = [*free_rows(3), free_rows(2)[1]]
     message = failing(tmp_path, script, rows, "ULTRAEVAL-005")
     assert "row 2 (line 2)" in message
-    assert "row 4 (line 4)" in message
+    assert "the same in row 4" in message
     assert "AssertionError: 삼" in message
 
 

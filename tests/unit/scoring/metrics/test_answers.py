@@ -125,6 +125,11 @@ def test_where_words_are_parted() -> None:
     assert F1(word_tokenize="split", normalize_level="token")(prediction, reference) == {"F1": 50.0}
 
 
+def test_words_of_any_script() -> None:
+    assert F1(word_tokenize="unicode")(["2008年北京"], ["北京2008年"]) == {"F1": 100.0}
+    assert F1()(["2008年北京"], ["北京2008年"]) == {"F1": 0.0}
+
+
 def test_the_level_of_normalisation() -> None:
     prediction, reference = ["THE fox"], ["a fox"]
     assert F1(word_tokenize="split", normalize_level="text")(prediction, reference) == {"F1": 100.0}
@@ -133,11 +138,16 @@ def test_the_level_of_normalisation() -> None:
     assert F1(word_tokenize="split", normalize_level="text")(["the dog"], ["a fox"]) == {"F1": 0.0}
 
 
-@given(TEXTS, TEXTS, st.sampled_from(["nltk", "split", "regex"]), st.sampled_from(["token", "text", "both"]))
+@given(
+    TEXTS,
+    TEXTS,
+    st.sampled_from(["nltk", "split", "regex", "unicode"]),
+    st.sampled_from(["token", "text", "both"]),
+)
 def test_forcing_numbers_changes_no_score(
     prediction: str,
     reference: str,
-    word_tokenize: Literal["nltk", "split", "regex"],
+    word_tokenize: Literal["nltk", "split", "regex", "unicode"],
     level: Literal["token", "text", "both"],
 ) -> None:
     """The documented fact about the original's option; a reference of numbers shares only numbers."""

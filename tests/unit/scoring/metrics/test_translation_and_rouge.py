@@ -136,3 +136,18 @@ def test_another_script_is_an_error_and_not_0() -> None:
 
 def test_marks_alone_are_a_text_without_words() -> None:
     assert Rouge()(["x"], ["..."]) == {"ROUGE-1": 0.0, "ROUGE-2": 0.0, "ROUGE_L": 0.0}
+
+
+def test_bleu_of_chinese_needs_its_characters_parted() -> None:
+    prediction, reference = ["他们现在有四只老鼠"], ["他们现在有五只老鼠"]
+    assert Bleu()(prediction, reference)["Sentence_BLEU"] == 0.0  # one clause, one word
+    parted = slow_bleu([" ".join(prediction[0])], [" ".join(reference[0])])
+    assert Bleu(tokenize="char")(prediction, reference)["Corpus_BLEU"] == pytest.approx(parted)
+    assert Bleu(tokenize="zh")(prediction, reference)["Corpus_BLEU"] == pytest.approx(parted)
+    with pytest.raises(AuthorError, match="METRIC-003"):
+        Bleu(tokenize="chinese")  # type: ignore[arg-type]
+
+
+def test_rouge_takes_two_spellings_of_a_word_for_one() -> None:
+    parted = "\u1109\u1165\u110b\u116e\u11af"
+    assert rouge(f"{parted} ２０１０年", ["서울 2010年"], words="unicode")["rouge1"] == 1.0

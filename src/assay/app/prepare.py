@@ -1,0 +1,276 @@
+"""Data made by a dataset folder's own script: `make_dataset.py` run on request, and what came of it.
+
+A script is a program of the person's: it is run as it is, in a process of its own, and only `assay prepare`
+does so. What it reads and how it writes rows is its own business; only its traceback and the files that lie
+in `data` afterwards are looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from assay.app.state import State
+from assay.core.errors import Problem, UsageError, nearest
+from assay.core.origin import Origin
+
+SCRIPT = "make_dataset.py"
+_DATASETS = "datasets"
+_DATA = "data"
+_RAW = "RawData"
+_LINES_SHOWN = 5
+_MISSING = re.compile(r"^FileNotFoundError: \[Errno 2\] [^:]*: (?P<path>(['\"]).*\2)$")
+
+
+class Change(StrEnum):
+    """What a script did to one file."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SAME = "as before"
+
+
+class DataFile(NamedTuple):
+    """A file that a script wrote."""
+
+    path: Path
+    n_rows: int
+    change: Change
+
+
+class Prepared(NamedTuple):
+    """One dataset folder, and what its script did."""
+
+    folder: Path
+    state: State
+    files: tuple[DataFile, ...] = ()
+    n_raw_rows: int | None = None
+    """Rows of the one raw file, where it is clear that a row of it makes at most a row of data."""
+    problem: Problem | None = None
+    """What it needs, or what is wrong."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files that were written."""
+        return sum(file.n_rows for file in self.files)
+
+    @property
+    def n_left_out(self) -> int:
+        """Rows of the raw file that the script left out without a word, as far as is known."""
+        return 0 if self.n_raw_rows is None else max(0, self.n_raw_rows - self.n_rows)
+
+
+def dataset_folders(names: Sequence[str]) -> list[Path]:
+    """Return the folders with a script that these names mean: dataset folders, or all of a checkout."""
+    return [folder for name in names for folder in _folders_of(Path(name))]
+
+
+def _folders_of(folder: Path) -> list[Path]:
+    if (folder / SCRIPT).is_file():
+        return [folder]
+    for pattern in (f"{_DATASETS}/*/{SCRIPT}", f"*/{SCRIPT}"):
+        if scripts := sorted(folder.glob(pattern)):
+            return [script.parent for script in scripts]
+    if not folder.is_dir():
+        beside = [path.name for path in folder.parent.glob("*") if path.is_dir()]
+        what = f"there is no folder {str(folder)!r}{nearest(folder.name, beside)}"
+        raise UsageError(Problem("PREPARE-001", what, "check the path"))
+    what = f"there is no {SCRIPT} in {str(folder)!r}, nor in the folders below it"
+    fix = "name a dataset folder that has one, a `datasets` folder, or a whole checkout"
+    raise UsageError(Problem("PREPARE-001", what, fix))
+
+
+def prepare(folders: Sequence[Path]) -> Iterator[Prepared]:
+    """Run the script of each folder, one after the other, and yield what came of it."""
+    for folder in folders:
+        yield _prepared(folder)
+
+
+class _Ended(NamedTuple):
+    """How a script ended."""
+
+    status: int
+    output: str
+
+
+class _Stamp(NamedTuple):
+    """What tells whether a file was written, and whether that changed it."""
+
+    written_ns: int
+    content: bytes
+
+
+def _prepared(folder: Path) -> Prepared:
+    script = folder / SCRIPT
+    before = _stamps(folder / _DATA)
+    elsewhere = _hyphenated(folder)
+    elsewhere_before = _stamps(elsewhere) if elsewhere else {}
+    ended = _run(script)
+    files = tuple(_written(folder / _DATA, before))
+    if elsewhere is not None and (
+        _missing_file(ended, elsewhere) is not None or _stamps(elsewhere) != elsewhere_before
+    ):
+        return Prepared(folder, State.ERROR, files, problem=_wrong_place(folder, elsewhere))
+    if ended.status != 0:
+        return _failed(folder, ended, files)
+    if not any(file.n_rows for file in files):
+        return Prepared(folder, State.NEEDS_DATA, files, problem=_no_rows(folder, files))
+    return Prepared(folder, State.OK, files, n_raw_rows=_raw_rows(script) if len(files) == 1 else None)
+
+
+def _run(script: Path) -> _Ended:
+    script = script.resolve()
+    datasets = script.parents[1]
+    is_in_checkout = datasets.name == _DATASETS
+    # Sets that a script writes out keep one order; files it opens without naming an encoding are UTF-8.
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=datasets.parent if is_in_checkout else script.parent,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    return _Ended(done.returncode, done.stdout.decode("utf-8", errors="replace"))
+
+
+def _stamps(data: Path) -> dict[Path, _Stamp]:
+    return {path: _stamp(path) for path in sorted(data.rglob("*")) if path.is_file()}
+
+
+def _stamp(path: Path) -> _Stamp:
+    content = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            content.update(part)
+    return _Stamp(path.stat().st_mtime_ns, content.digest())
+
+
+def _written(data: Path, before: dict[Path, _Stamp]) -> Iterator[DataFile]:
+    for path, stamp in _stamps(data).items():
+        earlier = before.get(path)
+        if stamp != earlier:
+            is_same = earlier is not None and stamp.content == earlier.content
+            change = Change.SAME if is_same else Change.NEW if earlier is None else Change.CHANGED
+            yield DataFile(path, _count_rows(path), change)
+
+
+def _count_rows(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for line in file if line.strip())
+
+
+def _failed(folder: Path, ended: _Ended, files: tuple[DataFile, ...]) -> Prepared:
+    missing = _missing_file(ended)
+    if missing is None or missing.is_relative_to((folder / _DATA).resolve()):
+        return Prepared(folder, State.ERROR, files, problem=_script_failed(folder, ended, files))
+    what = f"{SCRIPT} reads {_shown(missing)!r}, which is not there"
+    place = Origin(str(folder / SCRIPT), line=_failing_line(folder, ended))
+    problem = Problem("PREPARE-002", what, _put_raw_files(folder, missing), where=place)
+    return Prepared(folder, State.NEEDS_DATA, files, problem=problem)
+
+
+def _missing_file(ended: _Ended, inside: Path | None = None) -> Path | None:
+    """Return the file whose absence ended a script, if that is what did, and if it would lie in a folder."""
+    if ended.status == 0 or not (lines := ended.output.strip().splitlines()):
+        return None
+    if (said := _MISSING.match(lines[-1])) is None:
+        return None
+    path = Path(os.path.normpath(ast.literal_eval(said["path"])))
+    return path if inside is None or path.parent == inside else None
+
+
+def _script_failed(folder: Path, ended: _Ended, files: tuple[DataFile, ...]) -> Problem:
+    how = (
+        f"exit status {ended.status}" if ended.status > 0 else f"signal {signal.Signals(-ended.status).name}"
+    )
+    lines = [line for line in ended.output.splitlines() if line.strip()][-_LINES_SHOWN:]
+    said = "".join(f"\n    {line}" for line in lines) if lines else "\n    it said nothing"
+    torn = (
+        f"; what it wrote may not be whole: {', '.join(_shown(file.path) for file in files)}" if files else ""
+    )
+    return Problem(
+        "PREPARE-003",
+        f"{SCRIPT} ended with {how}{torn}; its last lines:{said}",
+        f"mend the script, or the raw files it reads; `python {folder / SCRIPT}` shows all it says",
+        where=Origin(str(folder / SCRIPT), line=_failing_line(folder, ended)),
+    )
+
+
+def _failing_line(folder: Path, ended: _Ended) -> int | None:
+    """Return the line of the script at which its traceback ends."""
+    script = re.escape(str((folder / SCRIPT).resolve()))
+    found = re.findall(rf'^  File "{script}", line (\d+)', ended.output, re.MULTILINE)
+    return int(found[-1]) if found else None
+
+
+def _no_rows(folder: Path, files: Sequence[DataFile]) -> Problem:
+    emptied = [_shown(file.path) for file in files if file.change is Change.CHANGED]
+    lost = f"; it emptied {', '.join(emptied)}" if emptied else ""
+    what = f"{SCRIPT} ended well but wrote no rows, as a script does that looks for raw files and finds none"
+    return Problem(
+        "PREPARE-004", what + lost, _put_raw_files(folder, None), where=Origin(str(folder / SCRIPT))
+    )
+
+
+def _put_raw_files(folder: Path, missing: Path | None) -> str:
+    if missing is not None:
+        return f"put the raw files there, then `assay prepare {folder}` again"
+    named = set(_raw_paths(folder / SCRIPT))
+    raw = _shown(min(named)) if named else f"{_RAW}/{folder.resolve().name}"
+    return f"put the raw files under {raw}, then `assay prepare {folder}` again"
+
+
+def _hyphenated(folder: Path) -> Path | None:
+    """Return where a script writes that replaces every _ in its output's whole path, if that is elsewhere."""
+    data = str((folder / _DATA).resolve())
+    hyphenated = data.replace("_", "-")
+    return Path(hyphenated) if hyphenated != data else None
+
+
+def _wrong_place(folder: Path, elsewhere: Path) -> Problem:
+    data = (folder / _DATA).resolve()
+    what = (
+        f"{SCRIPT} writes to {str(elsewhere)!r} and not to {str(data)!r}: it puts '-' for every '_' in the "
+        "whole path"
+    )
+    fix = "move the checkout to a folder whose path has no '_', and prepare it there"
+    return Problem("PREPARE-005", what, fix, where=Origin(str(folder / SCRIPT)))
+
+
+def _raw_paths(script: Path) -> Iterator[Path]:
+    """Yield the raw files and folders that the text of a script names."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and f"{_RAW}/" in node.value:
+            yield Path(os.path.normpath(script.parent.resolve() / node.value))
+
+
+def _raw_rows(script: Path) -> int | None:
+    """Return the rows of the one raw file a script names, when that is a file with a JSON object per line."""
+    named = list(_raw_paths(script))
+    if len(named) != 1 or not named[0].is_file():
+        return None
+    with named[0].open("rb") as file:
+        first = file.readline().strip()
+    return _count_rows(named[0]) if first.startswith(b"{") and first.endswith(b"}") else None
+
+
+def _shown(path: Path) -> str:
+    """Return a path as a person would name it: from where they stand, when it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,0 +1,91 @@
+"""assay prepare"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from assay.app.prepare import Prepared
+
+FAILED = 2
+"""Exit status when data could not be made."""
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
+def prepare(folders: tuple[str, ...]) -> int:
+    """Run the make_dataset.py of UltraEval dataset folders, which makes their data from raw files.
+
+    FOLDER is a dataset folder, a `datasets` folder or a whole checkout. The scripts are programs, run as they
+    are: read them first if they are not yours. One dataset shows each file written, with its rows; several
+    get one line each: ok, the raw file that is missing, or the error. Exit status 2 when a script failed;
+    among several, missing raw files alone are no failure.
+    """
+    from assay.app.prepare import dataset_folders
+
+    found = dataset_folders(folders)
+    if len(found) == 1 and found == [Path(folder) for folder in folders]:
+        return show_one(found[0])
+    return show_many(found)
+
+
+def show_one(folder: Path) -> int:
+    """Prepare one dataset and print every file; return the exit status."""
+    from rich.markup import escape
+
+    from assay.app.prepare import Change, prepare
+    from assay.core.errors import AuthorError
+    from assay.faces.cli.render import out, padded, show_error
+
+    (done,) = prepare([folder])
+    if done.problem is not None:
+        show_error(AuthorError(done.problem))
+        return FAILED
+    styles = {Change.NEW: "green", Change.CHANGED: "yellow", Change.SAME: "dim"}
+    names = [str(file.path.relative_to(folder)) for file in done.files]
+    for file, name in zip(done.files, padded(names), strict=True):
+        change = f"[{styles[file.change]}]{file.change:<9}[/]"
+        out.print(f"{change}  {escape(name)}  {_rows(file.n_rows)}", soft_wrap=True)
+    out.print(f"[bold]{escape(folder.resolve().name)}[/]: {_written(done)}", soft_wrap=True)
+    return 0
+
+
+def show_many(folders: Sequence[Path]) -> int:
+    """Prepare datasets and print a line for each, and how many are of each kind; return the exit status."""
+    from assay.app.prepare import prepare
+    from assay.app.state import State
+    from assay.faces.cli.many import show_counts, show_each
+
+    names = [folder.resolve().name for folder in folders]
+    counts = show_each(names, ((one.state, _found(one)) for one in prepare(folders)))
+    show_counts(counts, "`assay prepare FOLDER` shows the problem of one, with its fix")
+    return FAILED if counts[State.ERROR] else 0
+
+
+def _found(one: Prepared) -> str:
+    if one.problem is not None:
+        head, *lines = one.problem.what.splitlines()
+        said = f"{head} {lines[-1].strip()}" if lines else head
+        return f"{said} ({one.problem.code})"
+    return _written(one)
+
+
+def _written(one: Prepared) -> str:
+    from assay.app.prepare import Change
+
+    n_files = "" if len(one.files) == 1 else f" in {len(one.files)} files"
+    changed = sum(file.change is Change.CHANGED for file in one.files)
+    left_out = (
+        f"; the script left out {one.n_left_out:,} of the {one.n_raw_rows:,} raw rows"
+        if one.n_left_out
+        else ""
+    )
+    return f"{_rows(one.n_rows)}{n_files}" + (f", {changed} changed" if changed else "") + left_out
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"

@@ -1,0 +1,78 @@
+"""A reply in the spelling that the rules read: letters composed, full-width and circled ones made plain.
+
+East Asian keyboards and models write `Ａ`, `（３）` and `②` for A, (3) and 2. Each becomes one other
+character, so places stay what they are; composing letters shortens a text, so where each came from is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+# Full-width marks are known to the rules as they are; only numbers need some of them plain.
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF5B) if chr(code).isalnum()}
+_NUMBER_MARKS = str.maketrans("．－＋／％＄￥￦", ".-+/%$¥₩")
+_CIRCLED = {
+    # ① ⑴ ⒈ ❶ ➀ ➊ and so on to 9: those of two digits have no single plain character
+    **{
+        chr(first + n): str(n + 1)
+        for first in (0x2460, 0x2474, 0x2488, 0x2776, 0x2780, 0x278A)
+        for n in range(9)
+    },
+    **{chr(first + n): chr(ord(a) + n) for first, a in ((0x24B6, "A"), (0x24D0, "a")) for n in range(26)},
+}
+# Before a digit it would run together with it: ②12명 is option 2, twelve people.
+_CIRCLED_ALONE = re.compile(rf"[{''.join(_CIRCLED)}](?!\d)")
+# A character that is put together with those before it: a combining mark, or a jamo after the first.
+_JOINS = re.compile(r"[\u1160-\u11ff]")
+
+
+class Spelled(NamedTuple):
+    """A text as it is read, and where its characters come from."""
+
+    text: str
+    starts: tuple[int, ...] | None = None
+    """The place of each character in the original, and that text's length; None where all are the same."""
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return a part of the read text as a part of the original."""
+        return (start, end) if self.starts is None else (self.starts[start], self.starts[end])
+
+
+def composed_reply(text: str) -> Spelled:
+    """Return a reply with its letters composed (NFC)."""
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return Spelled(text)
+    pieces: list[str] = []
+    starts: list[int] = []
+    at = 0
+    while at < len(text):
+        end = at + 1
+        while end < len(text) and (unicodedata.combining(text[end]) or _JOINS.match(text[end])):
+            end += 1
+        piece = unicodedata.normalize("NFC", text[at:end])
+        pieces.append(piece)
+        starts += [at] * len(piece)
+        at = end
+    return Spelled("".join(pieces), (*starts, len(text)))
+
+
+def plain_reply(text: str) -> Spelled:
+    """Return a reply with its letters composed, and full-width and circled ones made plain."""
+    spelled = composed_reply(text)
+    return spelled._replace(text=plain(spelled.text))
+
+
+def plain_number_reply(text: str) -> Spelled:
+    """Return a reply with its letters composed, and full-width digits and marks of numbers made plain."""
+    spelled = composed_reply(text)
+    read = spelled.text
+    return spelled if read.isascii() else spelled._replace(text=read.translate(_WIDE | _NUMBER_MARKS))
+
+
+def plain(text: str) -> str:
+    """Return a text of the same length with full-width and circled letters and digits made plain."""
+    if text.isascii():
+        return text
+    return _CIRCLED_ALONE.sub(lambda match: _CIRCLED[match[0]], text.translate(_WIDE))

@@ -1,0 +1,51 @@
+"""Names of files as people write them: in another Unicode form than the disk has, or no text at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from assay.core.errors import AuthorError, Problem
+from assay.core.names import is_spelled_otherwise
+from assay.sources.encoding import guess_legacy
+
+
+def on_disk(path: Path) -> Path:
+    """Return a path as the disk spells it, where only composed and decomposed letters differ.
+
+    A path that is there, or that fits none or several, is returned as it is.
+    """
+    if str(path).isascii() or path.exists():
+        return path
+    found = Path(path.anchor)
+    for part in path.parts[bool(path.anchor) :]:
+        step = found / part
+        if not step.exists():
+            alike = [entry for entry in found.iterdir() if is_spelled_otherwise(entry.name, part)]
+            if len(alike) != 1:
+                return path
+            step = alike[0]
+        found = step
+    return found
+
+
+def require_text(name: str) -> None:
+    """Raise an AuthorError unless a file's name is text: results are kept under it.
+
+    Bytes that the system cannot decode come to Python as halves of surrogate pairs.
+    """
+    if not any("\ud800" <= char <= "\udfff" for char in name):
+        return
+    spelled = os.fsencode(name)
+    try:
+        text = spelled.decode("utf-8")
+    except UnicodeDecodeError:
+        encoding = guess_legacy(spelled)
+        what = f"the name of the file is not UTF-8: its bytes are {spelled!r}; as {encoding} it reads "
+        what += repr(spelled.decode(encoding, errors="replace"))
+        fix = "give the file a name in UTF-8; `convmv -f ENCODING -t utf-8 --notest FILE` renames it"
+    else:
+        what = f"file names are read as {sys.getfilesystemencoding()} here, in which {text!r} is no text"
+        fix = "use a UTF-8 locale (`export LC_ALL=C.UTF-8`), or set PYTHONUTF8=1"
+    raise AuthorError(Problem("SOURCE-012", what, fix))
