@@ -221,3 +221,24 @@ def test_help_lists_the_flags() -> None:
     shown = assay("as", "ultraeval", "--help").out
     for flag in ("--config_path", "--num_fewshot", "--write_out", "--datasets", "--tasks", "--fidelity"):
         assert flag in shown
+
+
+@pytest.mark.model
+def test_a_real_model_by_both_methods(checkout: Path) -> None:
+    entries = [
+        config("quiz_north_gen", dataset="quiz", path="datasets/quiz/data/north.jsonl"),
+        config("quiz_north_ppl", dataset="quiz", path="datasets/quiz/data/north.jsonl", method=LIKELIHOOD),
+    ]
+    Path("eval.json").write_text(json.dumps(entries), encoding="utf-8")
+    logged, manifest, _ = run(
+        *("--config_path", "eval.json", "--limit", "3", "--num_fewshot", "1", "--batch_size", "4"),
+        *("--fidelity", "faithful", "--write_out", "--params", "vllm_sample"),
+        model=("--model", "smollm2"),
+    )
+    assert manifest["settings"]["model_args"]["value"] == {"max_batch": "4"}
+    for instance in logged.instances("quiz_north_ppl"):
+        (tokens,), (losses,) = instance["raw_outputs"], instance["processed_outputs"]
+        assert len(tokens) == 3
+        assert losses == [pytest.approx(-sum(some)) for some in tokens]
+        assert all(loss > 0 for loss in losses)
+    assert len(logged.instances("quiz_north_gen")) == 3
