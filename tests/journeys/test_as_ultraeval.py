@@ -183,6 +183,14 @@ def test_all_datasets_leave_out_what_has_no_such_method(checkout: Path) -> None:
     assert {path.name for path in logged.folder.glob("*/")} == {"quiz_north_ppl"}
 
 
+def test_tasks_are_called_by_the_names_of_their_files(checkout: Path) -> None:
+    configs = {"Deep_Sea_gen.json": config("Marine", dataset="quiz", path="datasets/quiz/data/north.jsonl")}
+    write_dataset(checkout, {}, {}, configs, name="quiz")
+    for named in ("deep-sea", "marine"):
+        logged, _, _ = run("--datasets", "quiz", "--tasks", named)
+        assert {path.name for path in logged.folder.glob("*/")} == {"quiz_Marine_gen"}
+
+
 def test_a_server_of_the_original_is_a_model(checkout: Path) -> None:
     with serving() as server:
         model = ("--model", "general", "--model_args", f"url={server.url},concurrency=2")

@@ -12,9 +12,10 @@ import click
 
 from assay.backends.registry import BACKENDS
 from assay.core.errors import Problem, UsageError, listing, nearest
-from assay.dialects.ultraeval.arguments import transform_arguments
+from assay.dialects.ultraeval.arguments import TransformArguments, transform_arguments
 from assay.dialects.ultraeval.collect import collect
 from assay.dialects.ultraeval.compile import DIALECT
+from assay.dialects.ultraeval.config import task_part
 from assay.dialects.ultraeval.detect import DATASETS, dataset_folders
 from assay.faces.cli.options import settings_from
 from assay.faces.cli.other_systems import ForeignParser, foreign_command, parse
@@ -186,8 +187,21 @@ def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
             what = f"there is no dataset {name!r}{nearest(name, folders)}; {_there(place, folders)}"
             fix = "give the folder of the datasets: --dataset_dir DIR, for example a checkout of the original"
             raise UsageError(Problem("USAGE-006", what, fix))
-    chosen = f":{','.join(tasks)}" if tasks else ""
-    return tuple(f"{folders[name]}{chosen}" for name in names)
+    if not tasks:
+        return tuple(str(folders[name]) for name in names)
+    known = _task_names(folders[names[0]])
+    return (f"{folders[names[0]]}:{','.join(known.get(task, task) for task in tasks)}",)
+
+
+def _task_names(folder: Path) -> dict[str, str]:
+    """Return the tasks of a dataset by what the original calls them: its configs' files, in small letters."""
+    names: dict[str, str] = {}
+    for one in collect(str(folder), TransformArguments()):
+        names.setdefault(one.task.lower(), one.task)
+        for method, recipe in one.recipes.items():
+            if recipe.config_path is not None:
+                names[task_part(recipe.config_path.stem.removesuffix(f"_{method}")).lower()] = one.task
+    return names
 
 
 def _there(place: Path, folders: dict[str, Path]) -> str:
