@@ -1,13 +1,14 @@
-"""How fast a dataset class becomes requests: rows read, formatted, rendered, and joined with their examples.
+"""How fast a dataset becomes requests: rows read, formatted, rendered, and joined with their examples.
 
     python -m benchmarks.formatting                 # prints the table
     python -m benchmarks.formatting --write         # puts it into RESULTS.md
     python -m benchmarks.formatting --rows 1000
 
-Measured is all that happens before a model is asked: the file is read, the class is loaded, every row goes
-through `format_instance` and the instruction, and every request is made, with its examples and the hash of
-its content. A *prompt* is one rendered question with its examples: a row has one, whatever the number of its
-options. Times are processor seconds of this process, the best of several turns.
+Measured is all that happens before a model is asked: the file is read, the class or the transform is loaded,
+every row goes through the author's code (`format_instance` and the instruction, or `transform`), and every
+request is made, with its examples and the hash of its content. A *prompt* is one rendered question with its
+examples: a row has one, whatever the number of its options. Times are processor seconds of this process, the
+best of several turns.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,11 +62,22 @@ class Measured(MultipleChoiceDataset):
     def references(self):
         return ["ABCD".index(instance["answer"]) for instance in self.evaluation_data]
 """
+TRANSFORM = """
+def transform(data, num_sample, r, dataset_name):
+    options = "".join(f"({letter}) {option}\\n" for letter, option in zip("ABCD", data["target_scores"]))
+    right = list(data["target_scores"].values()).index(1)
+    return {
+        "input": f"Question: {data['question']}\\n{options}Answer: ",
+        "output": f"({'ABCD'[right]})",
+        "processed_output": f"({'ABCD'[right]})",
+    }
+"""
 
 
 class Timed(NamedTuple):
     """One way of asking."""
 
+    language: str
     instruction: str
     method: str
     shots: int
@@ -87,37 +99,58 @@ def main() -> None:
 
 
 def measure(folder: Path, n_rows: int) -> list[Timed]:
-    """Write a dataset and its classes, and time each way of asking."""
-    write_rows(folder / "test.jsonl", n_rows)
-    write_rows(folder / "dev.jsonl", 50)
+    """Write a dataset in each language, and time each way of asking."""
+    every = [*write_classes(folder / "classes", n_rows), write_transform(folder / "transforms", n_rows)]
     timed = []
-    for name, instruction in INSTRUCTIONS.items():
-        path = folder / f"{name.replace('.', '_').lower()}.py"
-        path.write_text(CLASS.replace("{instruction}", instruction), encoding="utf-8")
+    for language, instruction, path in every:
         for method in ("ppl", "gen"):
             for shots in (0, 5):
                 turns = [one_turn(path, method, shots) for _ in range(TURNS)]
                 seconds, n_requests = min(turns)
-                timed.append(Timed(name, method, shots, seconds, n_requests))
+                timed.append(Timed(language, instruction, method, shots, seconds, n_requests))
     return timed
 
 
-def write_rows(path: Path, n: int) -> None:
-    """Write questions of usual length with four options, each another one."""
+def write_classes(folder: Path, n_rows: int) -> Iterator[tuple[str, str, Path]]:
+    """Write a dataset class for each way to write an instruction; yield language, way and file."""
+    write_rows(folder / "test.jsonl", n_rows)
+    write_rows(folder / "dev.jsonl", 50)
+    for name, instruction in INSTRUCTIONS.items():
+        path = folder / f"{name.replace('.', '_').lower()}.py"
+        path.write_text(CLASS.replace("{instruction}", instruction), encoding="utf-8")
+        yield "class", name, path
+
+
+def write_transform(folder: Path, n_rows: int) -> tuple[str, str, Path]:
+    """Write a dataset folder with a plain transform; return language, way and folder."""
+    write_rows(folder / "data" / "measured.jsonl", n_rows, is_standard=True)
+    for method in ("gen", "ppl"):
+        (folder / f"transform_{method}_v0.py").write_text(TRANSFORM, encoding="utf-8")
+    return "transform", "f-string", folder
+
+
+def write_rows(path: Path, n: int, *, is_standard: bool = False) -> None:
+    """Write questions of usual length with four options, in columns or in the standard format."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         for number in range(n):
-            row = {
-                "question": f"In {path.stem} {number} a train leaves with {number % 97} wagons of "
+            question = (
+                f"In {path.stem} {number} a train leaves with {number % 97} wagons of "
                 f"{number % 13} tons each and loses two of them on its way through the mountains. "
-                "What does it weigh then?",
-                **{label: f"{(number + at) % 1009} tons" for at, label in enumerate("ABCD")},
-                "answer": "ABCD"[number % 4],
-            }
+                "What does it weigh then?"
+            )
+            options = {label: f"{(number + at) % 1009} tons" for at, label in enumerate("ABCD")}
+            right = "ABCD"[number % 4]
+            if is_standard:
+                scores = {text: int(label == right) for label, text in options.items()}
+                row = {"passage": "", "question": question, "target_scores": scores, "answer": ""}
+            else:
+                row = {"question": question, **options, "answer": right}
             file.write(json.dumps(row) + "\n")
 
 
 def one_turn(path: Path, method: str, shots: int) -> tuple[float, int]:
-    """Compile a class and make all requests; return the processor seconds and how many they were."""
+    """Compile a dataset and make all requests; return the processor seconds and how many they were."""
     begun = time.process_time()
     settings = TaskSettings(methods=(method,), shots=shots)
     (one,) = compile_datasets((str(path),), settings, said={}, meta=None, data_root=None, split=None)
@@ -129,6 +162,7 @@ def section(timed: Sequence[Timed], n_rows: int) -> str:
     """Return the table."""
     rows = [
         (
+            one.language,
             one.instruction,
             one.method,
             str(one.shots),
@@ -138,11 +172,13 @@ def section(timed: Sequence[Timed], n_rows: int) -> str:
         )
         for one in timed
     ]
-    header = ("instruction", "method", "shots", "seconds", "prompts/s", "requests/s")
-    slowest = min(n_rows / one.seconds for one in timed)
+    header = ("language", "instruction", "method", "shots", "seconds", "prompts/s", "requests/s")
+    slowest = max(timed, key=lambda one: one.seconds)
+    way = f"{slowest.language}, {slowest.method}, {slowest.shots} shots"
     return (
-        f"{n_rows:,} rows of four options become requests. The slowest way makes {slowest:,.0f} prompts/s; "
-        f"the bar is {BAR:,}.\n\n{markdown_table(header, rows)}\n\n{setting()}"
+        f"{n_rows:,} rows of four options become requests. The slowest way ({way}) makes "
+        f"{n_rows / slowest.seconds:,.0f} prompts/s; the bar is {BAR:,}.\n\n"
+        f"{markdown_table(header, rows)}\n\n{setting()}"
     )
 
 

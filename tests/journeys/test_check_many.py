@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from cli import assay
+from fakes.transforms import GEN, PPL, choice_rows, config, write_dataset
 
 CLASS = """
 from .generation_dataset import GenerationDataset
@@ -105,3 +106,34 @@ def test_a_dataset_may_be_called_dataset(workdir: Path) -> None:
     (folder / "whole.py").rename(folder / "dataset.py")
     result = assay("check", str(folder), "--data-root", "data")
     assert re.search(r"ok +dataset.py +class whole", result.out)
+
+
+def test_a_checkout_of_transforms_gets_a_line_for_each_dataset_folder(workdir: Path) -> None:
+    gen, ppl = {"transform_gen_v0.py": GEN}, {"transform_ppl_v0.py": PPL}
+    rows = choice_rows(5)
+    both = {"a_gen.json": config("a", dataset="both"), "b_gen.json": config("b", dataset="both")}
+    both["b_ppl.json"] = config("b", dataset="both", method="loglikelihood")
+    write_dataset(workdir, {"a": rows, "b": rows}, {**gen, **ppl}, both, name="both")
+    write_dataset(workdir, {}, gen, {"x_gen.json": config("x", dataset="absent")}, name="absent")
+    broken = f"import nowhere_to_be_found\n{GEN}"
+    write_dataset(workdir, rows, {"transform_gen_v0.py": broken}, name="broken")
+    (workdir / "main.py").write_text("print('of the original')\n", encoding="utf-8")
+    for named in (".", "datasets"):
+        result = assay("check", named, "--method", "gen,ppl")
+        assert result.status == 1
+        lines = result.out.splitlines()
+        assert [re.split(r"  +", line)[:2] for line in lines[:3]] == [
+            ["needs data", "absent"],
+            ["ok", "both"],
+            ["error", "broken"],
+        ]
+        assert "'datasets/absent/data/x.jsonl'" in lines[0]
+        assert lines[1].endswith("2 subsets, 10 rows, by gen, ppl")
+        assert "nowhere_to_be_found" in lines[2]
+        assert lines[3] == "3 datasets: 1 ok, 1 need data, 1 with errors"
+        assert "main.py" not in result.out
+
+
+def test_one_dataset_folder_is_shown_in_full(workdir: Path) -> None:
+    folder = write_dataset(workdir, choice_rows(5), {"transform_gen_v0.py": GEN})
+    assert "no errors" in assay("check", str(folder)).out

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from assay.app.languages import members_of
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
@@ -21,8 +22,6 @@ from assay.app.state import State
 from assay.backends.registry import open_backend
 from assay.core.errors import AssayError, Problem
 from assay.core.ports import Backend
-from assay.dialects.llmbox.compile import DIALECT
-from assay.dialects.llmbox.detect import is_class_file, is_framework_file
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.plan import check_plan
 from assay.sources.dataset_folder import DatasetMissing
@@ -55,15 +54,15 @@ class Named(NamedTuple):
 
 
 def datasets_named(names: Sequence[str], dialect: str | None) -> Named:
-    """Put the dataset classes of a folder in its place; a folder without any is left as it is."""
+    """Put the datasets of a folder in its place; a folder without any is left as it is."""
     datasets: list[str] = []
     skipped: list[str] = []
     for name in names:
         folder = Path(name)
-        files = sorted(folder.glob("*.py")) if dialect in (None, DIALECT) and folder.is_dir() else []
-        classes = [file for file in files if is_class_file(file) and not is_framework_file(file)]
-        datasets += map(str, classes) if classes else [name]
-        skipped += [str(file) for file in files if classes and file not in classes]
+        members = members_of(folder, dialect) if folder.is_dir() else ()
+        datasets += map(str, members) if members else [name]
+        if any(member.is_file() for member in members):
+            skipped += [str(file) for file in sorted(folder.glob("*.py")) if file not in members]
     return Named(tuple(datasets), tuple(skipped))
 
 
@@ -97,7 +96,7 @@ def _checked(name: str, values: RunSettings, backend: Backend | None) -> FileChe
         State.OK,
         n_rows=sum(spec.n_rows for spec in specs),
         n_tasks=len(specs),
-        methods=specs[0].methods,
+        methods=tuple(dict.fromkeys(method for spec in specs for method in spec.methods)),
         class_name=specs[0].settings.get("class"),
     )
 

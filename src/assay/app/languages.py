@@ -13,9 +13,9 @@ from typing import NamedTuple
 from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
-from assay.dialects.llmbox.detect import ClassName, is_class_file
+from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
 from assay.dialects.parts.compiled import Compiled
-from assay.dialects.ultraeval.detect import is_dataset
+from assay.dialects.ultraeval.detect import folders_of_many, is_dataset
 from assay.sources.hub import Hub
 
 TABLE = "table"
@@ -34,6 +34,8 @@ class Language(NamedTuple):
 
     recognises: Callable[[str], bool]
     """Whether what a person named is written in it."""
+    members: Callable[[Path], Sequence[Path]]
+    """The datasets in a folder of many; none where the folder is one dataset, or holds none."""
     compile: Callable[[str, TaskSettings, Surroundings], Sequence[Compiled]]
     understands: frozenset[str]
     """The settings that mean something to it, of those that do not mean something to all."""
@@ -59,6 +61,12 @@ def language_of(name: str, asked: str | None, dataset_args: Mapping[str, str]) -
             )
         )
     return asked
+
+
+def members_of(folder: Path, asked: str | None) -> Sequence[Path]:
+    """Return the datasets in a folder of many, in the language that was named or in any."""
+    languages = [language for name, language in LANGUAGES.items() if asked in (None, name)]
+    return next(filter(None, (language.members(folder) for language in languages)), ())
 
 
 def _is_class(name: str) -> bool:
@@ -91,6 +99,7 @@ def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings)
 LANGUAGES = {
     "ultraeval": Language(
         is_dataset,
+        folders_of_many,
         _compile_transforms,
         frozenset({"samples", "dataset_args", "shots_from", "shot_policy"}),
         {"split": "name the data file", "table": "say it in the transform or its config"},
@@ -98,6 +107,7 @@ LANGUAGES = {
     ),
     "llmbox": Language(
         _is_class,
+        class_files,
         _compile_classes,
         frozenset({"samples", "cot", "dataset_args"}),
         {

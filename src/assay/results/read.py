@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import TypeVar
 
 import msgspec
@@ -48,6 +49,10 @@ class StoredRun:
         """Yield the responses in the order in which they came."""
         return _lines(self.path / JOURNAL, Response)
 
+    def response_index(self) -> ResponseIndex:
+        """Return the responses by their requests, to be used in a `with`."""
+        return ResponseIndex(self.path / JOURNAL)
+
     def find_sample(self, wanted: str) -> SampleRecord:
         """Return a sample by its id, by the beginning of it, or by its row number (`row:17`)."""
         row = int(wanted[4:]) if wanted.startswith("row:") and wanted[4:].isdecimal() else None
@@ -72,6 +77,41 @@ class StoredRun:
                 Origin(str(self.path)),
             )
         )
+
+
+class _Address(msgspec.Struct, frozen=True):
+    request_id: str
+
+
+class ResponseIndex:
+    """Responses by request id, each read when it is asked for: a run may have more than fit into memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115 (closed by __exit__)
+        self._places: dict[str, int] = {}
+        address = msgspec.json.Decoder(_Address)
+        place = 0
+        for line in self._file:
+            # An answer that was asked for again counts in place of the earlier one.
+            if line.endswith(b"\n"):
+                self._places[address.decode(line).request_id] = place
+            place += len(line)
+
+    def get(self, request_id: str) -> Response | None:
+        """Return the response to a request; None when there is none."""
+        place = self._places.get(request_id)
+        if place is None:
+            return None
+        self._file.seek(place)
+        return msgspec.json.decode(self._file.readline(), type=Response)
+
+    def __enter__(self) -> ResponseIndex:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
 
 
 def find_run(name: str, root: Path) -> StoredRun:

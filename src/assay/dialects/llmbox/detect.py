@@ -68,6 +68,12 @@ def is_framework_file(path: Path) -> bool:
     return not classes or any(name in BASE_NAMES for name in classes)
 
 
+def class_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that define datasets."""
+    files = sorted(folder.glob("*.py"))
+    return [file for file in files if is_class_file(file) and not is_framework_file(file)]
+
+
 def _tells(node: ast.AST) -> bool:
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""

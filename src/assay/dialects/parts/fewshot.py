@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -10,6 +11,8 @@ from assay.core.ids import draw
 from assay.core.sample import Sample
 
 ShotPolicy: TypeAlias = Literal["first", "random"]
+_NOBODYS = -1
+"""The number of a question that no member asks."""
 
 
 class Shots(NamedTuple):
@@ -41,9 +44,14 @@ class ShotPool:
         task: str,
         question: Callable[[Sample], str],
     ) -> None:
-        self._pool = [sample for sample in pool if sample.is_graded]
-        self._questions = [question_key(question(sample)) for sample in self._pool]
-        self._twins = Counter(self._questions)
+        self.members = [sample for sample in pool if sample.is_graded]
+        """The samples that may be examples."""
+        # Those that ask the same have the same number: comparing numbers reads no texts from all over memory.
+        self._groups: dict[str, int] = {}
+        keys = (question_key(question(sample)) for sample in self.members)
+        self._group_of = array("l", (self._groups.setdefault(key, len(self._groups)) for key in keys))
+        self._n_twins = Counter(self._group_of)
+        self._known = dict(zip(map(id, self.members), self._group_of, strict=True))
         self._n_shots = n_shots
         self.policy = policy
         self._seed = seed
@@ -51,28 +59,37 @@ class ShotPool:
         self._question = question
 
     def __len__(self) -> int:
-        return len(self._pool)
+        return len(self.members)
 
     def leaks(self, sample: Sample) -> bool:
         """Return whether the pool holds this sample's question, so that it has to be kept out."""
-        return question_key(self._question(sample)) in self._twins
+        return self._group(sample) != _NOBODYS
 
     def n_left(self, sample: Sample) -> int:
         """Return how many examples there are for a sample, once those that ask the same are kept out."""
-        return len(self._pool) - self._twins[question_key(self._question(sample))]
+        return len(self.members) - self._n_twins[self._group(sample)]
 
     def shots(self, sample: Sample) -> list[Sample]:
         """Return the examples for a sample: never itself, never a row that asks the same."""
+        return [self.members[i] for i in self.picked(sample)]
+
+    def picked(self, sample: Sample) -> list[int]:
+        """Return where among the members the examples for a sample stand."""
         if not self._n_shots:
             return []
-        own = question_key(self._question(sample))
+        own = self._group(sample)
         # So many more than needed that, after the twins are dropped, enough are left.
-        wanted = min(len(self._pool), self._n_shots + self._twins[own])
+        wanted = min(len(self.members), self._n_shots + self._n_twins[own])
         if self.policy == "first":
             chosen: Sequence[int] = range(wanted)
         else:
-            chosen = draw(self._seed, self._task, sample.id, "shots").sample(range(len(self._pool)), wanted)
-        return [self._pool[i] for i in chosen if self._questions[i] != own][: self._n_shots]
+            chosen = draw(self._seed, self._task, sample.id, "shots").sample(range(len(self.members)), wanted)
+        return [i for i in chosen if self._group_of[i] != own][: self._n_shots]
+
+    def _group(self, sample: Sample) -> int:
+        """Return the number of the members that ask what this sample asks."""
+        known = self._known.get(id(sample))
+        return self._groups.get(question_key(self._question(sample)), _NOBODYS) if known is None else known
 
 
 def question_key(text: str) -> str:

@@ -15,7 +15,12 @@ from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig, read_configs, task_part
-from assay.dialects.ultraeval.detect import DatasetName, dataset_folders, is_dataset_folder
+from assay.dialects.ultraeval.detect import (
+    DatasetName,
+    dataset_folders,
+    is_config_file,
+    is_dataset_folder,
+)
 from assay.dialects.ultraeval.versions import Version, called, newest, versions_in
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.files import known_suffix
@@ -65,7 +70,7 @@ def collect(name: str, asked: TransformArguments) -> list[Written]:
         raise AuthorError(_nowhere(named.path))
     if named.path.is_dir():
         written = [one for folder in dataset_folders(named.path) for one in _of_folder(folder, asked)]
-    elif named.path.suffix == ".json" and asked.transform is None:
+    elif named.path.suffix == ".json" and (asked.transform is None or is_config_file(named.path)):
         written = _grouped(_of_configs(named.path, None, asked))
     elif named.path.suffix == ".py":
         written = _of_transform(named.path, asked)

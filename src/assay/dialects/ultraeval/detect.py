@@ -92,3 +92,8 @@ def dataset_folders(path: Path) -> list[Path]:
         if found:
             return found
     return []
+
+
+def folders_of_many(path: Path) -> list[Path]:
+    """Return the dataset folders in a folder of them, or in a checkout; none where it is one itself."""
+    return [folder for folder in dataset_folders(path) if folder != path]

@@ -95,23 +95,21 @@ class SeededShots:
         self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
         pool, pool_made = examples or (samples, transformed)
         texts = {id(sample): made for sample, made in zip(pool, pool_made, strict=True)}
-        own = {sample.id: made.input for sample, made in zip(samples, transformed, strict=True)}
-        self._texts = texts
+
+        def question(sample: Sample) -> str:
+            return (texts[id(sample)] if id(sample) in texts else self._made[sample.id]).input
+
         self._pool = ShotPool(
-            pool,
-            transforming.n_shots,
-            policy=policy,
-            seed=seed,
-            task=task,
-            question=lambda sample: texts[id(sample)].input if id(sample) in texts else own[sample.id],
+            pool, transforming.n_shots, policy=policy, seed=seed, task=task, question=question
         )
+        self._solved = [texts[id(sample)] for sample in self._pool.members]
         spare = min((self._pool.n_left(sample) for sample in samples), default=0)
         if spare < transforming.n_shots:
             raise AuthorError(_too_few(transforming.n_shots, spare, source))
 
     def parts(self, sample: Sample, copy: int = 0) -> Parts:
         """Return the parts of a sample's prompt, the same for every copy of it."""
-        shots = tuple(self._texts[id(shot)] for shot in self._pool.shots(sample))
+        shots = tuple([self._solved[i] for i in self._pool.picked(sample)])
         return Parts(shots, self._made[sample.id])
 
 

@@ -31,8 +31,8 @@ def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
     repeated and empty rows, leaking shots and the balance of labels. With --model, also whether the
     model can do the methods and which prompts are too long for it.
 
-    Several datasets, or a folder of dataset classes, get one line each: ok, the data that is needed and
-    where it was looked for, or the error; the first 50 rows of each are looked at. Exit status 1 on errors.
+    Several datasets, or a folder of them, get one line each: ok, the data that is needed and where it was
+    looked for, or the error; the first 50 rows of each are looked at. Exit status 1 on errors.
     """
     from assay.app.check_files import datasets_named
 

@@ -16,6 +16,10 @@ _SYSTEMS = {
         "assay.faces.cli.opencompass:opencompass", "Evaluate custom datasets with OpenCompass's own flags."
     ),
     "llmbox": Command("assay.faces.cli.llmbox:llmbox", "Evaluate dataset classes with LLMBox's own flags."),
+    "ultraeval": Command(
+        "assay.faces.cli.ultraeval:ultraeval",
+        "Evaluate transforms and task configs with UltraEval's own flags.",
+    ),
 }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.app.settings import Settings
 from assay.faces.cli.options import dataset_options, settings_from
+
+if TYPE_CHECKING:
+    from assay.app.run import FinishedRun
 
 FAILED_SAMPLES = 3
 """Exit status of a run that is complete but has failed samples."""
@@ -34,6 +37,11 @@ def run(datasets: tuple[str, ...], **flags: Any) -> int:
 
 def evaluate(datasets: tuple[str, ...], settings: Settings) -> int:
     """Run, show how it goes and what came out; return the exit status."""
+    return status_of(evaluated(datasets, settings))
+
+
+def evaluated(datasets: tuple[str, ...], settings: Settings) -> FinishedRun:
+    """Run, show how it goes and what came out; return the run."""
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_result
@@ -41,4 +49,9 @@ def evaluate(datasets: tuple[str, ...], settings: Settings) -> int:
     with TerminalObserver() as observer:
         finished = evaluate_datasets(datasets, settings, observer)
     show_result(finished)
+    return finished
+
+
+def status_of(finished: FinishedRun) -> int:
+    """Return the exit status of a complete run."""
     return FAILED_SAMPLES if finished.tally.n_failed else 0

@@ -62,6 +62,8 @@ def _original_mc2(ranked: _Ranked) -> float:
     """Return the same for the options before the first that is worth nothing, without care for underflow."""
     if 0 not in ranked.worths:
         raise Unscorable("log_prob_mc2: no option is worth 0, and the original needs one")
+    if any(map(math.isnan, ranked.values)):
+        raise Unscorable("log_prob_mc2: the log-likelihood of an option is not a number")
     n_right = ranked.worths.index(0)
     if not n_right:
         return 0.0

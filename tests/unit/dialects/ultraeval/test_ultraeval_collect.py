@@ -84,6 +84,7 @@ def test_versions_are_recorded(folder: Path) -> None:
 def test_a_config_names_its_version_and_a_flag_another(described: Path) -> None:
     assert picked(described) == "transform_gen_v0.py"
     assert picked(described, transform="v1") == "transform_gen_v1.py"
+    assert picked(described / "config" / "sums_gen.json", transform="v1") == "transform_gen_v1.py"
     (one,) = collect(str(described), TransformArguments(transform="v1"))
     assert set(one.recipes) == {"gen"}
 

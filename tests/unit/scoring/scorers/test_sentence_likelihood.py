@@ -206,6 +206,8 @@ def test_no_number_fails_and_when_faithful_is_the_worst() -> None:
     assert score(sample(1, 0), broken, fine).verdict is Verdict.FAILED
     assert score(sample(1, 0), broken, fine, faithful=True).answer == "B"
     assert score(sample(1, 0), broken, broken, faithful=True).verdict is Verdict.FAILED
+    shared = score(sample(1, 0), broken, fine, type_="log_prob_mc2", faithful=True)
+    assert (shared.verdict, shared.value) == (Verdict.FAILED, None)
     assert score(sample(1, 0), ((1, -math.inf),), ((2, -math.inf),)).verdict is Verdict.FAILED
 
 
