@@ -76,7 +76,18 @@ def collect(name: str, asked: TransformArguments) -> list[Written]:
         written = _of_transform(named.path, asked)
     else:
         written = _of_data(named.path, asked)
-    return _chosen(written, named)
+    chosen = _chosen(written, named)
+    if asked.data is None:
+        for one in chosen:
+            _require_data(one)
+    return chosen
+
+
+def _require_data(written: Written) -> None:
+    """Raise for a task whose config names data that is not there; that of tasks not chosen may be absent."""
+    recipe = next(iter(written.recipes.values()))
+    if recipe.config is not None and recipe.config_path is not None and not written.data.is_file():
+        raise DatasetMissing(_missing(recipe.config.path, recipe.config_path, recipe.folder))
 
 
 def _chosen(written: Sequence[Written], named: DatasetName) -> list[Written]:
@@ -185,7 +196,7 @@ def _of_configs(path: Path, folder: Path | None, asked: TransformArguments) -> I
         folder = path.parent.parent
     for config in read_configs(path):
         dataset, task = config.names(None if folder is None else folder.resolve().name.lower())
-        data = Path(asked.data) if asked.data else _place(config.path, path, folder)
+        data = Path(asked.data) if asked.data else _place(config.path, path, folder) or Path(config.path)
         script = _place(config.transform, path, folder)
         versions = tuple(versions_in(script.parent if script else folder or path.parent))
         if asked.transform:
@@ -197,8 +208,6 @@ def _of_configs(path: Path, folder: Path | None, asked: TransformArguments) -> I
             raise AuthorError(_no_transform(config.transform, folder or path.parent, path))
         else:
             version = Version.of(script)
-        if data is None:
-            raise DatasetMissing(_missing(config.path, path, folder))
         available = _serving(versions, config.method)
         yield _Found(dataset, task, data, config.method, Recipe(version, config, path, available, folder))
 

@@ -315,7 +315,7 @@ class _Compilation:
                 for method, recipe in recipes.items()
             },
             "config": {
-                method: str(recipe.config_path) for method, recipe in recipes.items() if recipe.config_path
+                method: recipe.config_path.name for method, recipe in recipes.items() if recipe.config_path
             },
             "full_name": {method: written.full_name(method) for method in self._methods},
             "description": {method: self._description(recipe) for method, recipe in recipes.items()},

@@ -189,6 +189,25 @@ def test_missing_data_says_how_to_make_it(described: Path) -> None:
         collect(str(described), TransformArguments())
 
 
+def test_data_of_tasks_that_were_not_chosen_may_be_absent(tmp_path: Path) -> None:
+    rows = {"north": choice_rows(2)}
+    configs = {f"{task}_gen.json": config(task, dataset="polar") for task in ("north", "south")}
+    folder = write_dataset(tmp_path, rows, SCRIPTS, configs, name="polar")
+    assert names(f"{folder}:north") == ["polar:north"]
+    with pytest.raises(DatasetMissing, match=r"no.*south|south.*not there"):
+        names(folder)
+
+
+def test_a_run_does_not_depend_on_how_its_config_is_written(
+    described: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = compile_only(described / "config" / "sums_gen.json").task.spec
+    monkeypatch.chdir(described)
+    short = compile_only("config/sums_gen.json").task.spec
+    assert short.settings == whole.settings
+    assert short.data_hash == whole.data_hash
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
