@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from assay.core.errors import AuthorError, Problem, listing, nearest
-from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.dialects.llmbox.formatting import BadInstance
 from assay.dialects.llmbox.instruction import InstructionError
@@ -91,25 +87,3 @@ def _listed(rows: Sequence[int]) -> str:
         return f", row {rows[0]}" if rows else ""
     shown = ", ".join(map(str, rows[:_SHOWN_ROWS]))
     return f", rows {shown}" + (f" and {len(rows) - _SHOWN_ROWS:,} more" if len(rows) > _SHOWN_ROWS else "")
-
-
-@contextmanager
-def drawing(seed: int, *parts: str) -> Iterator[Callable[..., None]]:
-    """Let the global generators draw from a seed inside; leaves them as they were.
-
-    Yields a function that seeds them anew, for one row: a draw then depends on the seed and the row alone,
-    and not on which rows came before.
-    """
-    known, known_np = random.getstate(), np.random.get_state()
-
-    def seed_for(*more: str) -> None:
-        number = rank(seed, *parts, *more)
-        random.seed(number)  # noqa: TID251 (what an author's code draws from)
-        np.random.seed(number % (1 << 32))
-
-    seed_for()
-    try:
-        yield seed_for
-    finally:
-        random.setstate(known)
-        np.random.set_state(known_np)

@@ -24,7 +24,6 @@ from assay.dialects.llmbox.authoring import (
     ModelView,
     MultipleChoiceDataset,
 )
-from assay.dialects.llmbox.calling import drawing
 from assay.dialects.llmbox.checks import (
     METHODS,
     check_method,
@@ -44,10 +43,12 @@ from assay.dialects.llmbox.loading import LoadedClass, load_class
 from assay.dialects.llmbox.nearest import Nearest, Vectors
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
-from assay.dialects.llmbox.samples import plain_row, samples_of
+from assay.dialects.llmbox.samples import samples_of
 from assay.dialects.llmbox.sampling import sampling_of
 from assay.dialects.llmbox.subsets import categories_of, subsets_of
 from assay.dialects.llmbox.task import Asking, ClassTask, Search
+from assay.dialects.parts.author_draws import drawing
+from assay.dialects.parts.plain_rows import plain_row
 from assay.dialects.parts.row_names import named
 
 DIALECT = "llmbox"

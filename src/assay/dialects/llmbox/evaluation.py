@@ -15,8 +15,8 @@ from assay.core.errors import AuthorError
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
-from assay.dialects.llmbox.calling import drawing
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
+from assay.dialects.parts.author_draws import drawing
 
 Raw = tuple[Any, ...]
 """The raw predictions of one row: one for each option, or one for each sample."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from assay.core.errors import AuthorError, listing, nearest
 from assay.core.names import composed
 from assay.core.origin import Origin
@@ -53,18 +51,6 @@ def _group(one: Prepared, fields: Mapping[str, Any]) -> str | None:
             )
         )
     return composed(str(fields[column]))
-
-
-def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as plain data that can be stored; also a copy that the author's code does not change."""
-    plain: dict[str, Any] = msgspec.to_builtins(row, enc_hook=_stored, str_keys=True)
-    return plain
-
-
-def _stored(value: Any) -> Any:
-    """Return plain data for another library's numbers and arrays, and a text for anything else."""
-    listed = getattr(value, "tolist", None)
-    return listed() if callable(listed) else str(value)
 
 
 def is_index(value: Any) -> bool:

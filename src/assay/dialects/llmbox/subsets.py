@@ -10,7 +10,7 @@ from assay.dialects.llmbox.arguments import ClassArguments
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass
-from assay.dialects.llmbox.selection import chosen_subsets
+from assay.dialects.parts.selection import chosen_parts
 
 
 def subsets_of(
@@ -26,8 +26,16 @@ def subsets_of(
     if own is not None and not selection:
         return [own]
     known = _known_subsets(loaded, load_args, asked, raw_data)
-    chosen = chosen_subsets(selection, known, dataset=loaded.name, categories=categories, banned=banned)
-    return chosen or [None]
+    meant = chosen_parts(
+        selection,
+        known,
+        dataset=loaded.name,
+        categories=categories,
+        banned=banned,
+        noun="subset",
+        code="LLMBOX-008",
+    )
+    return meant or [None]
 
 
 def _known_subsets(

@@ -34,17 +34,20 @@ class AuthorModules:
         folder: Path | None = None,
         ambient: Mapping[str, Any] | None = None,
         extendable: Collection[str] = (),
+        aliases: Mapping[str, str] | None = None,
         code: str,
     ) -> None:
         """Take the dotted package the file believes to be in, and what its modules hold.
 
         `folder`: files beside it can be imported as modules of the package. `ambient`: names that are there
         without an import, as documents leave imports out of their examples. `extendable`: modules that a
-        file of the same name beside the author's adds to. `code`: of the problem raised when a file does not
-        load.
+        file of the same name beside the author's adds to. `aliases`: other names of modules, as a package is
+        called in whole by one file and in part by another. `code`: of the problem raised when a file does
+        not load.
         """
         self._package = package
-        self._roots = {name.partition(".")[0] for name in (package, *namespaces)}
+        self._aliases = aliases or {}
+        self._roots = {name.partition(".")[0] for name in (package, *namespaces, *self._aliases)}
         self._folder = folder
         self._extendable = extendable
         self._code = code
@@ -55,10 +58,16 @@ class AuthorModules:
         for name, namespace in namespaces.items():
             vars(self._module(name)).update(namespace)
         self._module(package)
+        for alias, name in self._aliases.items():
+            self._place(alias, self._module(name))
 
     def run(self, path: Path) -> ModuleType:
-        """Run a file as a module of the package; what goes wrong is an AuthorError that names the line."""
-        return self._run(f"{self._package}.{path.stem}", path)
+        """Run a file as a module of the package; what goes wrong is an AuthorError that names the line.
+
+        One that another file has imported already is not run again: its classes would be others.
+        """
+        name = f"{self._package}.{path.stem}"
+        return self._modules[name] if name in self._modules and path in self.files else self._run(name, path)
 
     def _run(self, name: str, path: Path) -> ModuleType:
         is_new = name not in self._modules
@@ -125,12 +134,16 @@ class AuthorModules:
         """Return a module of the package, made when it is not there, with its parents."""
         module = self._modules.get(name)
         if module is None:
-            module = self._modules[name] = ModuleType(name)
+            module = ModuleType(name)
             module.__dict__["__path__"] = []
-            parent, _, last = name.rpartition(".")
-            if parent:
-                setattr(self._module(parent), last, module)
+            self._place(name, module)
         return module
+
+    def _place(self, name: str, module: ModuleType) -> None:
+        self._modules[name] = module
+        parent, _, last = name.rpartition(".")
+        if parent:
+            setattr(self._module(parent), last, module)
 
     def _import(
         self,
@@ -171,7 +184,9 @@ class AuthorModules:
 
     def _resolved(self, name: str, level: int) -> str:
         if level == 0:
-            return name
+            found = (alias for alias in self._aliases if name == alias or name.startswith(f"{alias}."))
+            alias = next(found, None)
+            return name if alias is None else self._aliases[alias] + name.removeprefix(alias)
         parents = self._package.split(".")
         if level > len(parents):
             raise ImportError("attempted relative import beyond top-level package")

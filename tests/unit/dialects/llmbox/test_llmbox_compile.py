@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from assay.core.errors import PlanError, UsageError
 from assay.core.limit import Limit
 from assay.core.request import Sampling
 from assay.dialects.llmbox.authoring import Dataset, GenerationDataset, MultipleChoiceDataset
-from assay.dialects.llmbox.selection import chosen_subsets
+from assay.dialects.parts.selection import chosen_parts
 from fakes.classes import asked, compile_one, compile_text, completion, evaluated
+
+chosen_subsets = partial(chosen_parts, noun="subset", code="LLMBOX-008")
 
 CHOICE = """
 class Choice(MultipleChoiceDataset):

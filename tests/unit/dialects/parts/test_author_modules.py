@@ -218,3 +218,24 @@ def test_what_goes_wrong_names_the_line(tmp_path: Path) -> None:
 def test_a_person_who_interrupts_is_heard(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         ran(tmp_path, "raise KeyboardInterrupt\n")
+
+
+def test_a_module_may_have_other_names(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("value = 3\nclass Here: ...", encoding="utf-8")
+    text = (
+        "from short import Base\nfrom short.utils import load\nfrom short.beside import Here\n"
+        "import short.beside as one, system.dataset.beside as other\n"
+        "assert one is other and one.Here is Here\n"
+    )
+    module = ran(tmp_path, text, aliases={"short": "system.dataset", "other.short": "system.dataset"})
+    assert module.load == "LOAD"
+    assert "short" not in sys.modules
+
+
+def test_a_file_that_another_imported_is_not_run_again(tmp_path: Path) -> None:
+    beside = tmp_path / "beside.py"
+    beside.write_text("class Here: ...", encoding="utf-8")
+    (tmp_path / "mine.py").write_text("from .beside import Here", encoding="utf-8")
+    known = modules(tmp_path)
+    mine = known.run(tmp_path / "mine.py")
+    assert known.run(beside).Here is mine.Here
