@@ -19,8 +19,9 @@ from assay.scoring.postprocess import POSTPROCESSORS
 from assay.scoring.scorers.author_metrics import AUTHOR_RULE
 from assay.scoring.scorers.registry import explain_output
 from assay.scoring.scorers.row_reading import WHOLE_OUTPUT
+from assay.scoring.scorers.task_results import TASK_RULE
 
-_OTHER_RULES = frozenset({AUTHOR_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
+_OTHER_RULES = frozenset({AUTHOR_RULE, TASK_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
 """Rules of answers that were not found by Assay's own extraction."""
 
 

@@ -124,6 +124,8 @@ class Evaluation(NamedTuple):
     """Names of metrics that are no shares between 0 and 1."""
     notes: Sequence[str] = ()
     """What a person should know about how it was scored."""
+    digits: int | None = None
+    """Decimals that values over all samples are rounded to; None: they are left as they are."""
 
 
 class CorpusScorer(Protocol):

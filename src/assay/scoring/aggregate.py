@@ -145,6 +145,8 @@ class MeanAggregator:
         self._headlines: set[tuple[str, str, str]] = set()
         self._lower = LOWER_IS_BETTER
         self._off_scale: frozenset[str] = frozenset()
+        self._digits: dict[tuple[str, str], int] = {}
+        """Of the tasks and tracks whose values are rounded."""
 
     def take(self, evaluation: Evaluation) -> None:
         """Take the scores of a whole list, and its metrics that are no means of them.
@@ -155,6 +157,8 @@ class MeanAggregator:
             self.add(score)
             names = (score.metric, *score.also, *score.ratios)
             self._headlines.update((score.task, score.track, name) for name in names)
+            if evaluation.digits is not None:
+                self._digits[(score.task, score.track)] = evaluation.digits
         self._given += evaluation.metrics
         self._lower |= evaluation.lower_is_better
         self._off_scale |= evaluation.off_scale
@@ -203,10 +207,13 @@ class MeanAggregator:
         is_authors = (one.task, one.method, one.metric) in self._headlines
         is_share = one.metric not in self._off_scale
         low, high = one.low, one.high
+        digits = self._digits.get((one.task, one.method))
+        value = one.value if digits is None or one.value is None else round(one.value, digits)
         if is_authors and is_share and low is not None and high is not None:
             low, high = max(0.0, low), min(1.0, high)
         return msgspec.structs.replace(
             one,
+            value=value,
             low=low,
             high=high,
             higher_is_better=one.higher_is_better and one.metric not in self._lower,

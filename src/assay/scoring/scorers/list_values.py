@@ -79,14 +79,14 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
             owners[name] = metric
             if not getattr(metric, "higher_is_better", True):
                 lower.add(name)
-            if scale == 1.0:
+            if not getattr(metric, "is_share", scale != 1.0):
                 off_scale.add(name)
             if name in lists:
                 placed: list[float | None] = [None] * len(predictions)
                 for at, one in zip(kept, lists[name], strict=True):
                     placed[at] = one
                     if one is None and at not in troubles:
-                        troubles[at] = f"the metric {type(metric).__name__} gives no number for {name}"
+                        troubles[at] = f"the metric {_name_of(metric)} gives no number for {name}"
                 per_row[name] = placed
             if len(parts.get(name, ())) == len(kept):
                 shares = dict(zip(kept, parts[name], strict=True))
@@ -139,7 +139,7 @@ def _row_values(
         if given is not None and len(given) == len(kept):
             made[name] = [_number(one) for one in given]
     missing = [name for name in found if name not in made]
-    if missing:
+    if missing and not _is_costly(metric):
         try:
             alone = [_called(metric, predictions, references, [at]) for at in kept]
         except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
@@ -153,6 +153,16 @@ def _row_values(
 
 def _scale(metric: Any) -> float:
     return float(getattr(metric, "scale", 1.0))
+
+
+def _is_costly(metric: Any) -> bool:
+    """Whether a metric is to be called once over all rows, and not again for rows alone or an interval."""
+    return bool(getattr(metric, "is_costly", False))
+
+
+def _name_of(metric: Any) -> str:
+    """Return what the author calls a metric: its own label, else its class."""
+    return str(getattr(metric, "label", type(metric).__name__))
 
 
 def _raising_rows(
@@ -169,7 +179,7 @@ def _raising_rows(
 
 def _said(metric: Any, error: Exception) -> str:
     what = str(error) if isinstance(error, _NoNumbers) else f"raised {type(error).__name__}: {error}"
-    return f"the metric {type(metric).__name__} {what}"
+    return f"the metric {_name_of(metric)} {what}"
 
 
 def _metric_problem(metric: Any, error: Exception) -> PlanError:
@@ -185,7 +195,9 @@ def _metric_problem(metric: Any, error: Exception) -> PlanError:
 
 def _place_in(metric: Any, error: Exception) -> Origin | None:
     """Return the line of the metric's own file that raised."""
-    file = getattr(sys.modules.get(type(metric).__module__), "__file__", None)
+    file = getattr(metric, "file", None)
+    if file is None:
+        file = getattr(sys.modules.get(type(metric).__module__), "__file__", None)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return Origin(file, line=lines[-1] if lines else None) if file else None
 
@@ -220,7 +232,7 @@ def _resampled(
 ) -> tuple[float | None, float | None]:
     """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
     n = len(predictions)
-    if n * _N_RESAMPLES > _MAX_RESAMPLED:
+    if n * _N_RESAMPLES > _MAX_RESAMPLED or _is_costly(metric):
         return None, None
     draw = random.Random("resampled rows")
     found = []

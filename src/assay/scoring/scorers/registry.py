@@ -16,6 +16,7 @@ from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, ar
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.probability import LabelProbability
 from assay.scoring.scorers.sentence_likelihood import SentenceLikelihood
+from assay.scoring.scorers.task_results import TaskResults
 from assay.scoring.scorers.text import TextLikelihood
 
 
@@ -41,6 +42,7 @@ SCORERS: dict[str, Callable[..., Scorer | CorpusScorer]] = {
     "generated_answer": GeneratedAnswer,
     "author_metrics": AuthorMetrics,
     "row_metrics": _row_metrics,
+    "task_results": TaskResults,
 }
 """Every scorer that a dialect may name."""
 
