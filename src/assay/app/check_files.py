@@ -58,11 +58,10 @@ def datasets_named(names: Sequence[str], dialect: str | None) -> Named:
     datasets: list[str] = []
     skipped: list[str] = []
     for name in names:
-        folder = Path(name)
-        members = members_of(folder, dialect) if folder.is_dir() else ()
-        datasets += map(str, members) if members else [name]
-        if any(member.is_file() for member in members):
-            skipped += [str(file) for file in sorted(folder.glob("*.py")) if file not in members]
+        members = members_of(name, dialect)
+        datasets += members or [name]
+        if any(Path(member).is_file() for member in members):
+            skipped += [str(file) for file in sorted(Path(name).glob("*.py")) if str(file) not in members]
     return Named(tuple(datasets), tuple(skipped))
 
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import AssayError, Problem, UsageError, listing, nearest
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
+from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
 from assay.dialects.parts.compiled import Compiled
 from assay.dialects.ultraeval.detect import folders_of_many, is_dataset
 from assay.sources.hub import Hub
+
+if TYPE_CHECKING:
+    from assay.dialects.leap.compile import Tools as LeapTools
+    from assay.dialects.leap.registry import RegisteredDataset
 
 TABLE = "table"
 
@@ -34,8 +39,9 @@ class Language(NamedTuple):
 
     recognises: Callable[[str], bool]
     """Whether what a person named is written in it."""
-    members: Callable[[Path], Sequence[Path]]
-    """The datasets in a folder of many; none where the folder is one dataset, or holds none."""
+    members: Callable[[str], Sequence[str]]
+    """The datasets in a folder of many, as a person would name each; none where it is one dataset,
+    or holds none."""
     compile: Callable[[str, TaskSettings, Surroundings], Sequence[Compiled]]
     understands: frozenset[str]
     """The settings that mean something to it, of those that do not mean something to all."""
@@ -63,10 +69,15 @@ def language_of(name: str, asked: str | None, dataset_args: Mapping[str, str]) -
     return asked
 
 
-def members_of(folder: Path, asked: str | None) -> Sequence[Path]:
+def members_of(name: str, asked: str | None) -> Sequence[str]:
     """Return the datasets in a folder of many, in the language that was named or in any."""
-    languages = [language for name, language in LANGUAGES.items() if asked in (None, name)]
-    return next(filter(None, (language.members(folder) for language in languages)), ())
+    languages = [language for known, language in LANGUAGES.items() if asked in (None, known)]
+    return next(filter(None, (language.members(name) for language in languages)), ())
+
+
+def _in_folder(members: Callable[[Path], Sequence[Path]]) -> Callable[[str], Sequence[str]]:
+    """Return the members of a language whose datasets are files or folders."""
+    return lambda name: [str(member) for member in members(Path(name))] if Path(name).is_dir() else []
 
 
 def _is_class(name: str) -> bool:
@@ -96,18 +107,72 @@ def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings)
     return compile_transforms(name, settings, Tools(postprocess.POSTPROCESSORS, corrected))
 
 
+def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
+    from assay.backends.cache_dir import cache_dir
+    from assay.backends.sentence_pairs import compare_pairs
+    from assay.dialects.leap.compile import Tools
+    from assay.scoring.aggregations import AGGREGATIONS, Bleurt, packages_lacking
+
+    return Tools(
+        {**AGGREGATIONS, "bleurt": Bleurt(compare_pairs)},
+        packages_lacking,
+        cache_dir() / "datasets",
+        data_root,
+        None if backend is None else backend.tokens,
+    )
+
+
+def registered_datasets(folder: Path) -> list[RegisteredDataset]:
+    """Return the datasets that the registry of a folder of Task classes names; none where there is none."""
+    from assay.dialects.leap.compile import registered_datasets as registered
+
+    return registered(folder, _leap_tools(None, None))
+
+
+def _task_members(name: str) -> Sequence[str]:
+    from assay.dialects.leap.compile import task_names
+
+    folder = TaskName.of(name).path
+    if not folder.is_dir() or not is_task(name):
+        return []
+    try:
+        return [f"{folder}:{task}" for task in task_names(name, _leap_tools(None, None))]
+    except AssayError:
+        # What is wrong with the folder as a whole is told where it is compiled.
+        return []
+
+
+def _compile_tasks(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
+    from assay.dialects.leap.compile import compile_tasks
+
+    root = None if around.hub is None else around.hub.root
+    return compile_tasks(name, settings, _leap_tools(root, around.backend))
+
+
 LANGUAGES = {
     "ultraeval": Language(
         is_dataset,
-        folders_of_many,
+        _in_folder(folders_of_many),
         _compile_transforms,
         frozenset({"samples", "dataset_args", "shots_from", "shot_policy"}),
         {"split": "name the data file", "table": "say it in the transform or its config"},
         "a transform",
     ),
+    "leap": Language(
+        is_task,
+        _task_members,
+        _compile_tasks,
+        frozenset(),
+        {
+            "shots_from": "say it in the class: training_docs()",
+            "split": "say it in the class: has_test_docs()",
+            "table": "say it in the class",
+        },
+        "a Task class",
+    ),
     "llmbox": Language(
         _is_class,
-        class_files,
+        _in_folder(class_files),
         _compile_classes,
         frozenset({"samples", "cot", "dataset_args"}),
         {

@@ -103,8 +103,9 @@ def show_many(
 
 
 def _shown(name: str) -> str:
-    """Return a dataset's name in a list: the file's, without the folders before it."""
-    return Path(name).name
+    """Return a dataset's name in a list: without the folders before its file, with what is selected of it."""
+    path, colon, selected = name.partition(":")
+    return f"{Path(path).name}{colon}{selected}"
 
 
 def _found(one: FileChecked) -> str:

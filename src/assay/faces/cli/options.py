@@ -90,7 +90,13 @@ _OPTIONS = (
     click.option(
         "--transform", metavar="VERSION|FILE", help="The transform script of a dataset's folder. [newest]"
     ),
-    click.option("--data-root", metavar="DIR", help="Folder of datasets by name, with its hub.json."),
+    click.option(
+        "--data-root",
+        "--task-dir",
+        "data_root",
+        metavar="DIR",
+        help="Folder of datasets by name, with its hub.json.",
+    ),
     click.option("--split", help="Split of a dataset named under the data root."),
     click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
     click.option("--name", help="Name of the task. [the file's name]"),

@@ -1,0 +1,213 @@
+"""From the requests that an author's code makes to what a model is asked, and back to the results it expects.
+
+Two requests that are parts of one (`ll, is_greedy = rf.loglikelihood(...)`) are one ask. What an author asks
+for twice stays two asks: they stand for two options, and the engine asks equal ones once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.errors import listing
+from assay.core.prompt import Message, Prompt
+from assay.core.request import Ask, Generate, Labels, Sampling, Span, Windows
+from assay.core.task import TaskSettings
+from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD, ROLLING, Request
+from assay.dialects.leap.calling import Misfit
+from assay.dialects.leap.contexts import Context
+
+CODE = "LEAP-004"
+_MAX_TOKENS = 256
+_ORIGINAL_MAX_TOKENS = 16
+_ORIGINAL_TEMPERATURE = 1.0
+_LENGTH_KEYS = ("max_gen_toks", "max_length", "max_new_tokens", "max_tokens")
+_USAGE = 'return rf.loglikelihood(ctx, " answer"), rf.greedy_until(ctx, {"until": ["."]}) or a list of these'
+
+
+class Writing(NamedTuple):
+    """How an author wants a text to be written."""
+
+    until: tuple[str, ...]
+    max_tokens: int | None = None
+    unknown: tuple[str, ...] = ()
+    """What else was said, which no model is told."""
+
+
+class Wish(NamedTuple):
+    """One thing that an author's code asks for."""
+
+    type: str
+    context: str
+    continuation: str = ""
+    writing: Writing | None = None
+    is_classic: bool = False
+
+
+class Value(NamedTuple):
+    """One result that the author's code expects: which wish it belongs to, and which part of its answer."""
+
+    wish: int
+    part: int | None
+    """0: the number; 1: the greedy flag; None: all of it."""
+    is_classic: bool
+
+
+class Wishes(NamedTuple):
+    """What the author's code asks for about one document."""
+
+    every: tuple[Wish, ...]
+    values: tuple[Value, ...]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The continuations that are compared: several of one context; empty when they are none such."""
+        contexts = {wish.context for wish in self.every}
+        is_choice = len(self.every) > 1 and len(contexts) == 1 and self.types == {LOGLIKELIHOOD}
+        return tuple(wish.continuation for wish in self.every) if is_choice else ()
+
+    @property
+    def types(self) -> set[str]:
+        """The types of request."""
+        return {wish.type for wish in self.every}
+
+    def without_contexts(self) -> Wishes:
+        """Return the same without the long texts, of which only the blanks at their ends are kept."""
+        bare = (wish._replace(context=wish.context[len(wish.context.rstrip(" ")) :]) for wish in self.every)
+        return Wishes(tuple(bare), self.values)
+
+
+def read_requests(returned: Any) -> Wishes:
+    """Return what construct_requests asked for; Misfit when it is something else."""
+    several = list(returned) if isinstance(returned, list | tuple) else [returned]
+    if not several:
+        raise Misfit(CODE, "construct_requests returned no request", _USAGE)
+    wishes: list[Wish] = []
+    parts: list[set[int | None]] = []
+    values: list[Value] = []
+    for one in several:
+        if not isinstance(one, Request):
+            seen = f"{type(one).__name__} ({one!r:.60})"
+            what = f"construct_requests returned {seen}, expected requests made by rf"
+            raise Misfit(CODE, what, _USAGE)
+        wish = _wish(one)
+        shared = (at for at, known in enumerate(wishes) if known == wish and one.index not in parts[at])
+        at = next(shared, None) if one.index is not None else None
+        if at is None:
+            at = len(wishes)
+            wishes.append(wish)
+            parts.append(set())
+        parts[at].add(one.index)
+        values.append(Value(at, one.index, one.is_classic))
+    return Wishes(tuple(wishes), tuple(values))
+
+
+def _wish(one: Request) -> Wish:
+    if one.request_type == GREEDY_UNTIL:
+        context, how = _arguments(one, 2)
+        return Wish(GREEDY_UNTIL, _text(one, context), writing=_writing(how), is_classic=one.is_classic)
+    if one.request_type == ROLLING:
+        (text,) = _arguments(one, 1)
+        return Wish(ROLLING, "", _text(one, text), is_classic=one.is_classic)
+    context, continuation = _arguments(one, 2)
+    if continuation == "":
+        raise Misfit(CODE, "loglikelihood was given an empty continuation", "give the text to be scored")
+    return Wish(LOGLIKELIHOOD, _text(one, context), _text(one, continuation), is_classic=one.is_classic)
+
+
+def _arguments(one: Request, n: int) -> tuple[Any, ...]:
+    if len(one.args) != n:
+        raise Misfit(CODE, f"{one.request_type} was given {len(one.args)} arguments, expected {n}", _USAGE)
+    return one.args
+
+
+def _text(one: Request, value: Any) -> str:
+    if not isinstance(value, str):
+        seen = f"{type(value).__name__} ({value!r:.60})"
+        raise Misfit(CODE, f"{one.request_type} was given {seen}, expected a text", _USAGE)
+    return value
+
+
+def _writing(how: Any) -> Writing:
+    """Return what greedy_until was told: a dict with `until`, or the texts to stop at themselves."""
+    given: dict[str, Any] = dict(how) if isinstance(how, Mapping) else {"until": how}
+    until = given.pop("until", None) or ()
+    stops = (until,) if isinstance(until, str) else until
+    if not isinstance(stops, list | tuple) or not all(isinstance(stop, str) for stop in stops):
+        raise Misfit(CODE, f"greedy_until was given until {until!r:.60}, expected texts", _USAGE)
+    lengths = [given.pop(key) for key in _LENGTH_KEYS if key in given]
+    length = next((int(length) for length in lengths if length is not None), None)
+    return Writing(tuple(stops), length, tuple(map(str, given)))
+
+
+class Asking(NamedTuple):
+    """How a task asks."""
+
+    settings: TaskSettings
+    first_until: tuple[str, ...] = ()
+    """What the first text of the task stops at; in the original, every text does."""
+
+    @property
+    def is_faithful(self) -> bool:
+        """Whether it asks as the original."""
+        return self.settings.is_faithful
+
+    def ask(self, wish: Wish, context: Context) -> Ask:
+        """Return what a model is asked for a wish."""
+        if wish.type == ROLLING:
+            return Span(wish.continuation, 0, windows=Windows("classic"))
+        prompt = self._prompt(wish, context)
+        if wish.type == GREEDY_UNTIL:
+            return Generate(prompt, self.sampling(wish))
+        if isinstance(prompt, str):
+            start = len(prompt if self.is_faithful else prompt.rstrip(" "))
+            return Span(wish.context + wish.continuation, start)
+        if prompt[-1].role == "assistant":
+            begun = prompt[-1].content
+            return Span(
+                (*prompt[:-1], Message("assistant", begun + wish.continuation)), len(begun.rstrip(" "))
+            )
+        return Span((*prompt, Message("assistant", wish.continuation.strip() or wish.continuation)), 0)
+
+    def labels(self, wishes: Wishes, context: Context) -> Labels:
+        """Return the options of a document as labels, of which one comes next."""
+        prompt = self._prompt(wishes.every[0], context)
+        texts = [option.strip() for option in wishes.options]
+        before = prompt.rstrip(" ") if isinstance(prompt, str) else prompt
+        return Labels(before, tuple((f" {text}", text) for text in texts))
+
+    def sampling(self, wish: Wish) -> Sampling:
+        """Return how a text is written."""
+        asked, writing = self.settings, wish.writing or Writing(())
+        is_original = self.is_faithful and not wish.is_classic
+        usual = _ORIGINAL_MAX_TOKENS if is_original else writing.max_tokens or _MAX_TOKENS
+        stops = self.first_until if is_original else writing.until
+        temperature = asked.temperature
+        if temperature is None:
+            temperature = _ORIGINAL_TEMPERATURE if is_original else 0.0
+        return Sampling(
+            max_tokens=asked.max_tokens or usual,
+            temperature=temperature,
+            top_p=1.0 if asked.top_p is None else asked.top_p,
+            stop=stops if asked.stop is None else asked.stop,
+            seed=asked.seed if temperature > 0 else None,
+        )
+
+    def _prompt(self, wish: Wish, context: Context) -> Prompt:
+        """Return what stands before the answer; an author may have changed the context."""
+        if context.messages is None:
+            is_written = wish.type == GREEDY_UNTIL and not self.is_faithful
+            return (wish.context.rstrip(" ") or wish.context) if is_written else wish.context
+        if wish.context.strip() == context.text.strip():
+            return context.messages
+        if context.text and wish.context.startswith(context.text):
+            return (*context.messages, Message("assistant", wish.context[len(context.text) :].lstrip(" ")))
+        return (Message("user", wish.context),)
+
+
+def unknown_options(wishes: Sequence[Wishes]) -> str | None:
+    """Return in words what authors said about writing that no model is told."""
+    names = dict.fromkeys(
+        name for one in wishes for wish in one.every if wish.writing for name in wish.writing.unknown
+    )
+    return f"the options {listing(names)} of greedy_until are not sent to the model" if names else None

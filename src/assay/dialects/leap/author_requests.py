@@ -1,0 +1,72 @@
+"""What an author's `construct_requests` makes: requests by the name of what a model is asked for.
+
+`rf.loglikelihood(context, continuation)` may be taken apart: `ll, is_greedy = rf.loglikelihood(...)`. What a
+whole one gives differs between the two systems that share these names: LEAP gives the number, the classic
+harness gives the pair. The factory that made it knows which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+LOGLIKELIHOOD = "loglikelihood"
+ROLLING = "loglikelihood_rolling"
+GREEDY_UNTIL = "greedy_until"
+REQUEST_RETURN_LENGTHS: dict[str, int | None] = {LOGLIKELIHOOD: 2, GREEDY_UNTIL: None, ROLLING: None}
+"""How many values a request can be taken apart into; None: it has one."""
+
+
+class Request:
+    """One thing to ask the model, or one of the values that it gives."""
+
+    def __init__(
+        self, request_type: str, args: tuple[Any, ...], index: int | None = None, *, is_classic: bool = False
+    ) -> None:
+        if request_type not in REQUEST_RETURN_LENGTHS:
+            known = ", ".join(REQUEST_RETURN_LENGTHS)
+            raise NotImplementedError(f"there is no request type {request_type!r}; known are {known}")
+        self.request_type = request_type
+        self.args = args
+        self.index = index
+        self.is_classic = is_classic
+        """Whether it is the classic harness's: a whole loglikelihood then gives number and greedy flag."""
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter([self[index] for index in range(self._n_values())])
+
+    def __getitem__(self, index: int) -> Request:
+        self._n_values()
+        return Request(self.request_type, self.args, index, is_classic=self.is_classic)
+
+    def _n_values(self) -> int:
+        length = REQUEST_RETURN_LENGTHS[self.request_type]
+        if length is None:
+            raise IndexError(f"{self.request_type} gives one value and cannot be taken apart")
+        return length
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Request):
+            return NotImplemented
+        return (self.request_type, self.args, self.index) == (other.request_type, other.args, other.index)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Req_{self.request_type}{self.args}[{self.index}]\n"
+
+
+class RequestFactory:
+    """Makes requests by their type: `rf.greedy_until(context, {"until": ["."]})`."""
+
+    def __init__(self, *, is_classic: bool = False) -> None:
+        self._is_classic = is_classic
+
+    def __getattr__(self, request_type: str) -> Callable[..., Request]:
+        if request_type.startswith("__"):
+            raise AttributeError(request_type)
+
+        def make(*args: Any) -> Request:
+            return Request(request_type, args, is_classic=self._is_classic)
+
+        return make

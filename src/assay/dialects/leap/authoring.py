@@ -1,0 +1,308 @@
+"""The classes that authors extend: what a task is, as LEAP and as the classic harness's first generation say.
+
+A method that an author does not write does here what the original's does. Where the rows come from, what the
+file looks like and which model is asked, a class does not know: the first it gets from `Around`.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from abc import ABC, ABCMeta, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from assay.dialects.leap.author_requests import REQUEST_RETURN_LENGTHS, ROLLING, Request, RequestFactory
+from assay.dialects.leap.examples import context_text, examples_for
+
+rf = RequestFactory()
+classic_rf = RequestFactory(is_classic=True)
+
+
+class Around(NamedTuple):
+    """What a task's object is made in."""
+
+    load: Callable[[Task, str | None], None]
+    """Sets the `dataset` of a task, given the folder of datasets that its author names, if any."""
+    aggregations: Mapping[str, Any]
+    """The functions that make one number of many, by name."""
+    is_faithful: bool = False
+
+
+class Loaded(NamedTuple):
+    """What was loaded for a task."""
+
+    files: tuple[Path, ...] = ()
+    """The data files, as far as they were named."""
+    absent: Mapping[str, Path] = {}
+    """Splits that the class names and whose file is not there."""
+    notes: tuple[str, ...] = ()
+
+
+class Task(ABC):
+    """A dataset, its prompts and its scoring, as LEAP writes it."""
+
+    VERSION: Any = 0
+    IN_HF_HUB: bool = False
+    """Whether DATASET_PATH is a folder in the hub's layout, of which DATASET_NAME is a config."""
+    DATASET_PATH: Any = None
+    DATASET_NAME: Any = None
+    DATA_FILES: Any = None
+    """From a split to its file, in the folder DATASET_PATH/DATASET_NAME."""
+    DATASET_TYPE: Any = None
+    """The library's name of the files' format: csv, json, parquet, text."""
+    DOWNLOAD_OPTIONS: Any = None
+    """Arguments for reading them, such as a delimiter."""
+
+    _around: ClassVar[Around]
+    """Set on the classes that one file sees."""
+    dataset: Any
+    """From a split to its rows."""
+    _loaded: Loaded = Loaded()
+    """How the rows were found; an author who loads them himself tells nothing."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__ == ABCMeta.__module__:
+            # One that is made by `type(...)` passes for one of `abc`: it belongs to the file that makes it.
+            cls.__module__ = sys._getframe(2).f_globals["__name__"]
+
+    def __init__(self, data_dir: str | None = None, cache_dir: str | None = None) -> None:
+        self._training_docs: Any = None
+        self._fewshot_docs: Any = None
+        self.load(data_dir, cache_dir)
+
+    def load(self, data_dir: str | None = None, cache_dir: str | None = None) -> None:
+        """Load all splits; an author may do it in another way."""
+        self._around.load(self, data_dir)
+
+    def n_shot(self) -> int:
+        """Return how many solved examples stand before a question."""
+        return 0
+
+    def request_type(self) -> str:
+        """Return what kind of request construct_requests makes."""
+        return "loglikelihood"
+
+    def description(self) -> str | None:
+        """Return what stands before everything else."""
+        return None
+
+    @abstractmethod
+    def has_training_docs(self) -> bool:
+        """Whether there is a split to take examples from."""
+
+    @abstractmethod
+    def has_validation_docs(self) -> bool:
+        """Whether there is a validation split."""
+
+    @abstractmethod
+    def has_test_docs(self) -> bool:
+        """Whether there is a test split with right answers."""
+
+    def training_docs(self) -> Any:
+        """Return the documents to take examples from."""
+        return []
+
+    def validation_docs(self) -> Any:
+        """Return the documents of the validation split."""
+        return []
+
+    def test_docs(self) -> Any:
+        """Return the documents of the test split."""
+        return []
+
+    def _process_doc(self, doc: Any) -> Any:
+        """Return a row as the other methods want it; called by the author's own methods."""
+        return doc
+
+    def fewshot_examples(self, k: int, rnd: random.Random) -> Sequence[Any]:
+        """Return k examples."""
+        if self._training_docs is None:
+            self._training_docs = list(self.training_docs())
+        return rnd.sample(self._training_docs, k)
+
+    @abstractmethod
+    def doc_to_text(self, doc: Any) -> str:
+        """Return the question of a document."""
+
+    @abstractmethod
+    def doc_to_target(self, doc: Any) -> str:
+        """Return the right answer to it, with the blank that sets it off."""
+
+    @abstractmethod
+    def construct_requests(self, doc: Any, ctx: str) -> Any:
+        """Return what to ask about a document: one request, or a list of them."""
+
+    @abstractmethod
+    def process_results(self, doc: Any, results: list[Any]) -> dict[str, Any]:
+        """Return the values of a document's metrics, given what the model answered."""
+
+    @abstractmethod
+    def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
+        """Return for each metric what makes one number of all documents' values."""
+
+    @abstractmethod
+    def higher_is_better(self) -> dict[str, bool]:
+        """Return for each metric whether more is better."""
+
+    def fewshot_context(
+        self, doc: Any, num_fewshot: int, rnd: random.Random, description: str | None = None
+    ) -> str:
+        """Return the description, the examples and the question, as one text."""
+        examples = examples_for(self, doc, num_fewshot, rnd)
+        return context_text(self, doc, examples, description)
+
+
+class ClassicTask(Task):
+    """The same as the classic harness's first generation writes it."""
+
+    def __init__(
+        self, data_dir: str | None = None, cache_dir: str | None = None, download_mode: Any = None
+    ) -> None:
+        self._training_docs = None
+        self._fewshot_docs = None
+        self.download(data_dir, cache_dir, download_mode)
+
+    def download(
+        self, data_dir: str | None = None, cache_dir: str | None = None, download_mode: Any = None
+    ) -> None:
+        """Load all splits; an author may do it in another way. Nothing is downloaded."""
+        self._around.load(self, data_dir)
+
+    def should_decontaminate(self) -> bool:
+        """Whether documents would be searched for in training data; that is not done here."""
+        return False
+
+    def doc_to_decontamination_query(self, doc: Any) -> str:
+        """Return what would be searched for."""
+        raise NotImplementedError("doc_to_decontamination_query")
+
+    def fewshot_context(  # type: ignore[override]
+        self,
+        doc: Any,
+        num_fewshot: int,
+        provide_description: Any = None,
+        rnd: random.Random | None = None,
+        description: str | None = None,
+    ) -> str:
+        """Return the description, the examples and the question, as one text."""
+        if rnd is None:
+            raise ValueError("fewshot_context needs rnd=, a random.Random")
+        return context_text(self, doc, examples_for(self, doc, num_fewshot, rnd), description)
+
+
+class MultipleChoiceTask(ClassicTask):
+    """Documents with `query`, `choices` and `gold`: the likeliest choice is the answer."""
+
+    def doc_to_target(self, doc: Any) -> str:
+        """Return the right choice."""
+        return f" {doc['choices'][doc['gold']]}"
+
+    def construct_requests(self, doc: Any, ctx: str) -> list[Request]:
+        """Ask how likely each choice is."""
+        return [classic_rf.loglikelihood(ctx, f" {choice}")[0] for choice in doc["choices"]]
+
+    def process_results(self, doc: Any, results: list[Any]) -> dict[str, Any]:
+        """Return whether the likeliest choice is right, as it is and per character."""
+        lengths = np.array([float(len(choice)) for choice in doc["choices"]])
+        return {
+            "acc": float(np.argmax(results) == doc["gold"]),
+            "acc_norm": float(np.argmax(np.array(results) / lengths) == doc["gold"]),
+        }
+
+    def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
+        """Return means."""
+        average = self._around.aggregations["mean"]
+        return {"acc": average, "acc_norm": average}
+
+    def higher_is_better(self) -> dict[str, bool]:
+        """Say that more is better."""
+        return {"acc": True, "acc_norm": True}
+
+
+class PerplexityTask(ClassicTask):
+    """Whole texts, by how likely the model finds them."""
+
+    def has_training_docs(self) -> bool:
+        """Say that there are no examples."""
+        return False
+
+    def fewshot_examples(self, k: int, rnd: random.Random) -> Sequence[Any]:
+        """Return none."""
+        if k:
+            raise ValueError("a PerplexityTask shows no examples")
+        return []
+
+    def doc_to_text(self, doc: Any) -> str:
+        """Return nothing: a text stands by itself."""
+        return ""
+
+    def doc_to_target(self, doc: Any) -> str:
+        """Return the text."""
+        return str(doc)
+
+    def construct_requests(self, doc: Any, ctx: str) -> Request:
+        """Ask how likely the text is."""
+        return Request(ROLLING, (self.doc_to_target(doc),), is_classic=True)
+
+    def process_results(self, doc: Any, results: list[Any]) -> dict[str, Any]:
+        """Return the log-likelihood beside the number of words and of bytes."""
+        (loglikelihood,) = results
+        words, size = self.count_words(self.doc_to_target(doc)), self.count_bytes(self.doc_to_target(doc))
+        return {
+            "word_perplexity": (loglikelihood, words),
+            "byte_perplexity": (loglikelihood, size),
+            "bits_per_byte": (loglikelihood, size),
+        }
+
+    def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
+        """Return the ratios of the sums."""
+        known = self._around.aggregations
+        return {
+            "word_perplexity": known["weighted_perplexity"],
+            "byte_perplexity": known["weighted_perplexity"],
+            "bits_per_byte": known["bits_per_byte"],
+        }
+
+    def higher_is_better(self) -> dict[str, bool]:
+        """Say that less is better."""
+        return {"word_perplexity": False, "byte_perplexity": False, "bits_per_byte": False}
+
+    @classmethod
+    def count_bytes(cls, doc: str) -> int:
+        """Return the length of a text in UTF-8."""
+        return len(doc.encode("utf-8"))
+
+    @classmethod
+    def count_words(cls, doc: str) -> int:
+        """Return the number of pieces between white space, empty ones at the ends counted too."""
+        return len(re.split(r"\s+", doc))
+
+
+OWN_CONTEXTS = (Task.fewshot_context, ClassicTask.fewshot_context)
+"""The ways of putting a context together that are not an author's own."""
+
+
+def bases_in(around: Around) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the two systems' module `base` holds, for files that are loaded in these surroundings."""
+
+    def bound(cls: Any, *extended: Any) -> Any:
+        name = cls.__name__.removeprefix("Classic")
+        return type(name, (cls, *extended), {"_around": around, "__doc__": cls.__doc__})
+
+    leap = {"Task": bound(Task), "rf": rf}
+    task = bound(ClassicTask)
+    classic = {"Task": task, "rf": classic_rf, "mean": around.aggregations["mean"]}
+    shared = {
+        "MultipleChoiceTask": bound(MultipleChoiceTask, task),
+        "PerplexityTask": bound(PerplexityTask, task),
+        "Request": Request,
+        "RequestFactory": RequestFactory,
+        "REQUEST_RETURN_LENGTHS": REQUEST_RETURN_LENGTHS,
+    }
+    return {**leap, **shared}, {**classic, **shared}

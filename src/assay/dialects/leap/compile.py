@@ -1,0 +1,310 @@
+"""Task classes and what was asked of them, compiled into tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.errors import Problem, UsageError, listing
+from assay.core.ids import digest
+from assay.core.model import Token
+from assay.core.request import Ask, Sampling
+from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.leap.asks import Asking, unknown_options
+from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD, ROLLING
+from assay.dialects.leap.authoring import OWN_CONTEXTS, Around, Task
+from assay.dialects.leap.calling import Author, takes
+from assay.dialects.leap.checks import (
+    check_higher_is_better,
+    checked_aggregation,
+    checked_methods,
+    checked_shots,
+    rehearse,
+)
+from assay.dialects.leap.contexts import Drawing
+from assay.dialects.leap.data import TaskData
+from assay.dialects.leap.detect import TaskName
+from assay.dialects.leap.documents import ORIGINAL_SEED, docs_of, documents_of
+from assay.dialects.leap.examples import chooses_itself
+from assay.dialects.leap.original_window import OriginalWindow
+from assay.dialects.leap.prepared import Prepared
+from assay.dialects.leap.quirks import Traits, quirks_of
+from assay.dialects.leap.registry import NamedTask, RegisteredDataset, find_tasks, registered
+from assay.dialects.leap.task import LeapTask
+from assay.dialects.parts.author_draws import drawing as author_drawing
+from assay.sources.datasets_library import offline
+
+DIALECT = "leap"
+_KINDS = {GREEDY_UNTIL: "free answer", ROLLING: "text"}
+
+
+class Tools(NamedTuple):
+    """What the app hands over: parts of other rooms, places, and the model as far as a task may see it."""
+
+    aggregations: Mapping[str, Any]
+    """The functions that authors import, by name."""
+    packages_lacking: Callable[[Any], Sequence[str]]
+    """Says what has to be installed before such a function can be called."""
+    cache: Path
+    """Where the library keeps what it has read."""
+    data_root: Path | None = None
+    """The folder of datasets; None: the one that the task file is in."""
+    tokens: Callable[[Ask], Sequence[Token]] | None = None
+    """How the model reads an ask; None without a model."""
+
+
+class CompiledTask(msgspec.Struct, frozen=True):
+    """A task, and what a person should see of it."""
+
+    task: LeapTask
+    notes: tuple[str, ...]
+    kind: str
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return in words how the class was understood."""
+        settings = self.task.spec.settings
+        rows = [
+            ("class", settings["class"]),
+            *([("about", settings["explain"])] if settings["explain"] else []),
+            ("split", settings["split"]),
+            ("requests", ", ".join(settings["request_types"])),
+            ("metrics", ", ".join(settings["metrics"])),
+        ]
+        if settings["headline"]:
+            rows.append(("headline", settings["headline"]))
+        if settings["shots"]:
+            rows.append(("shots", f"{settings['shots']}"))
+        return rows
+
+
+def compile_tasks(name: str, settings: TaskSettings, tools: Tools) -> list[CompiledTask]:
+    """Compile `file.py`, `file.py::Class`, `folder` or `folder:names`."""
+    if settings.score_by is not None:
+        what = "'score_by' was set, but process_results of a Task class decides between options"
+        raise UsageError(Problem("USAGE-007", what, "drop it, or change process_results"))
+    found = find_tasks(name, around_of(name, settings, tools))
+    families = _families(found.tasks)
+    compiled = []
+    for number, task in enumerate(found.tasks):
+        notes = found.notes if number == 0 else ()
+        compiled.append(_Compilation(name, task, settings, tools).compiled(families.get(task.name), notes))
+    return compiled
+
+
+def registered_datasets(folder: Path, tools: Tools) -> list[RegisteredDataset]:
+    """Return the datasets that a folder's registry names; none when it has no registry."""
+    return registered(folder, around_of(str(folder), TaskSettings(), tools))
+
+
+def task_names(name: str, tools: Tools) -> list[str]:
+    """Return the names of the tasks that a person's words mean."""
+    return [task.name for task in find_tasks(name, around_of(name, TaskSettings(), tools)).tasks]
+
+
+def around_of(name: str, settings: TaskSettings, tools: Tools) -> Around:
+    """Return the surroundings in which the classes of a file or folder are made."""
+    path = TaskName.of(name).path
+    data = TaskData(tools.data_root or (path if path.is_dir() else path.parent), tools.cache)
+    return Around(data.load, tools.aggregations, settings.is_faithful)
+
+
+def _families(tasks: Sequence[NamedTask]) -> dict[str, str]:
+    """Return the file of each task of which several are evaluated: those of one file are reported together.
+
+    A file whose name is also that of a task could not be told from it.
+    """
+    counts = Counter(task.loaded.author.path.stem for task in tasks)
+    names = {task.name for task in tasks}
+    return {
+        task.name: stem
+        for task in tasks
+        if counts[stem := task.loaded.author.path.stem] > 1 and stem not in names
+    }
+
+
+class _Compilation:
+    """One class on its way to a task."""
+
+    def __init__(self, source: str, named: NamedTask, settings: TaskSettings, tools: Tools) -> None:
+        self._source = source
+        self._name = named.name
+        self._cls = named.loaded.cls
+        self._author: Author = named.loaded.author
+        self._entry = named.entry
+        self._settings = settings
+        self._tools = tools
+        self._notes: list[str] = []
+
+    def compiled(self, family: str | None, notes: Sequence[str]) -> CompiledTask:
+        """Make the author's object, look at its documents, and put the task together."""
+        self._notes += notes
+        settings = self._settings
+        task = self._made()
+        shared = random.Random(ORIGINAL_SEED) if settings.is_faithful else None
+        with author_drawing(settings.seed, self._name, "rows"):
+            documents = documents_of(task, self._author, settings.limit, settings.seed, shared)
+        n_shots = checked_shots(task, self._author, settings.shots, self._notes)
+        if n_shots:
+            self._load_pool(task)
+        metrics = checked_aggregation(task, self._author, self._tools.packages_lacking)
+        check_higher_is_better(task, self._author, metrics, self._notes)
+        drawing = Drawing(self._name, n_shots, settings.seed, shared)
+        is_chat = settings.is_chat and not settings.is_faithful
+        prepared = Prepared(task, self._author, documents, drawing, is_chat=is_chat)
+        methods = checked_methods(prepared, settings.methods)
+        rehearse(prepared, metrics, self._entry.headline, self._notes)
+        asking = self._asking(prepared)
+        if settings.is_faithful:
+            prepared.window = self._window(prepared)
+        self._notes += self._remarks(prepared)
+        spec = self._spec(prepared, methods, metrics, n_shots, asking, family)
+        made = LeapTask(spec, prepared.samples(), prepared, asking, self._entry.headline)
+        return CompiledTask(made, tuple(dict.fromkeys(self._notes)), self._kind(prepared))
+
+    def _made(self) -> Task:
+        """Make the author's object, which loads its rows."""
+        root = self._tools.data_root
+        given = {"data_dir": str(root)} if root is not None and takes(self._cls, "data_dir") else {}
+        with self._author.calling("the class"), offline(), author_drawing(self._settings.seed, self._name):
+            return self._cls(**given)
+
+    def _load_pool(self, task: Task) -> None:
+        """Load what examples come from, so that what is missing is told as such."""
+        if chooses_itself(task) or type(task).fewshot_context not in OWN_CONTEXTS:
+            return
+        with self._author.calling("has_training_docs"):
+            has_training = task.has_training_docs()
+        if has_training:
+            task._training_docs = docs_of(task, self._author, "training_docs")
+        else:
+            split = "validation" if task.has_validation_docs() else "test"
+            task._fewshot_docs = docs_of(task, self._author, f"{split}_docs")
+
+    def _asking(self, prepared: Prepared) -> Asking:
+        first = prepared.asked[0].wishes.every[0].writing
+        return Asking(self._settings, first.until if first is not None else ())
+
+    def _window(self, prepared: Prepared) -> OriginalWindow | None:
+        """Return the original's window; nothing where the model's tokens are not known."""
+        wishes = (wish for one in prepared.asked for wish in one.wishes.every)
+        texts = [wish.continuation for wish in wishes if wish.type == LOGLIKELIHOOD and not wish.is_classic]
+        if not texts:
+            return None
+        window = None if self._tools.tokens is None else OriginalWindow(self._tools.tokens, texts)
+        if window is None or not window.has_tokens:
+            self._notes.append(
+                "the model's tokens are not known, nor the original's window: the join decides"
+            )
+            return None
+        if not window.is_whole:
+            self._notes.append("the original counts no token of a continuation and fails: the join decides")
+            return None
+        return window
+
+    def _remarks(self, prepared: Prepared) -> list[str]:
+        """Return what a person should know about the class and its data."""
+        remarks = list(prepared.task._loaded.notes)
+        if self._differs(prepared):
+            said = prepared.task.request_type()
+            remarks.append(
+                f"{self._name}: request_type() says {said!r}, but its requests are "
+                f"{listing(sorted(prepared.types))}: each is asked as what it is"
+            )
+        unknown = unknown_options([one.wishes for one in prepared.asked])
+        return [*remarks, *([unknown] if unknown else [])]
+
+    def _differs(self, prepared: Prepared) -> bool:
+        """Whether a LEAP class says another type than its requests are; the classic harness asks no class."""
+        is_classic = any(wish.is_classic for one in prepared.asked for wish in one.wishes.every)
+        with self._author.calling("request_type"):
+            return not is_classic and prepared.types != {prepared.task.request_type()}
+
+    def _kind(self, prepared: Prepared) -> str:
+        if any(one.options for one in prepared.asked):
+            return "choice"
+        return next((kind for type_, kind in _KINDS.items() if type_ in prepared.types), "likelihood")
+
+    def _spec(
+        self,
+        prepared: Prepared,
+        methods: tuple[str, ...],
+        metrics: Mapping[str, Any],
+        n_shots: int,
+        asking: Asking,
+        family: str | None,
+    ) -> TaskSpec:
+        settings, task, documents = self._settings, prepared.task, prepared.documents
+        recorded = {
+            "class": self._author.class_name,
+            "version": task.VERSION,
+            "explain": self._entry.explain,
+            "metrics": list(metrics),
+            "registered_metrics": list(self._entry.metrics),
+            "headline": self._entry.headline,
+            "split": documents.split,
+            "request_types": sorted(prepared.types),
+            "description": prepared.contexts.description,
+            "form": "chat" if settings.is_chat and not settings.is_faithful else "text",
+            "shots": n_shots,
+            "sampling": self._samplings(prepared, asking),
+            "window": "original" if prepared.window is not None else "join",
+            "fidelity": "faithful" if settings.is_faithful else "corrected",
+            "seed": settings.seed,
+            "limit": settings.limit,
+        }
+        return TaskSpec(
+            self._name,
+            DIALECT,
+            self._source,
+            self._data_hash(prepared, n_shots),
+            methods,
+            len(documents.docs),
+            documents.n_there,
+            msgspec.json.decode(msgspec.json.encode(recorded, enc_hook=str)),
+            quirks_of(self._traits(prepared, n_shots), is_faithful=settings.is_faithful),
+            family=family,
+        )
+
+    @staticmethod
+    def _samplings(prepared: Prepared, asking: Asking) -> list[Sampling]:
+        """Return how texts are written; requests may differ in it."""
+        wishes = (wish for one in prepared.asked for wish in one.wishes.every)
+        return list(dict.fromkeys(asking.sampling(wish) for wish in wishes if wish.writing is not None))
+
+    def _traits(self, prepared: Prepared, n_shots: int) -> Traits:
+        task = prepared.task
+        loaded = task._loaded
+        return Traits(
+            frozenset(prepared.types),
+            has_shots=n_shots > 0,
+            is_classic=any(wish.is_classic for one in prepared.asked for wish in one.wishes.every),
+            has_window=self._tools.tokens is not None,
+            is_chat_model=self._settings.is_chat,
+            options_absent=not task.IN_HF_HUB
+            and task.DATA_FILES is not None
+            and task.DOWNLOAD_OPTIONS is None,
+            files_absent=bool(loaded.absent),
+            found_by_paths=bool(loaded.files) and task.IN_HF_HUB,
+            request_type_differs=self._differs(prepared),
+        )
+
+    def _data_hash(self, prepared: Prepared, n_shots: int) -> str:
+        """Return a hash of the documents, of what examples come from, and of the class's file."""
+        task = prepared.task
+        files = [_file_hash(path) for path in task._loaded.files] if n_shots else []
+        pool = (task._training_docs or task._fewshot_docs or ()) if n_shots and not files else ()
+        pooled = [digest(repr(one)) for one in pool]
+        return digest(
+            (prepared.documents.ids, files, pooled, digest(self._author.path.read_bytes())), size=16
+        )
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "blake2b").hexdigest()

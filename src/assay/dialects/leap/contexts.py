@@ -1,0 +1,106 @@
+"""What stands before the answer to a document: description, examples and question.
+
+By default a draw of examples depends on seed, task and document alone. In the faithful way one generator
+serves all documents, in their order, so what it gave to each is kept.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from assay.core.ids import draw
+from assay.core.prompt import Message
+from assay.dialects.leap.authoring import OWN_CONTEXTS, Task
+from assay.dialects.leap.calling import takes
+from assay.dialects.leap.examples import NotAText, context_text, examples_for, solved_texts, text_of
+from assay.dialects.parts.conversation import conversation
+
+
+class Context(NamedTuple):
+    """A document's prompt up to the answer."""
+
+    text: str
+    """As `construct_requests` is given it, and as a base model reads it."""
+    messages: tuple[Message, ...] | None
+    """As a model that chats is given it; None for one that reads text."""
+    n_shots: int
+    n_left_out: int
+
+
+class Drawing(NamedTuple):
+    """Where examples are drawn from, and how many."""
+
+    task_name: str
+    n_shots: int
+    seed: int
+    shared: random.Random | None = None
+    """The one generator of the faithful way."""
+
+
+class Contexts:
+    """The contexts of a task's documents."""
+
+    def __init__(
+        self, task: Task, docs: Sequence[Any], ids: Sequence[str], drawing: Drawing, *, is_chat: bool
+    ) -> None:
+        self._task = task
+        self._docs = docs
+        self._ids = ids
+        self._drawing = drawing
+        self._is_chat = is_chat
+        self.description: str | None = task.description()
+        self.is_own = type(task).fewshot_context not in OWN_CONTEXTS
+        """Whether the author's own code puts contexts together."""
+        self._drawn: list[Any] = []
+        """What the one generator of the faithful way gave to the documents so far: examples, or texts."""
+
+    def of(self, number: int, shots: int | None = None) -> Context:
+        """Return a document's context, with at most so many examples: those nearest to the question."""
+        asked = self._drawing.n_shots
+        wanted = asked if shots is None else min(shots, asked)
+        is_shared = self._drawing.shared is not None
+        if self.is_own:
+            is_drawn = is_shared and wanted == asked
+            text = self._shared(number) if is_drawn else self._written(number, wanted)
+            said = (Message("user", text),) if self._is_chat and text else None
+            return Context(text, said, wanted, asked - wanted)
+        chosen = self._shared(number) if is_shared else self._chosen(number, asked)
+        shown = chosen[max(0, len(chosen) - wanted) :]
+        doc = self._docs[number]
+        text = context_text(self._task, doc, shown, self.description)
+        messages = self._messages(doc, shown) if self._is_chat else None
+        return Context(text, messages, len(shown), len(chosen) - len(shown))
+
+    def _shared(self, number: int) -> Any:
+        """Return what the one generator gives to a document: all before it are given theirs first."""
+        draw_next = self._written if self.is_own else self._chosen
+        while len(self._drawn) <= number:
+            at = len(self._drawn)
+            self._drawn.append(
+                None
+            )  # Also where the author's code raises: it is told of this document alone.
+            self._drawn[at] = draw_next(at, self._drawing.n_shots, self._drawing.shared)
+        return self._drawn[number]
+
+    def _messages(self, doc: Any, shown: Sequence[Any]) -> tuple[Message, ...] | None:
+        solved = [(asked, answered.strip()) for asked, answered in solved_texts(self._task, shown)]
+        question = text_of(self._task, "doc_to_text", doc)
+        return conversation(solved, question, lead=self.description or "") or None
+
+    def _chosen(self, number: int, n: int, rnd: random.Random | None = None) -> list[Any]:
+        return examples_for(self._task, self._docs[number], n, rnd or self._generator(number))
+
+    def _written(self, number: int, n: int, rnd: random.Random | None = None) -> str:
+        """Return what the author's own code puts together."""
+        own: Any = self._task.fewshot_context
+        more = {"description": self.description} if takes(own, "description") else {}
+        doc = self._docs[number]
+        text = own(doc=doc, num_fewshot=n, rnd=rnd or self._generator(number), **more)
+        if not isinstance(text, str):
+            raise NotAText(f"fewshot_context returned {type(text).__name__}, expected a text")
+        return text
+
+    def _generator(self, number: int) -> random.Random:
+        return draw(self._drawing.seed, self._drawing.task_name, self._ids[number], "shots")

@@ -1,0 +1,179 @@
+"""The rows of a task, loaded by the library `datasets` from folders on this machine.
+
+Nothing is downloaded: the library is kept offline while it works. What a task names is looked up in the
+folder of datasets as its document says; what the library cannot find there although it is there (a config of
+a folder without metadata, a file of a split that nobody reads) is given to it, and noted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
+from assay.dialects.leap.authoring import ClassicTask, Loaded, Task
+from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
+from assay.sources.datasets_library import library
+from assay.sources.files import known_suffix
+from assay.sources.hub import Hub
+
+CODE = "LEAP-007"
+_BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
+    ".json": ("json", {}),
+    ".jsonl": ("json", {}),
+    ".ndjson": ("json", {}),
+    ".csv": ("csv", {}),
+    ".tsv": ("csv", {"delimiter": "\t"}),
+    ".parquet": ("parquet", {}),
+    ".arrow": ("arrow", {}),
+    ".txt": ("text", {}),
+}
+"""What the library calls a format, by suffix, and the arguments it needs for it."""
+_SAME_SPLIT = {"valid": "validation", "val": "validation", "dev": "validation", "training": "train"}
+"""The library's names for splits that files write in another way."""
+
+
+class TaskData:
+    """Loads the splits of tasks."""
+
+    def __init__(self, root: Path, cache: Path) -> None:
+        self._root = root
+        self._cache = cache
+
+    def load(self, task: Task, data_dir: str | None) -> None:
+        """Set the `dataset` of a task, and what is to be known about how it was found."""
+        if task.DATASET_PATH is None:
+            own = "download" if isinstance(task, ClassicTask) else "load"
+            fix = f"set it to a folder, or write {own}() yourself"
+            raise AuthorError(_problem(task, "DATASET_PATH is not set", fix))
+        root = Path(data_dir) if data_dir is not None else self._root
+        if task.IN_HF_HUB or (isinstance(task, ClassicTask) and task.DATA_FILES is None):
+            folder = _folder(task, root, task.DATASET_NAME or None)
+            task.dataset, task._loaded = self._from_hub_layout(task, folder)
+        else:
+            task.dataset, task._loaded = self._from_files(task, _folder(task, root).path)
+
+    def _from_hub_layout(self, task: Task, folder: DatasetFolder) -> tuple[Any, Loaded]:
+        name = task.DATASET_NAME
+        with _library(task) as datasets:
+            try:
+                return datasets.load_dataset(str(folder.path), name, cache_dir=str(self._cache)), Loaded()
+            except Exception as error:  # noqa: BLE001 (told below, if the files themselves are no help)
+                said = f"{type(error).__name__}: {error}".partition("\n")[0]
+            files = self._config_files(task, folder, name, said)
+            builder, options = _builder(task, [path for paths in files.values() for path in paths])
+            named = {split: [str(path) for path in paths] for split, paths in files.items()}
+            dataset = self._read(datasets, task, builder, named, options)
+        for split, usual in _SAME_SPLIT.items():
+            if split in dataset and usual not in dataset:
+                dataset[usual] = dataset[split]
+        note = f"{folder.path.name} has no metadata: the files of {name!r} were found by their paths"
+        paths = tuple(path for several in files.values() for path in several)
+        return dataset, Loaded(paths, notes=(note,))
+
+    @staticmethod
+    def _config_files(
+        task: Task, folder: DatasetFolder, name: str | None, said: str
+    ) -> dict[str, Sequence[Path]]:
+        try:
+            found: dict[str, Sequence[Path]] = {
+                split: folder.files(config=name, split=split) for split in folder.splits(name)
+            }
+            return found or {"test": folder.files(config=name)}
+        except DatasetMissing as missing:
+            what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {said}"
+            fix = f"{missing.problems[0].what}; {missing.problems[0].fix}"
+            raise DatasetMissing(_problem(task, what, fix)) from missing
+
+    def _from_files(self, task: Task, folder: Path) -> tuple[Any, Loaded]:
+        if not isinstance(task.DATA_FILES, Mapping) or not task.DATA_FILES:
+            what = f"DATA_FILES is {task.DATA_FILES!r}, expected a dict from a split to its file"
+            fix = 'write DATA_FILES = {"test": "test.jsonl"}, or set IN_HF_HUB = True'
+            raise AuthorError(_problem(task, what, fix))
+        base = folder / str(task.DATASET_NAME or "")
+        files = {
+            split: [base / name for name in ([names] if isinstance(names, str) else names)]
+            for split, names in task.DATA_FILES.items()
+        }
+        absent = {
+            split: path for split, paths in files.items() for path in reversed(paths) if not path.is_file()
+        }
+        there = {split: paths for split, paths in files.items() if split not in absent}
+        if not there:
+            what = f"no file of DATA_FILES is there: looked for {listing(map(str, absent.values()))}"
+            fix = "put the files there; or give the folder that holds the datasets: --task-dir DIR"
+            raise DatasetMissing(_problem(task, what, fix))
+        every = [path for paths in there.values() for path in paths]
+        builder, options = (task.DATASET_TYPE, {}) if task.DATASET_TYPE else _builder(task, every)
+        options = {**options, **(task.DOWNLOAD_OPTIONS or {})}
+        with _library(task) as datasets:
+            named = {split: [str(path) for path in paths] for split, paths in there.items()}
+            dataset = self._read(datasets, task, builder, named, options)
+        note = f"there is no {listing(map(str, absent.values()))}: the other splits were loaded"
+        return dataset, Loaded(tuple(every), absent, (note,) if absent else ())
+
+    def _read(
+        self,
+        datasets: Any,
+        task: Task,
+        builder: str,
+        files: Mapping[str, list[str]],
+        options: Mapping[str, Any],
+    ) -> Any:
+        try:
+            return datasets.load_dataset(
+                builder, data_files=dict(files), cache_dir=str(self._cache), **options
+            )
+        except Exception as error:
+            paths = [path for several in files.values() for path in several]
+            what = f"{listing(paths)} could not be read as {builder!r}: {_innermost(error)}"
+            fix = "correct the files, DATASET_TYPE or DOWNLOAD_OPTIONS"
+            raise AuthorError(_problem(task, what, fix)) from error
+
+
+def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
+    """Return the folder that DATASET_PATH means: below the root, or where its hub.json leads."""
+    path = str(task.DATASET_PATH)
+    if (direct := root / path).is_dir():
+        return DatasetFolder(direct, name=path)
+    try:
+        return Hub(root).folder(path, config)
+    except AuthorError as error:
+        problem = error.problems[0]
+        what = f"DATASET_PATH {path!r} is no folder in {str(root)!r}"
+        fix = f"{problem.fix.replace('--data-root', '--task-dir')}: the folder that holds the datasets"
+        raise DatasetMissing(_problem(task, what, fix)) from error
+
+
+def _builder(task: Task, files: Sequence[Path]) -> tuple[str, dict[str, Any]]:
+    suffixes = {(known_suffix(path.name) or path.suffix).removesuffix(".gz") for path in files}
+    if len(suffixes) == 1 and (found := _BUILDERS.get(next(iter(suffixes)))):
+        return found
+    what = f"the files of {task.DATASET_NAME!r} are of the formats {listing(sorted(suffixes))}"
+    raise AuthorError(_problem(task, what, f"use one of {listing(_BUILDERS)}, or set DATASET_TYPE"))
+
+
+@contextmanager
+def _library(task: Task) -> Iterator[Any]:
+    try:
+        with library() as datasets:
+            yield datasets
+    except ModuleNotFoundError as error:
+        what = f"its rows are loaded by the package {error.name!r}, which is not installed"
+        raise AuthorError(_problem(task, what, 'pip install "assay-eval[datasets]"')) from error
+
+
+def _problem(task: Task, what: str, fix: str) -> Problem:
+    file = getattr(sys.modules.get(type(task).__module__), "__file__", None)
+    return Problem(CODE, f"class {type(task).__name__}: {what}", fix, Origin(file) if file else None)
+
+
+def _innermost(error: BaseException) -> str:
+    """Return what really went wrong: the library wraps it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

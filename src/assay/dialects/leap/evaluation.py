@@ -1,0 +1,155 @@
+"""What an author's code is given of the model's answers, and what it says of them.
+
+`results` holds one value for each request, in their order. A loglikelihood gives its number, and its greedy
+flag where index 1 was asked for; as a whole it gives the number, or both for the classic harness. By method
+`prob` the number is the logarithm of the option's share of what fell on all options.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from assay.core.request import Generate
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
+from assay.core.sample import Sample
+from assay.core.task import Answered
+from assay.dialects.leap.asks import Value, Wish, Wishes
+from assay.dialects.leap.author_requests import LOGLIKELIHOOD
+from assay.dialects.leap.calling import content
+from assay.dialects.leap.prepared import Prepared
+from assay.dialects.parts.author_modules import place_in
+
+ORIGINAL_DIGITS = 4
+
+
+class Evaluation:
+    """The author's scoring of one track."""
+
+    def __init__(self, prepared: Prepared, *, headline: str | None, is_faithful: bool) -> None:
+        self._prepared = prepared
+        self._task = prepared.task
+        self._is_faithful = is_faithful
+        self.headline = headline
+        self.digits = ORIGINAL_DIGITS if is_faithful else None
+        self.file = str(prepared.author.path)
+
+    def values(self, sample: Sample, answers: Sequence[Answered]) -> Mapping[str, Any] | Failure:
+        """Return what process_results says of a document, or why there is nothing to say."""
+        results = self.results(sample, answers)
+        if isinstance(results, Failure):
+            return results
+        doc = self._prepared.documents.docs[self._prepared.number[sample.id]]
+        try:
+            returned: Any = self._task.process_results(doc, results)
+        except Exception as error:  # noqa: BLE001 (that document's failure, never a wrong answer)
+            line = place_in(error, self._prepared.author.path).line
+            place = f" (line {line})" if line else ""
+            what = f"raised {type(error).__name__}: {error}{place}; the document is {content(doc)}"
+            return Failure("process_results", what)
+        if not isinstance(returned, Mapping):
+            what = f"returned {type(returned).__name__}, expected a dict; the document is {content(doc)}"
+            return Failure("process_results", what)
+        return {str(name): value for name, value in returned.items()}
+
+    def answer(self, sample: Sample, answers: Sequence[Answered]) -> str | None:
+        """Return what the model wrote; where options are compared, the label of the one that leads."""
+        if sample.choices:
+            results = self.results(sample, answers)
+            known = [] if isinstance(results, Failure) else results
+            numbers = [one for one in known if isinstance(one, float)]
+            if len(numbers) != len(sample.labels):
+                return None
+            return sample.labels[max(range(len(numbers)), key=numbers.__getitem__)]
+        texts = [one.outputs[0].text for one in map(_outcome, answers) if isinstance(one, Completion)]
+        return "\n".join(texts) if texts else None
+
+    def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
+        """Return the author's functions."""
+        with self._prepared.author.calling("aggregation"):
+            return {str(name): function for name, function in self._task.aggregation().items()}
+
+    def higher_is_better(self) -> Mapping[str, bool]:
+        """Return for each metric whether more is better."""
+        with self._prepared.author.calling("higher_is_better"):
+            said = self._task.higher_is_better()
+            return {str(name): bool(is_better) for name, is_better in (said or {}).items()}
+
+    def results(self, sample: Sample, answers: Sequence[Answered]) -> list[Any] | Failure:
+        """Return the answers to one document's requests as the author's code expects them."""
+        asked = self._prepared.asked[self._prepared.number[sample.id]]
+        outcomes: dict[int, Answered] = {answered.request.index: answered for answered in answers}
+        failed = next((one for one in map(_outcome, answers) if isinstance(one, Failure)), None)
+        if failed is not None:
+            return failed
+        first = _outcome(outcomes[0])
+        if self._lacks_flag(asked.wishes, answers):
+            return Failure("greedy_flag", "the model does not tell if a continuation is what it would write")
+        if isinstance(first, LabelProbs):
+            shares = _log_shares(first)
+            return [
+                _part(shares[one.wish], shares[one.wish] == max(shares), one) for one in asked.wishes.values
+            ]
+        return [
+            self._result(outcomes[one.wish], asked.wishes.every[one.wish], one) for one in asked.wishes.values
+        ]
+
+    def _result(self, answered: Answered, wish: Wish, value: Value) -> Any:
+        outcome, ask = answered.response.outcome, answered.request.ask
+        if isinstance(outcome, Completion):
+            text = outcome.outputs[0].text
+            is_shortened = isinstance(ask, Generate) and isinstance(ask.prompt, str) and not self._is_faithful
+            # The model wrote itself the blanks that were taken from the end of the context.
+            return text.removeprefix(wish.context) if is_shortened else text
+        assert isinstance(outcome, Likelihood)
+        if answered.request.role == "text":
+            return outcome.sum_logprob
+        window = self._prepared.window
+        if window is not None and not wish.is_classic:
+            return window.total(outcome, wish.continuation)
+        if not self._needs_flag(value):
+            return outcome.sum_logprob
+        return _part(outcome.sum_logprob, bool(outcome.is_greedy), value)
+
+    def _lacks_flag(self, wishes: Wishes, answers: Sequence[Answered]) -> bool:
+        """Whether a flag is needed that the model did not give."""
+        ranked = [one for one in wishes.values if wishes.every[one.wish].type == LOGLIKELIHOOD]
+        unknown = (isinstance(one, Likelihood) and one.is_greedy is None for one in map(_outcome, answers))
+        return any(map(self._needs_flag, ranked)) and any(unknown)
+
+    def _needs_flag(self, value: Value) -> bool:
+        """Whether a result tells if the continuation is what the model would write itself."""
+        if value.is_classic:
+            return value.part != 0
+        return value.part == 1 and not self._is_faithful
+
+
+def made_up_results(values: Sequence[Value], wishes: Sequence[Wish]) -> list[Any]:
+    """Return results of the right shape, to rehearse the author's code with."""
+    made: list[Any] = []
+    for number, value in enumerate(values):
+        wish = wishes[value.wish]
+        if wish.writing is not None:
+            made.append("text")
+        elif wish.type == LOGLIKELIHOOD:
+            made.append(_part(-1.0 - number, number == 0, value))
+        else:
+            made.append(-1.0 - number)
+    return made
+
+
+def _outcome(answered: Answered) -> Outcome:
+    return answered.response.outcome
+
+
+def _part(number: float, is_greedy: bool, value: Value) -> Any:
+    """Return the part of an answer that a request asks for."""
+    if value.part is None:
+        return (number, is_greedy) if value.is_classic else number
+    return is_greedy if value.part == 1 else number
+
+
+def _log_shares(outcome: LabelProbs) -> list[float]:
+    total = math.fsum(outcome.probs)
+    return [math.log(prob / total) if total > 0 and prob > 0 else -math.inf for prob in outcome.probs]

@@ -1,0 +1,131 @@
+"""From files to the Task classes in them, run as they are written.
+
+The package that a file believes to be part of is a table of namespaces (dialects/parts/author_modules.py),
+filled here with Assay's classes and the functions that the app hands over. A `base.py`, `metrics.py` or
+`utils.py` that lies beside a file is not run, but for names that only that `utils.py` or `metrics.py` has.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.dialects.leap.authoring import Around, Task, bases_in
+from assay.dialects.leap.calling import Author
+from assay.dialects.leap.library import UTILITIES
+from assay.dialects.parts.author_modules import AuthorModules
+
+PACKAGE = "evaluation.task"
+_ALIASES = {"task": PACKAGE, "tasks": PACKAGE, "lm_eval.tasks": PACKAGE}
+CODE = "LEAP-001"
+
+
+class LoadedTask(NamedTuple):
+    """A Task class, and where it stands."""
+
+    cls: type[Task]
+    author: Author
+
+
+class TaskFiles:
+    """The files of one folder, run when they are asked for; each sees the others as its siblings."""
+
+    def __init__(self, folder: Path, around: Around) -> None:
+        self.folder = folder
+        leap, classic = bases_in(around)
+        self._modules = AuthorModules(
+            PACKAGE,
+            {
+                f"{PACKAGE}.base": leap,
+                f"{PACKAGE}.metrics": around.aggregations,
+                f"{PACKAGE}.utils": UTILITIES,
+                "lm_eval.base": classic,
+                "lm_eval.metrics": around.aggregations,
+                "lm_eval.utils": UTILITIES,
+            },
+            folder=folder,
+            ambient={**leap, **around.aggregations, **UTILITIES},
+            extendable=(f"{PACKAGE}.metrics", f"{PACKAGE}.utils"),
+            aliases=_ALIASES,
+            code=CODE,
+        )
+        self._ran: dict[Path, ModuleType] = {}
+
+    def module(self, path: Path) -> ModuleType:
+        """Return a file as a module, run once."""
+        if path not in self._ran:
+            self._ran[path] = self._modules.run(path)
+        return self._ran[path]
+
+    def classes(self, path: Path) -> dict[str, type[Task]]:
+        """Return the classes that a file itself defines, also those that it makes while it runs."""
+        module = self.module(path)
+        return {
+            name: value
+            for name, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__
+        }
+
+    def path_of(self, cls: type[Task]) -> Path:
+        """Return the file that defines a class."""
+        return Path(inspect.getfile(cls))
+
+    def loaded(self, cls: type[Task]) -> LoadedTask:
+        """Return a class with its author."""
+        # Imports inside functions count too, so the text is asked and not the module.
+        draws = any(
+            word in file.read_bytes() for file in self._modules.files for word in (b"random", b"shuffle")
+        )
+        return LoadedTask(cls, Author(self.path_of(cls), cls.__name__, draws=draws))
+
+
+def tasks_among(classes: Mapping[str, type[Task]]) -> dict[str, type[Task]]:
+    """Return the classes that are tasks by themselves: no abstract ones, no steps on the way to others."""
+    return {
+        name: cls
+        for name, cls in classes.items()
+        if not inspect.isabstract(cls) and not _is_step(cls, classes.values())
+    }
+
+
+def _is_step(cls: type[Task], every: Iterable[type[Task]]) -> bool:
+    """Whether a class only serves others: it does not say which data it has, and those that extend it do."""
+    extending = [other for other in every if other is not cls and issubclass(other, cls)]
+    return any(
+        getattr(cls, name) is None and any(getattr(other, name) is not None for other in extending)
+        for name in ("DATASET_PATH", "DATASET_NAME")
+    )
+
+
+def chosen_class(path: Path, classes: Mapping[str, type[Task]], name: str) -> type[Task]:
+    """Return the class of a file that a person named."""
+    if name not in classes:
+        what = f"there is no Task class {name!r}{nearest(name, classes)}; "
+        what += f"the file has {listing(classes) or 'none'}"
+        raise AuthorError(Problem("LEAP-002", what, "name one of these", Origin(str(path))))
+    if inspect.isabstract(classes[name]):
+        raise AuthorError(lacking(path, classes[name]))
+    return classes[name]
+
+
+def no_task(path: Path, classes: Mapping[str, type[Task]]) -> AuthorError:
+    """Return the error for a file without a task: no class at all, or classes that lack methods."""
+    if classes:
+        return AuthorError([lacking(path, cls) for cls in classes.values() if inspect.isabstract(cls)])
+    what = (
+        "the file defines no Task class; expected one that extends Task, MultipleChoiceTask or PerplexityTask"
+    )
+    fix = "write class MyTask(Task): or see `assay new my_dataset --like leap`"
+    return AuthorError(Problem("LEAP-002", what, fix, Origin(str(path))))
+
+
+def lacking(path: Path, cls: type[Task]) -> Problem:
+    """Return what a class lacks that every task has to say."""
+    methods: Sequence[str] = sorted(cls.__abstractmethods__)
+    what = f"class {cls.__name__} lacks {listing(methods)}"
+    return Problem("LEAP-002", what, f"define {methods[0]}(self, ...)", Origin(str(path)))

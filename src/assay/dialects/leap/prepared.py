@@ -1,0 +1,127 @@
+"""One task with its documents: looked at once, from the first to the last, before any model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from assay.core.origin import Origin
+from assay.core.sample import Sample
+from assay.dialects.leap.asks import Wishes, read_requests
+from assay.dialects.leap.authoring import Task
+from assay.dialects.leap.calling import Author, Troubles
+from assay.dialects.leap.contexts import Context, Contexts, Drawing
+from assay.dialects.leap.documents import Documents
+from assay.dialects.leap.original_window import OriginalWindow
+from assay.dialects.parts.author_draws import drawing as author_drawing
+from assay.dialects.parts.choices import labels_for
+
+
+class Asked(NamedTuple):
+    """What is asked about one document, and what a person sees of it."""
+
+    wishes: Wishes
+    """Without the contexts."""
+    options: tuple[str, ...]
+    target: str | None
+
+
+class Prepared:
+    """A task's object, its documents, and what it asks about each."""
+
+    def __init__(
+        self, task: Task, author: Author, documents: Documents, drawing: Drawing, *, is_chat: bool
+    ) -> None:
+        self.task = task
+        self.author = author
+        self.documents = documents
+        self._drawing = drawing
+        self.number = {sample_id: at for at, sample_id in enumerate(documents.ids)}
+        """Where a sample stands."""
+        with author.calling("description"):
+            self.contexts = Contexts(task, documents.docs, documents.ids, drawing, is_chat=is_chat)
+        self.asked = self._look_at_all()
+        self.types = set[str]().union(*(wishes.types for wishes in {one.wishes for one in self.asked}))
+        """The types of request over all documents."""
+        self.window: OriginalWindow | None = None
+        """The tokens that count in the faithful way."""
+
+    def wishes(self, number: int, shots: int | None = None) -> tuple[Wishes, Context]:
+        """Return what the author's code asks about a document, with at most so many examples."""
+        doc = self.documents.docs[number]
+        with self._drawing_for(number):
+            context = self.contexts.of(number, shots)
+            return read_requests(self.task.construct_requests(doc, context.text)), context
+
+    def samples(self) -> list[Sample]:
+        """Return a sample for each document."""
+        docs = self.documents
+        return [
+            _sample(sample_id, fields, Origin(str(self.author.path), row=row), asked)
+            for sample_id, fields, row, asked in zip(
+                docs.ids, docs.fields, docs.rows, self.asked, strict=True
+            )
+        ]
+
+    def _look_at_all(self) -> list[Asked]:
+        """Call the author's methods on every document; raise for all that go wrong."""
+        troubles = Troubles(self.author)
+        found: list[Asked] = []
+        known: dict[Wishes, Wishes] = {}
+        for number, doc in enumerate(self.documents.docs):
+            hook = "doc_to_target"
+            try:
+                with self._drawing_for(number):
+                    target = self.task.doc_to_target(doc)
+                hook = "doc_to_text"
+                with self._drawing_for(number):
+                    self.task.doc_to_text(doc)
+                hook = "fewshot_context"
+                with self._drawing_for(number):
+                    context = self.contexts.of(number)
+                    hook = "construct_requests"
+                    wishes = read_requests(self.task.construct_requests(doc, context.text))
+            except Exception as error:  # noqa: BLE001 (gathered, and raised with its document)
+                troubles.add(error, hook, self.documents.rows[number], doc)
+                continue
+            bare = wishes.without_contexts()
+            found.append(
+                Asked(
+                    known.setdefault(bare, bare),
+                    wishes.options,
+                    target if isinstance(target, str) else None,
+                )
+            )
+        troubles.raise_if_any()
+        return found
+
+    def _drawing_for(self, number: int) -> Any:
+        """Let the author's code draw from a seed of the document's own, if it draws at all."""
+        if not self.author.draws:
+            return nullcontext()
+        made = self._drawing
+        return author_drawing(made.seed, made.task_name, self.documents.ids[number])
+
+
+def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, asked: Asked) -> Sample:
+    target = asked.target
+    right = _right(asked.options, target)
+    return Sample(
+        sample_id,
+        fields,
+        origin,
+        choices=tuple(option.strip() for option in asked.options),
+        labels=labels_for(len(asked.options)),
+        gold=right,
+        targets=() if right or target is None or not target.strip() else (target.strip(),),
+    )
+
+
+def _right(options: Sequence[str], target: str | None) -> tuple[int, ...]:
+    """Return the one option that is the right answer: as it is written, or blanks aside."""
+    if target is None:
+        return ()
+    exact = [at for at, option in enumerate(options) if option == target]
+    found = exact or [at for at, option in enumerate(options) if option.strip() == target.strip()]
+    return (found[0],) if len(found) == 1 else ()

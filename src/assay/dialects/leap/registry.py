@@ -1,0 +1,294 @@
+"""Which tasks a folder has, and what its registry says of them.
+
+Three things may say it, and each may be absent: `TASK_REGISTRY` in the folder's `__init__.py` names classes;
+`get_eval_datasets()` explains datasets and lists their metrics; `EVAL_DATASET_METRIC` names the metric that a
+leaderboard shows. Without the first, names are those of files and classes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.dialects.leap.authoring import Around, Task
+from assay.dialects.leap.detect import TaskName, task_files, task_folder
+from assay.dialects.leap.loading import LoadedTask, TaskFiles, chosen_class, lacking, no_task, tasks_among
+from assay.dialects.parts.author_modules import AuthorModules
+from assay.dialects.parts.selection import chosen_parts
+
+CODE = "LEAP-010"
+_DATASETS = "get_eval_datasets"
+_HEADLINES = "EVAL_DATASET_METRIC"
+_CLASSES = "TASK_REGISTRY"
+_PLACES = ("api/config/dataset.py", "evaluation/config/dataset.py", "config/dataset.py")
+"""Where a checkout of LEAP keeps its registry, seen from one of its folders."""
+_LEVELS_UP = 2
+
+
+class Entry(NamedTuple):
+    """What a registry says about one dataset."""
+
+    explain: str = ""
+    metrics: tuple[str, ...] = ()
+    headline: str | None = None
+    """The metric that a leaderboard shows."""
+
+
+class NamedTask(NamedTuple):
+    """A task under its name."""
+
+    name: str
+    loaded: LoadedTask
+    entry: Entry
+
+
+class RegisteredDataset(NamedTuple):
+    """One dataset of a registered collection, for lists of datasets."""
+
+    name: str
+    explain: str
+    metrics: tuple[str, ...]
+    headline: str | None
+    file: str
+    class_name: str
+
+
+class Found(NamedTuple):
+    """The tasks that a person's words mean."""
+
+    tasks: tuple[NamedTask, ...]
+    notes: tuple[str, ...]
+
+
+def find_tasks(name: str, around: Around) -> Found:
+    """Return the tasks of `file.py`, `file.py::Class`, `folder`, `folder:names`."""
+    named = TaskName.of(name)
+    if named.path.is_dir():
+        return _of_folder(named, around)
+    return _of_file(named, around)
+
+
+def registered(folder: Path, around: Around) -> list[RegisteredDataset]:
+    """Return the datasets that a folder's registry names; none when it has no registry."""
+    place = task_folder(folder)
+    files = None if place is None else TaskFiles(place, around)
+    if files is None or not (entries := _entries(folder, files)):
+        return []
+    tasks = _Collection(files, entries).tasks
+    return [
+        RegisteredDataset(
+            name,
+            entry.explain,
+            entry.metrics,
+            entry.headline,
+            str(tasks[name].author.path),
+            tasks[name].cls.__name__,
+        )
+        for name, entry in entries.items()
+    ]
+
+
+def _of_folder(named: TaskName, around: Around) -> Found:
+    place = task_folder(named.path)
+    if place is None:
+        what = "the folder has no file that defines a Task class"
+        raise AuthorError(
+            Problem("LEAP-002", what, "name the folder of the task files", Origin(str(named.path)))
+        )
+    files = TaskFiles(place, around)
+    entries = _entries(named.path, files)
+    collection = _Collection(files, entries)
+    known = list(collection.tasks)
+    wanted = list(entries) or known
+    notes = list(collection.notes)
+    if named.selection:
+        wanted = chosen_parts(named.selection, known, dataset=str(named.path), noun="task", code=CODE)
+    elif len(wanted) < len(known):
+        left = len(known) - len(wanted)
+        notes.append(f"{left} tasks are not in the registry and are left out; {named.path}:* means all")
+    tasks = tuple(NamedTask(one, collection.tasks[one], entries.get(one, Entry())) for one in wanted)
+    return Found(tasks, tuple(notes))
+
+
+def _of_file(named: TaskName, around: Around) -> Found:
+    path = named.path
+    files = TaskFiles(path.parent, around)
+    entries = _entries(path.parent, files)
+    classes = files.classes(path)
+    if named.class_name is not None:
+        wanted = {named.class_name: chosen_class(path, classes, named.class_name)}
+    else:
+        wanted = tasks_among(classes)
+    if not wanted:
+        raise no_task(path, classes)
+    notes = _unfinished(path, classes) if named.class_name is None else []
+    names = _own_names({path: tasks_among(classes) | wanted}, entries)
+    try:
+        names |= {cls: name for name, cls in _declared(files).items()}
+    except AuthorError as error:
+        notes.append(f"the folder's __init__.py does not run, so tasks are named after the file: {error}")
+    tasks = [
+        NamedTask(names[cls], files.loaded(cls), entries.get(names[cls], Entry())) for cls in wanted.values()
+    ]
+    if named.selection:
+        known = [task.name for task in tasks]
+        meant = chosen_parts(named.selection, known, dataset=path.name, noun="task", code=CODE)
+        tasks = [task for task in tasks if task.name in meant]
+    return Found(tuple(tasks), tuple(notes))
+
+
+class _Collection:
+    """All tasks of a folder, by name."""
+
+    def __init__(self, files: TaskFiles, entries: Mapping[str, Entry]) -> None:
+        self.notes: list[str] = []
+        declared = _declared(files)
+        if declared:
+            found = {name: files.loaded(cls) for name, cls in declared.items()}
+        else:
+            every = {path: files.classes(path) for path in task_files(files.folder)}
+            tasks = {path: tasks_among(classes) for path, classes in every.items()}
+            for path, classes in every.items():
+                self.notes += _unfinished(path, classes)
+            names = _own_names(tasks, entries)
+            found = {name: files.loaded(cls) for cls, name in names.items()}
+        self.tasks = found
+        lost = [name for name in entries if name not in found]
+        if lost:
+            shown = [f"{one.author.path.stem}.{one.cls.__name__}" for one in found.values()]
+            what = f"the registry names {lost[0]!r}{nearest(lost[0], found)}, for which there is no class"
+            fix = f"correct the name, or write the class; the classes are {listing(shown, at_most=20)}"
+            raise AuthorError(Problem(CODE, what, fix, Origin(str(files.folder))))
+
+
+def _unfinished(path: Path, classes: Mapping[str, type[Task]]) -> list[str]:
+    """Return notes on classes that lack methods and that no other one of the file completes."""
+    return [
+        f"{path.name}: {lacking(path, cls).what}, so it is left out"
+        for cls in classes.values()
+        if inspect.isabstract(cls)
+        and not any(other is not cls and issubclass(other, cls) for other in classes.values())
+    ]
+
+
+def _declared(files: TaskFiles) -> dict[str, type[Task]]:
+    """Return the classes that `TASK_REGISTRY` in the folder's `__init__.py` names."""
+    path = files.folder / "__init__.py"
+    if not path.is_file() or _CLASSES not in _defined(path):
+        return {}
+    written = getattr(files.module(path), _CLASSES)
+    if not isinstance(written, Mapping):
+        what = f"{_CLASSES} is {type(written).__name__}, expected a dict from names to classes"
+        raise AuthorError(Problem(CODE, what, 'write {"klue_ynat": klue.YNAT, ...}', Origin(str(path))))
+    for name, cls in written.items():
+        if not (isinstance(cls, type) and issubclass(cls, Task)):
+            what = f"{_CLASSES} gives {name!r} the value {cls!r:.60}, expected a Task class"
+            raise AuthorError(Problem(CODE, what, "name a class that extends Task", Origin(str(path))))
+    return {str(name): cls for name, cls in written.items()}
+
+
+def _own_names(
+    tasks: Mapping[Path, Mapping[str, type[Task]]], entries: Mapping[str, Entry]
+) -> dict[type[Task], str]:
+    """Return a name for each class: the registry's, else `file_class`, or `file` for an only one."""
+    spelled = {_bare(name): name for name in entries}
+    names: dict[type[Task], str] = {}
+    for path, classes in tasks.items():
+        for name, cls in classes.items():
+            both = f"{path.stem}_{name}"
+            own = path.stem if len(classes) == 1 else both
+            fitting = [_bare(one) for one in dict.fromkeys((both, name, own))]
+            names[cls] = next((spelled[one] for one in fitting if one in spelled), own.lower())
+    return names
+
+
+def _bare(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "")
+
+
+def _entries(named: Path, files: TaskFiles) -> dict[str, Entry]:
+    """Return what a folder's registry says; nothing when there is none."""
+    places = list(_registry_files(named, files.folder))
+    datasets = next((path for path in places if _DATASETS in _defined(path)), None)
+    headlines = next((path for path in places if _HEADLINES in _defined(path)), None)
+
+    def run(path: Path) -> Any:
+        return files.module(path) if path.parent == files.folder else _run(path)
+
+    told = {} if datasets is None else _told(run(datasets), datasets)
+    decided = {} if headlines is None else _decided(run(headlines), headlines)
+    return {
+        name: told.get(name, Entry())._replace(headline=decided.get(name)) for name in {**told, **decided}
+    }
+
+
+def _registry_files(named: Path, folder: Path) -> Iterator[Path]:
+    """Yield the files that may be a registry: in the folder itself, or where a checkout has them."""
+    yield from sorted(folder.glob("*.py"))
+    above = [named, *folder.resolve().parents[:_LEVELS_UP]]
+    yield from (place / inside for place in above for inside in _PLACES if (place / inside).is_file())
+
+
+def _defined(path: Path) -> frozenset[str]:
+    """Return the names that a file defines at its top, without running it."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError):
+        return frozenset()
+    names = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    for node in body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+        names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return frozenset(names)
+
+
+def _run(path: Path) -> Any:
+    modules = AuthorModules(
+        "config",
+        {},
+        folder=path.parent,
+        aliases={"api.config": "config", "evaluation.config": "config"},
+        code=CODE,
+    )
+    return modules.run(path)
+
+
+def _told(module: Any, path: Path) -> dict[str, Entry]:
+    """Return what `get_eval_datasets` says."""
+    try:
+        written = getattr(module, _DATASETS)()
+    except Exception as error:
+        what = f"{_DATASETS}() raised {type(error).__name__}: {error}"
+        raise AuthorError(Problem(CODE, what, "correct the file", Origin(str(path)))) from error
+    _check_mapping(written, f"{_DATASETS}()", path)
+    entries = {}
+    for name, said in written.items():
+        _check_mapping(said, f"{_DATASETS}()[{name!r}]", path)
+        entries[str(name)] = Entry(str(said.get("explain") or ""), _split(said.get("metrics")))
+    return entries
+
+
+def _decided(module: Any, path: Path) -> dict[str, str]:
+    """Return what `EVAL_DATASET_METRIC` says."""
+    written = getattr(module, _HEADLINES)
+    _check_mapping(written, _HEADLINES, path)
+    return {str(name): str(metric) for name, metric in written.items()}
+
+
+def _check_mapping(value: Any, what: str, path: Path) -> None:
+    if not isinstance(value, Mapping):
+        seen = f"{what} is {type(value).__name__}, expected a dict"
+        fix = 'write {"name": {"explain": "...", "metrics": ["acc"]}}'
+        raise AuthorError(Problem(CODE, seen, fix, Origin(str(path))))
+
+
+def _split(metrics: Any) -> tuple[str, ...]:
+    """Return metrics by name; the original writes several into one text: ["acc, macro_f1"]."""
+    several: Sequence[Any] = [metrics] if isinstance(metrics, str) else metrics or ()
+    return tuple(part.strip() for one in several for part in str(one).split(",") if part.strip())

@@ -1,0 +1,118 @@
+"""The task that a Task class becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Span, request
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, Scorer, TaskSpec
+from assay.dialects.leap.asks import Asking, Wish
+from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD
+from assay.dialects.leap.evaluation import Evaluation
+from assay.dialects.leap.prepared import Prepared
+from assay.dialects.parts.described_task import DescribedTask
+
+_SHOWN_CHARS = 400
+
+
+class LeapTask(DescribedTask):
+    """One Task class by one or more methods.
+
+    All that a document's requests give goes to the author's `process_results` together, so requests of
+    several types are one track: `gen` as soon as a text is written.
+    """
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        samples: Sequence[Sample],
+        prepared: Prepared,
+        asking: Asking,
+        headline: str | None,
+    ) -> None:
+        super().__init__(spec)
+        self._samples = samples
+        self._prepared = prepared
+        self._asking = asking
+        self._headline = headline
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Return the kinds of ask it will make."""
+        types = self._prepared.types
+        mixed = {Kind.SPAN} if GREEDY_UNTIL in types and len(types) > 1 else set[Kind]()
+        return super().kinds | mixed
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in the order in which documents are asked."""
+        return iter(self._samples)
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return what to ask about a document, for every method; with at most so many examples."""
+        number = self._prepared.number[sample.id]
+        with self._prepared.author.calling("construct_requests"):
+            wishes, context = self._prepared.wishes(number, shots)
+        has_options = bool(wishes.options)
+        made: list[Request] = []
+        for method in self._spec.methods:
+            if method == "prob":
+                asks: list[tuple[str, Ask]] = [("labels", self._asking.labels(wishes, context))]
+            else:
+                asks = [
+                    (_role(wish, has_options), self._windowed(wish, self._asking.ask(wish, context)))
+                    for wish in wishes.every
+                ]
+            counts = (context.n_shots, context.n_left_out)
+            made += [
+                request(self._spec.name, sample.id, method, role, index, ask, *counts)
+                for index, (role, ask) in enumerate(asks)
+            ]
+        return made
+
+    def shown(self, sample: Sample, method: str) -> Prompt:
+        """Return a document's prompt up to the answer, for a person to see."""
+        ask = next(one.ask for one in self.requests(sample) if one.track == method)
+        if isinstance(ask, Generate | Labels):
+            return ask.prompt
+        if ask.windows is not None:
+            text = final_text(ask.prompt)
+            more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
+            return text[:_SHOWN_CHARS] + more
+        before = with_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
+        return before if isinstance(before, str) or final_text(before) else before[:-1]
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Name the scorer of each method, with the author's own code."""
+        faithful = self._asking.is_faithful
+        evaluation = Evaluation(self._prepared, headline=self._headline, is_faithful=faithful)
+        return [
+            ComponentSpec(
+                "task_results", {"track": method, "author": evaluation, "inner": self._inner(method)}
+            )
+            for method in self._spec.methods
+        ]
+
+    def _inner(self, method: str) -> ComponentSpec | None:
+        """Name the scorer that shows the options side by side; the author's code decides all the same."""
+        if method == "prob":
+            return ComponentSpec("label_probability", {"track": method})
+        # With the original's window, an ask may score more tokens than count.
+        if method == "ppl" and self._prepared.window is None:
+            return ComponentSpec("option_likelihood", {"track": method, "score_by": "sum"})
+        return None
+
+    def _windowed(self, wish: Wish, ask: Ask) -> Ask:
+        window = self._prepared.window
+        if window is None or wish.type != LOGLIKELIHOOD or wish.is_classic or not isinstance(ask, Span):
+            return ask
+        return window.widened(ask, wish.continuation)
+
+
+def _role(wish: Wish, has_options: bool) -> str:
+    if wish.type == GREEDY_UNTIL:
+        return "answer"
+    if wish.type != LOGLIKELIHOOD:
+        return "text"
+    return "option" if has_options else "continuation"

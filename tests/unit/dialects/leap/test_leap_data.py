@@ -1,0 +1,192 @@
+"""Rows are loaded as the document shows: folders in the hub's layout, files with options."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.core.errors import AuthorError
+from assay.dialects.leap.compile import CompiledTask
+from assay.sources.dataset_folder import DatasetMissing
+from fakes.leap_tasks import HEAD, compile_one, contexts
+
+pytest.importorskip("datasets")
+
+OWN_LOAD = HEAD.index("    def load("), HEAD.index("    def has_training_docs")
+LIBRARY = HEAD[: OWN_LOAD[0]] + HEAD[OWN_LOAD[1] :]
+"""The base of test classes without a way of its own to load rows."""
+ASKS = """
+    def construct_requests(self, doc, ctx):
+        return rf.loglikelihood(ctx, " yes")
+    def process_results(self, doc, results):
+        return {"acc": 1.0}
+"""
+
+
+def task(said: Mapping[str, Any], more: str = "") -> str:
+    lines = "".join(f"    {name} = {value!r}\n" for name, value in said.items())
+    return f"{LIBRARY}\nclass Mine(Base):\n{lines}{ASKS}{more}"
+
+
+def compiled(folder: Path, said: Mapping[str, Any], more: str = "", **settings: Any) -> CompiledTask:
+    return compile_one(folder, task(said, more), data_root=folder / "data", **settings)
+
+
+def lines(path: Path, *rows: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+ROW, OTHER = {"q": "하늘은 파란가?", "a": "네"}, {"q": "바다는 붉은가?", "a": "아니요"}
+HUB = {"IN_HF_HUB": True, "DATASET_PATH": "bm_x", "DATASET_NAME": "sts"}
+
+
+def test_a_folder_in_the_hubs_layout_with_metadata(tmp_path: Path) -> None:
+    lines(tmp_path / "data/bm_x/here/odd_name.jsonl", ROW)
+    lines(tmp_path / "data/bm_x/there/another.jsonl", OTHER)
+    (tmp_path / "data/bm_x/README.md").write_text(
+        "---\nconfigs:\n- config_name: sts\n  data_files:\n"
+        "  - split: validation\n    path: here/odd_name.jsonl\n"
+        "- config_name: nli\n  data_files:\n  - split: test\n    path: there/another.jsonl\n---\n",
+        encoding="utf-8",
+    )
+    one = compiled(tmp_path, HUB)
+    assert contexts(one) == [ROW["q"]]
+    assert one.notes == ()
+    assert contexts(compiled(tmp_path, {**HUB, "DATASET_NAME": "nli"})) == [OTHER["q"]]
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "tsv", "parquet", "list.json"])
+def test_a_config_of_a_folder_without_metadata_is_found_by_its_paths(tmp_path: Path, suffix: str) -> None:
+    import pandas
+
+    folder = tmp_path / "data" / "bm_x" / "sts"
+    folder.mkdir(parents=True)
+    lines(tmp_path / "data/bm_x/ynat/validation.json", {"title": "another config, other columns"})
+    path, rows = folder / f"validation.{suffix.rpartition('.')[2]}", pandas.DataFrame([ROW, OTHER])
+    if suffix == "parquet":
+        rows.to_parquet(path)
+    elif suffix in ("csv", "tsv"):
+        rows.to_csv(path, sep="," if suffix == "csv" else "\t", index=False)
+    elif suffix == "list.json":
+        path.write_text(json.dumps([ROW, OTHER]), encoding="utf-8")
+    else:
+        lines(path, ROW, OTHER)
+    one = compiled(tmp_path, HUB)
+    assert contexts(one) == [ROW["q"], OTHER["q"]]
+    assert one.notes == ("bm_x has no metadata: the files of 'sts' were found by their paths",)
+    assert "config_by_path" in {quirk.name for quirk in one.task.spec.quirks}
+
+
+def test_the_usual_name_of_a_split_that_files_write_in_another_way(tmp_path: Path) -> None:
+    lines(tmp_path / "data/bm_x/sts/dev.jsonl", ROW)
+    assert contexts(compiled(tmp_path, HUB)) == [ROW["q"]]
+    own = '    def validation_docs(self):\n        return self.dataset["dev"]\n'
+    assert contexts(compiled(tmp_path, HUB, own)) == [ROW["q"]]
+
+
+def test_the_folder_is_found_through_hub_json(tmp_path: Path) -> None:
+    lines(tmp_path / "data/real_x/sts/validation.jsonl", ROW)
+    (tmp_path / "data/hub.json").write_text('{"bm_x": "real_x"}', encoding="utf-8")
+    assert contexts(compiled(tmp_path, HUB)) == [ROW["q"]]
+
+
+def test_without_a_data_root_data_lies_beside_the_file(tmp_path: Path) -> None:
+    lines(tmp_path / "bm_x/sts/validation.jsonl", ROW)
+    assert contexts(compile_one(tmp_path, task(HUB))) == [ROW["q"]]
+
+
+FILES = {
+    "DATASET_PATH": "bm_kor",
+    "DATASET_NAME": "KorSTS",
+    "DATA_FILES": {"train": "sts-train.tsv", "validation": "sts-dev.tsv", "test": "sts-test.tsv"},
+    "DATASET_TYPE": "csv",
+    "DOWNLOAD_OPTIONS": {"delimiter": "\t", "quoting": 3},
+}
+NO_TEST = "    def has_test_docs(self):\n        return False\n"
+
+
+def tab_files(folder: Path, *splits: str) -> None:
+    place = folder / "data" / "bm_kor" / "KorSTS"
+    place.mkdir(parents=True, exist_ok=True)
+    for split in splits:
+        text = 'q\ta\tscore\n"열린 따옴표\t네\t4.500\nNA\t아니요\t1.000\n'
+        (place / f"sts-{split}.tsv").write_text(text, encoding="utf-8")
+
+
+def test_files_with_options_as_the_document_has_them(tmp_path: Path) -> None:
+    tab_files(tmp_path, "train", "dev", "test")
+    one = compiled(
+        tmp_path, FILES, "    def doc_to_text(self, doc):\n        return f\"{doc['q']} {doc['score']}\"\n"
+    )
+    # No quotes are read, numbers are numbers, and NA is nothing.
+    assert contexts(one) == ['"열린 따옴표 4.5', "None 1.0"]
+    assert one.task.spec.settings["split"] == "test"
+
+
+def test_a_file_that_nobody_reads_may_be_absent(tmp_path: Path) -> None:
+    tab_files(tmp_path, "dev")
+    text = '    def doc_to_text(self, doc):\n        return str(doc["q"])\n' + NO_TEST
+    one = compiled(tmp_path, FILES, text)
+    assert len(contexts(one)) == 2
+    assert "sts-train.tsv" in one.notes[0]
+    assert "sts-test.tsv" in one.notes[0]
+    assert "absent_files" in {quirk.name for quirk in one.task.spec.quirks}
+    with pytest.raises(DatasetMissing, match=r"LEAP-005.*training_docs.*sts-train.tsv.*--shots 0") as caught:
+        compiled(tmp_path, FILES, text + "    def has_training_docs(self):\n        return True\n", shots=1)
+    assert "'train'" in str(caught.value)
+    with pytest.raises(DatasetMissing, match=r"LEAP-005.*'test'.*sts-test.tsv"):
+        compiled(
+            tmp_path, FILES, text.replace(NO_TEST, "    def has_test_docs(self):\n        return True\n")
+        )
+
+
+def test_options_that_nobody_wrote_are_none(tmp_path: Path) -> None:
+    lines(tmp_path / "data/bm_q/dev.json", ROW)
+    said = {
+        "DATASET_PATH": "bm_q",
+        "DATASET_NAME": "",
+        "DATA_FILES": {"validation": "dev.json"},
+        "DATASET_TYPE": "json",
+    }
+    one = compiled(tmp_path, said)
+    assert contexts(one) == [ROW["q"]]
+    assert "download_options" in {quirk.name for quirk in one.task.spec.quirks}
+    several = {**said, "DATASET_TYPE": None, "DATA_FILES": {"validation": ["dev.json", "more.json"]}}
+    lines(tmp_path / "data/bm_q/more.json", OTHER)
+    assert contexts(compiled(tmp_path, several)) == [ROW["q"], OTHER["q"]]
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with pytest.raises(DatasetMissing, match=r"LEAP-007.*DATASET_PATH 'bm_x' is no folder"):
+        compiled(tmp_path, HUB)
+    lines(tmp_path / "data/bm_x/sts/validation.jsonl", ROW)
+    with pytest.raises(DatasetMissing, match=r"LEAP-007.*DATASET_NAME 'nli'.*'sts'"):
+        compiled(tmp_path, {**HUB, "DATASET_NAME": "nli"})
+
+
+def test_an_authors_own_loading_stays_offline(tmp_path: Path) -> None:
+    own = (
+        "    def load(self, data_dir=None, cache_dir=None):\n"
+        "        import datasets\n"
+        '        self.dataset = datasets.load_dataset("org/nowhere_at_all", "x")\n'
+    )
+    with pytest.raises(AuthorError, match=r"LEAP-00[37].*nowhere_at_all"):
+        compiled(tmp_path, {}, own)
+
+
+def test_an_authors_own_init_works(tmp_path: Path) -> None:
+    own = f"    def __init__(self):\n        self.dataset = {{'validation': [{ROW!r}]}}\n"
+    assert contexts(compiled(tmp_path, {}, own)) == [ROW["q"]]
+    handed = (
+        "    def __init__(self, data_dir=None, cache_dir=None):\n"
+        "        super().__init__(data_dir, cache_dir)\n"
+        "    def load(self, data_dir=None, cache_dir=None):\n"
+        f"        self.dataset = {{'validation': [dict({ROW!r}, q=data_dir[-4:])]}}\n"
+    )
+    assert contexts(compiled(tmp_path, {}, handed)) == ["data"]
