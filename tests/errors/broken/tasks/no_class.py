@@ -1,0 +1,5 @@
+from .base import Task, rf
+
+
+def ask(doc, ctx):
+    return rf.loglikelihood(ctx, doc["answer"])
