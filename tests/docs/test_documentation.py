@@ -23,6 +23,8 @@ from assay.backends.cache_dir import cache_dir
 from assay.backends.hf_arguments import HfArgs
 from assay.backends.infer_server import InferArgs
 from assay.backends.mock import MockArgs
+from assay.dialects.leap.quirks import QUIRKS as TASK_QUIRKS
+from assay.dialects.leap.quirks import REPRODUCED
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
 from assay.dialects.table.meta import FIELDS
 from assay.dialects.table.quirks import quirks_of
@@ -34,6 +36,7 @@ from assay.faces.cli.check import check
 from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
+from assay.scoring.aggregations import AGGREGATIONS
 from assay.scoring.metrics import LIST_METRICS
 from assay.scoring.metrics.row_values import CORRECTED as CORRECTED_ROWS
 from assay.scoring.metrics.row_values import ROW_METRICS
@@ -212,6 +215,10 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     assert missing == []
     classes = (DOCS / "dialects" / "llmbox.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|.*\| (?:yes|no) \|$", classes, re.MULTILINE) == list(CLASS_QUIRKS)
+    tasks = (DOCS / "dialects" / "leap.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|.*\| (yes|no) \|$", tasks, re.MULTILINE) == [
+        (name, "yes" if name in REPRODUCED else "no") for name in TASK_QUIRKS
+    ]
     transforms = (DOCS / "dialects" / "ultraeval.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|.*\| (?:yes|yes, .*|no) \|$", transforms, re.MULTILINE)
     assert rows == [difference.name for difference in TRANSFORM_QUIRKS]
@@ -265,6 +272,11 @@ def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_
     corrected = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
     rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in corrected.items()]
     assert [row for row in rows if row not in page] == []
+
+
+def test_every_function_for_task_classes_is_documented() -> None:
+    text = (DOCS / "dialects" / "leap.md").read_text(encoding="utf-8")
+    assert [name for name in (*AGGREGATIONS, "bleurt") if f"`{name}`" not in text] == []
 
 
 def test_pages_name_no_place_of_a_machine() -> None:
