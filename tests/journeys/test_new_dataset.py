@@ -14,6 +14,8 @@ from assay.app.new import STARTERS
 from cli import assay
 
 DIALECTS = Path(import_module("assay.dialects").__path__[0])
+METHODS = {"llmbox": ("ppl", "prob", "gen"), "ultraeval": ("ppl", "prob", "gen"), "leap": ("ppl", "prob")}
+"""The ways in which each starter can be asked; a Task class has one, or the two that compare options."""
 
 
 @pytest.fixture(params=sorted(STARTERS))
@@ -68,6 +70,29 @@ def test_a_starter_that_is_a_folder_says_so(workdir: Path) -> None:
         assert "@name@" not in (workdir / file).read_text(encoding="utf-8")
 
 
+def test_a_starter_that_is_registered_has_its_registry_and_its_layout(workdir: Path) -> None:
+    result = assay("new", "my_quiz", "--like", "leap")
+    assert result.status == 0
+    files = {str(path.relative_to(workdir)) for path in workdir.rglob("*") if path.is_file()}
+    assert files == {
+        "my_quiz/README.md",
+        "my_quiz/my_quiz.py",
+        "my_quiz/dataset.py",
+        "my_quiz/test_my_quiz.py",
+        "my_quiz/data/my_quiz/train.jsonl",
+        "my_quiz/data/my_quiz/test.jsonl",
+    }
+    for file in files:
+        assert "@" not in (workdir / file).read_text(encoding="utf-8")
+    # The folder is a collection of one, and its rows may lie elsewhere.
+    (workdir / "my_quiz" / "data").rename(workdir / "data")
+    assert "LEAP-007" in assay("check", "my_quiz/my_quiz.py").err
+    result = assay("run", "my_quiz", "-m", "mock", "--data-root", ".")
+    assert result.status == 0, result.err
+    assert "astronomy and arithmetic for children" in result.out
+    assert re.search(r"my_quiz +ppl acc +8/8", result.out)
+
+
 def next_steps(said: str) -> list[list[str]]:
     """Return the commands that `assay new` tells a person to type."""
     return [re.split(" {2,}", line.strip())[0].split() for line in said.splitlines() if line.startswith("  ")]
@@ -78,10 +103,10 @@ def test_a_starter_runs_on_a_model(workdir: Path, dialect: str) -> None:
     check, run, tests = next_steps(said)
     checked = assay(*check[1:])
     assert (checked.status, "no errors, 0 warnings" in checked.out) == (0, True)
-    result = assay(*run[1:], "-m", "mock", "--method", "ppl,prob,gen", "--shots", "2")
+    result = assay(*run[1:], "-m", "mock", "--method", ",".join(METHODS[dialect]), "--shots", "2")
     assert result.status == 0, result.err
-    for method in ("ppl", "prob", "gen"):
-        assert re.search(rf"quiz +{method} +8/8", result.out)
+    for method in METHODS[dialect]:
+        assert re.search(rf"quiz +{method}( acc)? +8/8", result.out)
     assert tests == ["pytest", "quiz"]
 
 
@@ -105,6 +130,8 @@ def test_the_starters_own_tests_pass(workdir: Path, dialect: str) -> None:
         ("llmbox", "quiz.py", "{{question}}", "{{answer}}"),
         ("ultraeval", "transform_gen_v0.py", "data['question']", "data['answer']"),
         ("ultraeval", "raw/questions.csv", "Mercury", "Vulcan"),
+        ("leap", "quiz.py", "doc['question']", "doc['choices']"),
+        ("leap", "quiz.py", '"acc_norm": mean', '"acc_norm": None'),
     ],
 )
 def test_the_starters_tests_find_what_is_broken(
@@ -133,6 +160,7 @@ def test_nothing_is_written_over(workdir: Path) -> None:
         ("9lives", "llmbox", "cannot be the name"),
         ("quiz", "lmbox", "did you mean 'llmbox'?"),
         ("quiz", "ultra", "did you mean 'ultraeval'?"),
+        ("quiz", "lep", "did you mean 'leap'?"),
     ],
 )
 def test_what_cannot_be_written_is_refused(workdir: Path, name: str, dialect: str, said: str) -> None:

@@ -43,6 +43,11 @@ STARTERS = {
         "put your rows into @name@/raw, change make_dataset.py to their columns, `assay prepare @name@`, and "
         "write the prompts in the transforms",
     ),
+    "leap": Starter(
+        "assay.dialects.leap",
+        "@name@.py",
+        "put your rows below @name@/data and change the class to their columns",
+    ),
 }
 """By dialect."""
 

@@ -12,7 +12,7 @@ import click
     "dialect",
     required=True,
     metavar="DIALECT",
-    help="The language it is written in: llmbox, ultraeval.",
+    help="The language it is written in: llmbox, ultraeval, leap.",
 )
 def new(name: str, dialect: str) -> None:
     """Write a working dataset to start from: its code, a few rows, its tests and a README.
