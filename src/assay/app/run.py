@@ -73,6 +73,8 @@ class FinishedRun(msgspec.Struct, frozen=True):
     tally: Tally
     came_up: tuple[str, ...] = ()
     """The notes that the run itself brought; those of compiling were heard before."""
+    tasks: tuple[Task, ...] = ()
+    """What was evaluated, with the code of its authors, which is not stored."""
 
 
 def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None = None) -> FinishedRun:
@@ -205,7 +207,7 @@ def _execute(
         folder.write_report(render_report(finished, metrics, sink.highlights))
     finally:
         folder.release()
-    result = FinishedRun(folder.path, finished, metrics, tally, came_up)
+    result = FinishedRun(folder.path, finished, metrics, tally, came_up, tuple(tasks))
     observer.finished(result)
     return result
 

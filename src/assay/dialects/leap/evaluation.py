@@ -65,6 +65,10 @@ class Evaluation:
         texts = [one.outputs[0].text for one in map(_outcome, answers) if isinstance(one, Completion)]
         return "\n".join(texts) if texts else None
 
+    def truth(self, sample: Sample) -> str | None:
+        """Return the right answer as the author's code writes it; None where that is no text."""
+        return self._prepared.asked[self._prepared.number[sample.id]].target
+
     def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
         """Return the author's functions."""
         with self._prepared.author.calling("aggregation"):

@@ -85,14 +85,17 @@ class LeapTask(DescribedTask):
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Name the scorer of each method, with the author's own code."""
-        faithful = self._asking.is_faithful
-        evaluation = Evaluation(self._prepared, headline=self._headline, is_faithful=faithful)
+        evaluation = self.evaluation()
         return [
             ComponentSpec(
                 "task_results", {"track": method, "author": evaluation, "inner": self._inner(method)}
             )
             for method in self._spec.methods
         ]
+
+    def evaluation(self) -> Evaluation:
+        """Return the author's scoring."""
+        return Evaluation(self._prepared, headline=self._headline, is_faithful=self._asking.is_faithful)
 
     def _inner(self, method: str) -> ComponentSpec | None:
         """Name the scorer that shows the options side by side; the author's code decides all the same."""

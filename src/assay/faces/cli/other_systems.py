@@ -20,6 +20,7 @@ _SYSTEMS = {
         "assay.faces.cli.ultraeval:ultraeval",
         "Evaluate transforms and task configs with UltraEval's own flags.",
     ),
+    "leap": Command("assay.faces.cli.leap:leap", "Evaluate Task classes with LEAP's own flags."),
 }
 
 

@@ -1,0 +1,116 @@
+"""The files that LEAP leaves behind after an evaluation, written from a complete run.
+
+    FOLDER/result.json     the arguments, and for each task how long it took and its metrics to 4 decimals
+    FOLDER/TASK.json       each document: prompts, what the model gave, the right answer, its values
+
+A document that failed has an `error` in the place of its values, where the original would have stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from assay.core.prompt import Prompt
+from assay.core.request import Kind, Request
+from assay.core.response import Failure
+from assay.core.run import RunManifest
+from assay.core.score import Metric
+from assay.core.task import Answered
+from assay.dialects.leap.evaluation import ORIGINAL_DIGITS
+from assay.dialects.leap.task import LeapTask
+from assay.results.read import ResponseIndex, StoredRun
+from assay.results.records import AskRecord, SampleRecord
+
+RESULT = "result"
+_UNTIL = "until"
+"""What the original writes behind the prompt of a text: the keys of what greedy_until is told."""
+
+
+def write_results(
+    run: StoredRun, tasks: Sequence[LeapTask], folder: Path, configs: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Write the files of a complete run; return what each task came to."""
+    metrics = run.metrics()
+    results = {task.spec.name: _result(task, metrics, run.manifest) for task in tasks}
+    _write(folder / f"{RESULT}.json", {"configs": configs, "results": results})
+    documents: dict[str, list[dict[str, Any]]] = {name: [] for name in results}
+    by_name = {task.spec.name: task for task in tasks}
+    with run.response_index() as responses:
+        for record in run.samples():
+            there = documents[record.task]
+            there.append({"doc_id": len(there), **_document(by_name[record.task], record, responses)})
+    for name, several in documents.items():
+        _write(folder / f"{name}.json", several)
+    return results
+
+
+def _result(task: LeapTask, metrics: Sequence[Metric], manifest: RunManifest) -> dict[str, Any]:
+    """Return how long a task took, and the metrics that its class names."""
+    spec = task.spec
+    seconds = sum(cost.seconds for cost in manifest.costs if cost.task == spec.name)
+    known: Sequence[str] = spec.settings["metrics"]
+    own = [
+        one
+        for one in metrics
+        if (one.task, one.method, one.group) == (spec.name, spec.methods[0], None)
+        and one.metric.partition(".")[0] in known
+    ]
+    return {
+        "time": str(timedelta(seconds=int(seconds))),
+        **{one.metric: None if one.value is None else round(one.value, ORIGINAL_DIGITS) for one in own},
+    }
+
+
+def _document(task: LeapTask, record: SampleRecord, responses: ResponseIndex) -> dict[str, Any]:
+    """Return all that is known of one document."""
+    evaluation = task.evaluation()
+    is_faithful = task.spec.settings["fidelity"] == "faithful"
+    asks = [ask for ask in record.asks if ask.track == task.spec.methods[0]]
+    answers = [
+        Answered(_request(record, ask), response)
+        for ask in asks
+        if (response := responses.get(ask.id)) is not None
+    ]
+    results = evaluation.results(record.sample, answers)
+    values = evaluation.values(record.sample, answers)
+    prompts = {f"prompt_{at}": _prompt(record, ask, is_faithful) for at, ask in enumerate(asks)}
+    given = {} if isinstance(results, Failure) else {f"logit_{at}": one for at, one in enumerate(results)}
+    said = (
+        {"error": f"{values.kind}: {values.message}"}
+        if isinstance(values, Failure)
+        else {name: _as_text(value) for name, value in values.items()}
+    )
+    return {**prompts, **given, "truth": evaluation.truth(record.sample), **said}
+
+
+def _request(record: SampleRecord, ask: AskRecord) -> Request:
+    return Request(
+        ask.id, record.task, record.sample.id, ask.track, ask.role, ask.index, record.ask(ask), ask.n_shots
+    )
+
+
+def _prompt(record: SampleRecord, ask: AskRecord, is_faithful: bool) -> Any:
+    """Return a prompt with what is scored behind it; a conversation as its messages."""
+    prompt: Prompt = record.ask(ask).prompt
+    if not isinstance(prompt, str):
+        return msgspec.to_builtins(prompt)
+    return prompt + _UNTIL if is_faithful and ask.kind is Kind.GENERATE else prompt
+
+
+def _as_text(value: Any) -> str:
+    # A number of numpy's inside a pair is written as the original's version of it did: bare.
+    with np.printoptions(legacy="1.25"):
+        return str(value)
+
+
+def _write(path: Path, content: Any) -> None:
+    # A task's name may hold a slash.
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=4) + "\n", encoding="utf-8")
