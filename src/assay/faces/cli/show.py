@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.options import runs_folder, runs_option
 
-_RUNS = click.option(
-    "--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where runs are kept."
-)
+_LISTS = {
+    "datasets": Command("assay.faces.cli.datasets:datasets", "List the datasets in folders, not the runs.")
+}
 
 
 @click.command()
@@ -38,10 +39,13 @@ def report(run: str, runs_dir: str | None, markdown: bool) -> None:
     show_notes(manifest.notes)
 
 
-@click.command()
+@click.command(cls=LazyGroup, table=_LISTS, invoke_without_command=True)
 @runs_option
-def ls(runs_dir: str | None) -> None:
-    """List the runs, the latest last."""
+@click.pass_context
+def ls(context: click.Context, runs_dir: str | None) -> None:
+    """List the runs, the latest last; or datasets."""
+    if context.invoked_subcommand is not None:
+        return
     from rich.table import Table
 
     from assay.faces.cli.render import out, print_table
