@@ -1,8 +1,9 @@
 """Solved examples and the text they make with a question.
 
-By default a document never stands among its own examples, whichever split they come from; examples that are
-dropped for it are replaced. The faithful way is the original's: as many as are needed are drawn from the
-training documents, and one more from the others, in case that one is the document itself.
+By default a document never stands among its own examples, whichever split they come from, nor does another
+that reads the same; examples that are dropped for it are replaced. The faithful way is the original's: as
+many as are needed are drawn from the training documents, and one more from the others, in case that one is
+the document itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from assay.dialects.parts.fewshot import question_key
 from assay.dialects.parts.plain_rows import plain
 
 if TYPE_CHECKING:
@@ -35,24 +37,49 @@ def examples_for(task: Task, doc: Any, k: int, rnd: random.Random) -> list[Any]:
     if not k:
         return []
     faithful = task._around.is_faithful
+    answers = _Answering(task, doc)
     if not task.has_training_docs():
         pool, split = _other_docs(task)
         if not faithful:
-            return _without(doc, pool, k, rnd, split)
+            return _without(answers, pool, k, rnd, split)
         if len(pool) < k + 1:
             raise TooFewExamples(k + 1, len(pool), split)
         return [one for one in rnd.sample(pool, k + 1) if not is_same(one, doc)][:k]
     if faithful or chooses_itself(task):
         drawn = list(task.fewshot_examples(k=k, rnd=rnd))
-        kept = drawn if faithful else [one for one in drawn if not is_same(one, doc)]
+        kept = drawn if faithful else [one for one in drawn if not answers(one)]
         if len(kept) == len(drawn):
             return drawn
         # The author's own choice may not be able to give more: then there is one less.
         more = list(task.fewshot_examples(k=k + 1, rnd=rnd))
-        return max(kept, [one for one in more if not is_same(one, doc)][:k], key=len)
+        return max(kept, [one for one in more if not answers(one)][:k], key=len)
     if task._training_docs is None:
         task._training_docs = list(task.training_docs())
-    return _without(doc, task._training_docs, k, rnd, "training_docs()")
+    return _without(answers, task._training_docs, k, rnd, "training_docs()")
+
+
+class _Answering:
+    """Whether an example answers a document: is the document itself, or has its question and answer.
+
+    Equality alone is not enough: two loadings of a row with NaN in it differ, and so do numbered copies.
+    """
+
+    def __init__(self, task: Task, doc: Any) -> None:
+        self._task = task
+        self._doc = doc
+        self._own: tuple[str, str] | None = None
+
+    def __call__(self, example: Any) -> bool:
+        if is_same(example, self._doc):
+            return True
+        if self._own is None:
+            self._own = self._read(self._doc)
+        return self._read(example) == self._own
+
+    def _read(self, doc: Any) -> tuple[str, str]:
+        """Return what a person would read; what is no text is told where the context is put together."""
+        asked, answered = self._task.doc_to_text(doc), self._task.doc_to_target(doc)
+        return question_key(str(asked)), question_key(str(answered))
 
 
 def context_text(task: Task, doc: Any, examples: Sequence[Any], description: str | None) -> str:
@@ -96,12 +123,12 @@ def _other_docs(task: Task) -> tuple[list[Any], str]:
     return task._fewshot_docs, f"{name}()"
 
 
-def _without(doc: Any, pool: Sequence[Any], k: int, rnd: random.Random, split: str) -> list[Any]:
-    """Draw k documents that are not this one."""
+def _without(answers: _Answering, pool: Sequence[Any], k: int, rnd: random.Random, split: str) -> list[Any]:
+    """Draw k documents that do not answer the one they are drawn for."""
     wanted = k + 1
     while True:
         wanted = min(wanted, len(pool))
-        found = [one for one in rnd.sample(pool, wanted) if not is_same(one, doc)][:k]
+        found = [one for one in rnd.sample(pool, wanted) if not answers(one)][:k]
         if len(found) == k:
             return found
         if wanted == len(pool):

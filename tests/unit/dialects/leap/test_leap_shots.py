@@ -61,6 +61,27 @@ def test_training_documents_that_equal_the_scored_one_are_replaced(tmp_path: Pat
         assert not any(example.startswith(question) for example in examples)
 
 
+NUMBERED = (
+    CHOICE
+    + """
+    def validation_docs(self):
+        rows = enumerate(self.dataset["validation"])
+        return [{**row, "number": number, "noise": float("nan")} for number, row in rows]
+"""
+)
+
+
+@pytest.mark.parametrize("shots", [1, 3])
+def test_copies_that_are_not_equal_are_no_examples_either(tmp_path: Path, shots: int) -> None:
+    """Two loadings of a row with NaN in it differ, and so do numbered copies of one question."""
+    rows = questions(4)
+    one = compile_one(tmp_path, NUMBERED, {"validation": rows + rows[:2]}, shots=shots)
+    for context in contexts(one):
+        *examples, question = context.split("\n\n")
+        assert len(examples) == shots
+        assert not any(example.startswith(question) for example in examples)
+
+
 def test_the_context_is_description_examples_and_question(tmp_path: Path) -> None:
     text = CHOICE + '    def description(self):\n        return "Answer in a word."\n'
     rows = {"train": questions(1, first=9), "validation": questions(1)}
