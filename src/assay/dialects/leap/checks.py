@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -105,8 +104,9 @@ def rehearse(prepared: Prepared, metrics: Mapping[str, Any], headline: str | Non
     """
     task, author, first = prepared.task, prepared.author, prepared.asked[0].wishes
     try:
-        doc = copy.deepcopy(prepared.documents.docs[0])
-        returned: Any = task.process_results(doc, made_up_results(first.values, first.every))
+        returned: Any = task.process_results(
+            prepared.doc_for_results(0), made_up_results(first.values, first.every)
+        )
     except Exception:  # noqa: BLE001 (it says nothing about what real answers give)
         return
     if not isinstance(returned, Mapping):

@@ -14,7 +14,7 @@ from assay.core.ids import draw
 from assay.core.prompt import Message
 from assay.dialects.leap.authoring import OWN_CONTEXTS, Task
 from assay.dialects.leap.calling import takes
-from assay.dialects.leap.examples import NotAText, context_text, examples_for, solved_texts, text_of
+from assay.dialects.leap.examples import NotAText, context_text, copied, examples_for, solved_texts, text_of
 from assay.dialects.parts.conversation import conversation
 
 
@@ -56,19 +56,21 @@ class Contexts:
         self._drawn: list[Any] = []
         """What the one generator of the faithful way gave to the documents so far: examples, or texts."""
 
-    def of(self, number: int, shots: int | None = None) -> Context:
-        """Return a document's context, with at most so many examples: those nearest to the question."""
+    def of(self, number: int, doc: Any, shots: int | None = None) -> Context:
+        """Return a document's context, with at most so many examples: those nearest to the question.
+
+        `doc`: the document, as the author's code may change it.
+        """
         asked = self._drawing.n_shots
         wanted = asked if shots is None else min(shots, asked)
         is_shared = self._drawing.shared is not None
         if self.is_own:
             is_drawn = is_shared and wanted == asked
-            text = self._shared(number) if is_drawn else self._written(number, wanted)
+            text = self._shared(number) if is_drawn else self._written(number, doc, wanted)
             said = (Message("user", text),) if self._is_chat and text else None
             return Context(text, said, wanted, asked - wanted)
-        chosen = self._shared(number) if is_shared else self._chosen(number, asked)
+        chosen = self._shared(number) if is_shared else self._chosen(number, doc, asked)
         shown = chosen[max(0, len(chosen) - wanted) :]
-        doc = self._docs[number]
         text = context_text(self._task, doc, shown, self.description)
         messages = self._messages(doc, shown) if self._is_chat else None
         return Context(text, messages, len(shown), len(chosen) - len(shown))
@@ -81,7 +83,9 @@ class Contexts:
             self._drawn.append(
                 None
             )  # Also where the author's code raises: it is told of this document alone.
-            self._drawn[at] = draw_next(at, self._drawing.n_shots, self._drawing.shared)
+            self._drawn[at] = draw_next(
+                at, copied(self._docs[at]), self._drawing.n_shots, self._drawing.shared
+            )
         return self._drawn[number]
 
     def _messages(self, doc: Any, shown: Sequence[Any]) -> tuple[Message, ...] | None:
@@ -89,14 +93,13 @@ class Contexts:
         question = text_of(self._task, "doc_to_text", doc)
         return conversation(solved, question, lead=self.description or "") or None
 
-    def _chosen(self, number: int, n: int, rnd: random.Random | None = None) -> list[Any]:
+    def _chosen(self, number: int, _: Any, n: int, rnd: random.Random | None = None) -> list[Any]:
         return examples_for(self._task, self._docs[number], n, rnd or self._generator(number))
 
-    def _written(self, number: int, n: int, rnd: random.Random | None = None) -> str:
+    def _written(self, number: int, doc: Any, n: int, rnd: random.Random | None = None) -> str:
         """Return what the author's own code puts together."""
         own: Any = self._task.fewshot_context
         more = {"description": self.description} if takes(own, "description") else {}
-        doc = self._docs[number]
         text = own(doc=doc, num_fewshot=n, rnd=rnd or self._generator(number), **more)
         if not isinstance(text, str):
             raise NotAText(f"fewshot_context returned {type(text).__name__}, expected a text")

@@ -40,9 +40,10 @@ class Evaluation:
         results = self.results(sample, answers)
         if isinstance(results, Failure):
             return results
-        doc = self._prepared.documents.docs[self._prepared.number[sample.id]]
+        number = self._prepared.number[sample.id]
+        doc = self._prepared.documents.docs[number]
         try:
-            returned: Any = self._task.process_results(doc, results)
+            returned: Any = self._task.process_results(self._prepared.doc_for_results(number), results)
         except Exception as error:  # noqa: BLE001 (that document's failure, never a wrong answer)
             line = place_in(error, self._prepared.author.path).line
             place = f" (line {line})" if line else ""

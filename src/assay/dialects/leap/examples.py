@@ -8,6 +8,7 @@ the document itself.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,7 @@ class _Answering:
         if is_same(example, self._doc):
             return True
         if self._own is None:
-            self._own = self._read(self._doc)
+            self._own = self._read(copied(self._doc))
         return self._read(example) == self._own
 
     def _read(self, doc: Any) -> tuple[str, str]:
@@ -100,6 +101,14 @@ def text_of(task: Task, method: str, doc: Any) -> str:
     if not isinstance(made, str):
         raise NotAText(f"{method} returned {type(made).__name__} ({made!r:.60}), expected a text")
     return made
+
+
+def copied(doc: Any) -> Any:
+    """Return a document for the author's code to work on: what it changes there, nobody else sees.
+
+    Plain data is copied. Anything else is the author's own kind of object, which may not bear it.
+    """
+    return copy.deepcopy(doc) if isinstance(doc, dict | list) else doc
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -13,6 +13,7 @@ from assay.dialects.leap.authoring import Task
 from assay.dialects.leap.calling import Author, Troubles
 from assay.dialects.leap.contexts import Context, Contexts, Drawing
 from assay.dialects.leap.documents import Documents
+from assay.dialects.leap.examples import copied, is_same
 from assay.dialects.leap.original_window import OriginalWindow
 from assay.dialects.parts.author_draws import drawing as author_drawing
 from assay.dialects.parts.choices import labels_for
@@ -41,6 +42,8 @@ class Prepared:
         """Where a sample stands."""
         with author.calling("description"):
             self.contexts = Contexts(task, documents.docs, documents.ids, drawing, is_chat=is_chat)
+        self._changed: set[int] = set()
+        """The documents that the author's code changes while it makes requests; its scoring may need that."""
         self.asked = self._look_at_all()
         self.types = set[str]().union(*(wishes.types for wishes in {one.wishes for one in self.asked}))
         """The types of request over all documents."""
@@ -49,9 +52,18 @@ class Prepared:
 
     def wishes(self, number: int, shots: int | None = None) -> tuple[Wishes, Context]:
         """Return what the author's code asks about a document, with at most so many examples."""
-        doc = self.documents.docs[number]
+        return self._asked_about(number, copied(self.documents.docs[number]), shots)
+
+    def doc_for_results(self, number: int) -> Any:
+        """Return a document as the author's code left it when it made the requests."""
+        doc = copied(self.documents.docs[number])
+        if number in self._changed:
+            self._asked_about(number, doc)
+        return doc
+
+    def _asked_about(self, number: int, doc: Any, shots: int | None = None) -> tuple[Wishes, Context]:
         with self._drawing_for(number):
-            context = self.contexts.of(number, shots)
+            context = self.contexts.of(number, doc, shots)
             return read_requests(self.task.construct_requests(doc, context.text)), context
 
     def samples(self) -> list[Sample]:
@@ -73,15 +85,18 @@ class Prepared:
             hook = "doc_to_target"
             try:
                 with self._drawing_for(number):
-                    target = self.task.doc_to_target(doc)
+                    target = self.task.doc_to_target(copied(doc))
                 hook = "doc_to_text"
                 with self._drawing_for(number):
-                    self.task.doc_to_text(doc)
+                    self.task.doc_to_text(copied(doc))
+                own = copied(doc)
                 hook = "fewshot_context"
                 with self._drawing_for(number):
-                    context = self.contexts.of(number)
+                    context = self.contexts.of(number, own)
                     hook = "construct_requests"
-                    wishes = read_requests(self.task.construct_requests(doc, context.text))
+                    wishes = read_requests(self.task.construct_requests(own, context.text))
+                if not is_same(own, doc):
+                    self._changed.add(number)
             except Exception as error:  # noqa: BLE001 (gathered, and raised with its document)
                 troubles.add(error, hook, self.documents.rows[number], doc)
                 continue

@@ -11,7 +11,17 @@ import pytest
 from assay.core.request import Request
 from assay.core.response import Finish, Outcome
 from assay.core.score import Verdict
-from fakes.leap_tasks import FREE, HEAD, Evaluated, compile_one, evaluated, likely, questions, written
+from fakes.leap_tasks import (
+    FREE,
+    HEAD,
+    Evaluated,
+    compile_one,
+    evaluated,
+    likely,
+    questions,
+    scored,
+    written,
+)
 
 
 def scored_by(results: str, aggregation: str, better: str = "{}", more: str = "") -> str:
@@ -203,3 +213,42 @@ def test_texts_of_the_classic_harness(tmp_path: Path) -> None:
     with_shots = compile_one(tmp_path, CLASSIC, selection="::Texts", shots=2)
     assert with_shots.task.spec.settings["shots"] == 0
     assert any("shown no examples" in note for note in with_shots.notes)
+
+
+CHANGES = {
+    "shuffled": (
+        'random.shuffle(doc["all"])\n        return [rf.loglikelihood(ctx, one)[0] for one in doc["all"]]',
+        'doc["all"][results.index(max(results))].strip() == doc["a"]',
+    ),
+    "taken out": (
+        'return [rf.loglikelihood(ctx, one)[0] for one in doc.pop("all")]',
+        '"all" not in doc and (" yes", " no")[results.index(max(results))].strip() == doc.pop("a")',
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize("is_faithful", [False, True])
+def test_what_the_code_changes_in_a_document_is_seen_by_its_scoring_alone(
+    tmp_path: Path, how: str, is_faithful: bool
+) -> None:
+    """Requests are made more than once, and a document may be an example of others."""
+    requests, is_right = CHANGES[how]
+    text = (
+        f"import random\n{HEAD}\nclass Own(Base):\n"
+        '    def _process_doc(self, doc):\n        return {**doc, "all": [" yes", " no"]}\n'
+        "    def load(self, data_dir=None, cache_dir=None):\n        super().load()\n"
+        '        self.rows = [self._process_doc(row) for row in self.dataset["validation"]]\n'
+        "    def validation_docs(self):\n        return self.rows\n"
+        f"    def construct_requests(self, doc, ctx):\n        {requests}\n"
+        f'    def process_results(self, doc, results):\n        return {{"acc": {is_right}}}\n'
+    )
+    one = compile_one(tmp_path, text, {"validation": questions(9)}, shots=2, is_faithful=is_faithful)
+    for sample in one.task.samples():
+        one.task.requests(sample, shots=1)
+    truth = {sample.id: str(sample.fields["a"]) for sample in one.task.samples()}
+    for _ in range(2):
+        found = evaluated(
+            one, lambda request: likely(0.0 if truth[request.sample_id] in scored(request.ask) else -9.0)
+        )
+        assert found.metrics["acc"].value == 1.0
