@@ -23,6 +23,8 @@ from assay.core.names import is_spelled_otherwise
 from assay.core.origin import Origin
 
 SHOWN_AT_MOST = 20
+RAISED_BY_AUTHORS = (Exception, SystemExit)
+"""What code of a person's own may raise: `sys.exit` in it is a fault of that code, and no end of the run."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, Problems
 from assay.core.origin import Origin
 from assay.dialects.leap.examples import NotAText, TooFewExamples
 from assay.dialects.parts.author_modules import place_in
@@ -67,10 +67,10 @@ class Author:
             what = f"{hook} needs a file that is not there: {error}"
             fix = "put the file there; or give the folder that holds the datasets: --task-dir DIR"
             raise DatasetMissing(self.problem("LEAP-007", what, fix, place_in(error, self.path))) from error
-        except Exception as error:
+        except RAISED_BY_AUTHORS as error:
             raise AuthorError(self.problem(*self.trouble(error, hook))) from error
 
-    def trouble(self, error: Exception, hook: str) -> Trouble:
+    def trouble(self, error: BaseException, hook: str) -> Trouble:
         """Return what is wrong when a hook raises."""
         place = place_in(error, self.path)
         if isinstance(error, Misfit):
@@ -94,7 +94,7 @@ class Troubles:
         self._found: dict[Trouble, list[int]] = {}
         self._contents: dict[Trouble, str] = {}
 
-    def add(self, error: Exception, hook: str, row: int, doc: Any) -> None:
+    def add(self, error: BaseException, hook: str, row: int, doc: Any) -> None:
         """Note what a hook raised on a document."""
         if isinstance(error, AuthorError):
             raise error

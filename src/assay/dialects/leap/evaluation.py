@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.core.errors import RAISED_BY_AUTHORS
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.core.sample import Sample
@@ -44,7 +45,7 @@ class Evaluation:
         doc = self._prepared.documents.docs[number]
         try:
             returned: Any = self._task.process_results(self._prepared.doc_for_results(number), results)
-        except Exception as error:  # noqa: BLE001 (that document's failure, never a wrong answer)
+        except RAISED_BY_AUTHORS as error:
             line = place_in(error, self._prepared.author.path).line
             place = f" (line {line})" if line else ""
             what = f"raised {type(error).__name__}: {error}{place}; the document is {content(doc)}"

@@ -8,13 +8,12 @@ the document itself.
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.dialects.parts.fewshot import question_key
-from assay.dialects.parts.plain_rows import plain
+from assay.dialects.parts.plain_rows import copied, plain
 
 if TYPE_CHECKING:
     from assay.dialects.leap.authoring import Task
@@ -101,14 +100,6 @@ def text_of(task: Task, method: str, doc: Any) -> str:
     if not isinstance(made, str):
         raise NotAText(f"{method} returned {type(made).__name__} ({made!r:.60}), expected a text")
     return made
-
-
-def copied(doc: Any) -> Any:
-    """Return a document for the author's code to work on: what it changes there, nobody else sees.
-
-    Plain data is copied. Anything else is the author's own kind of object, which may not bear it.
-    """
-    return copy.deepcopy(doc) if isinstance(doc, dict | list) else doc
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from assay.core.errors import RAISED_BY_AUTHORS
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.leap.asks import Wishes, read_requests
@@ -13,10 +14,11 @@ from assay.dialects.leap.authoring import Task
 from assay.dialects.leap.calling import Author, Troubles
 from assay.dialects.leap.contexts import Context, Contexts, Drawing
 from assay.dialects.leap.documents import Documents
-from assay.dialects.leap.examples import copied, is_same
+from assay.dialects.leap.examples import is_same
 from assay.dialects.leap.original_window import OriginalWindow
 from assay.dialects.parts.author_draws import drawing as author_drawing
 from assay.dialects.parts.choices import labels_for
+from assay.dialects.parts.plain_rows import copied
 
 
 class Asked(NamedTuple):
@@ -97,7 +99,7 @@ class Prepared:
                     wishes = read_requests(self.task.construct_requests(own, context.text))
                 if not is_same(own, doc):
                     self._changed.add(number)
-            except Exception as error:  # noqa: BLE001 (gathered, and raised with its document)
+            except RAISED_BY_AUTHORS as error:
                 troubles.add(error, hook, self.documents.rows[number], doc)
                 continue
             bare = wishes.without_contexts()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.dialects.llmbox.formatting import BadInstance
 from assay.dialects.llmbox.instruction import InstructionError
@@ -45,7 +45,7 @@ class Author:
             raise
         except FileNotFoundError as error:
             raise DatasetMissing(self._missing(error, hook)) from error
-        except Exception as error:
+        except RAISED_BY_AUTHORS as error:
             rows = () if row is None else (row,)
             raise AuthorError(self.problem(*self.trouble(error, hook, values), rows=rows)) from error
 
@@ -55,7 +55,7 @@ class Author:
         fix = "put the file there; or give the folder that holds it: --dataset-arg dataset_path=FOLDER"
         return self.problem("DATA-001", what, fix, place_in(error, self.path))
 
-    def trouble(self, error: Exception, hook: str, values: Iterable[str] = ()) -> Trouble:
+    def trouble(self, error: BaseException, hook: str, values: Iterable[str] = ()) -> Trouble:
         """Return what is wrong when a hook raises; `values`: the keys of the row it was given."""
         place = place_in(error, self.path)
         if isinstance(error, BadInstance):

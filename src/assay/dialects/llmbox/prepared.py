@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.core.errors import AuthorError, Problems
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problems
 from assay.core.ids import draw
 from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
 from assay.dialects.llmbox.calling import Author, Trouble
@@ -251,7 +251,7 @@ class Prepared:
                     instances.append(format_row(dataset, row, self._shape, real_num_shots=n_shots))
                 except AuthorError:
                     raise
-                except Exception as error:  # noqa: BLE001 (an author's code may raise anything; raised below)
+                except RAISED_BY_AUTHORS as error:
                     trouble = self.author.trouble(error, "format_instance", tuple(row))
                     troubles.setdefault(trouble, []).append(self.numbers[number] + 1)
         problems = Problems()

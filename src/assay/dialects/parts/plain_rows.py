@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+
+
+def copied(value: Any) -> Any:
+    """Return data for an author's code to work on: what it changes there, nobody else sees.
+
+    Dicts and lists are copied, with those inside them. Anything else is the author's own kind of object,
+    which may not bear it.
+    """
+    if type(value) is dict:
+        return {key: copied(one) for key, one in value.items()}
+    if type(value) is list:
+        return [copied(one) for one in value]
+    return copy.deepcopy(value) if isinstance(value, dict | list) else value
 
 
 def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,11 +94,9 @@ class TaskResults:
         judged = [kept.values for kept in self._kept if not isinstance(kept.values, Failure)]
         aggregates = self._aggregates(judged)
         values = evaluate(aggregates, judged, judged)
-        places = iter(range(len(judged)))
-        rows = [None if isinstance(kept.values, Failure) else next(places) for kept in self._kept]
         deciding = self._deciding(values)
         scores = [
-            self._score(kept, values, deciding, row) for kept, row in zip(self._kept, rows, strict=True)
+            self._score(kept, values, deciding, row) for kept, row in zip(self._kept, self._rows, strict=True)
         ]
         return Evaluation(
             scores,

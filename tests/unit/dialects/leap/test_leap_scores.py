@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from assay.core.errors import AuthorError
 from assay.core.request import Request
 from assay.core.response import Finish, Outcome
 from assay.core.score import Verdict
@@ -252,3 +253,16 @@ def test_what_the_code_changes_in_a_document_is_seen_by_its_scoring_alone(
             one, lambda request: likely(0.0 if truth[request.sample_id] in scored(request.ask) else -9.0)
         )
         assert found.metrics["acc"].value == 1.0
+
+
+def test_code_that_exits_fails_its_document_and_not_the_run(tmp_path: Path) -> None:
+    exits = '(sys.exit(3) if text == "no" else 1.0)'
+    found = run(tmp_path, "import sys\n" + scored_by(f'{{"acc": {exits}}}', '{"acc": mean}'), ["yes", "no"])
+    assert [score.verdict for score in found.scores] == [Verdict.SCORED, Verdict.FAILED]
+    assert "SystemExit: 3" in str(found.scores[1].why)
+
+
+def test_code_that_exits_while_it_asks_is_told_with_its_document(tmp_path: Path) -> None:
+    text = FREE + "    def doc_to_text(self, doc):\n        raise SystemExit(3)\n"
+    with pytest.raises(AuthorError, match=r"documents 1, 2: doc_to_text raised SystemExit: 3"):
+        compile_one(tmp_path, text, {"validation": questions(2)})
