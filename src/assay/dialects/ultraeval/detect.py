@@ -16,7 +16,7 @@ DATASETS = "datasets"
 """The folder of a checkout that holds the datasets."""
 _LOOKED_AT = 4096
 _CONFIG_KEY = re.compile(rb'"(?:transform|task_name)"\s*:')
-_TRANSFORM_LINE = re.compile(rb"^def transform\(", re.MULTILINE)
+_TRANSFORM_LINE = re.compile(rb"^(?:async +)?def +transform *\(|^transform *[:=]", re.MULTILINE)
 
 
 class DatasetName(NamedTuple):

@@ -56,7 +56,7 @@ class Transforming:
             try:
                 made.append(self.row(row))
             except BadRow as error:
-                faults.setdefault((str(error), error.line), (error, []))[1].append(row)
+                faults.setdefault((error.kind, error.line), (error, []))[1].append(row)
         problems = Problems()
         for fault, some in faults.values():
             problems.add(_bad_rows(fault, some, self.script.path.name))

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
 from assay.core.ids import draw
 from assay.core.origin import Origin
 from assay.dialects.parts.author_modules import AuthorModules, place_in
+from assay.dialects.parts.plain_rows import copied
 from assay.dialects.ultraeval.library import PostProcess, namespaces
 
 _PACKAGE = "UltraEval.datasets"
@@ -31,8 +32,10 @@ class Transformed(NamedTuple):
 class BadRow(Exception):
     """What a script did with one row that cannot be used; holds the words, without the row, and the fix."""
 
-    def __init__(self, what: str, fix: str, line: int | None = None) -> None:
+    def __init__(self, what: str, fix: str, line: int | None = None, *, kind: str | None = None) -> None:
         super().__init__(what)
+        self.kind = kind or what
+        """What rows have in common that are told of together; the words may hold a row's own value."""
         self.fix = fix
         self.line = line
         """The line of the script, where it raised."""
@@ -106,11 +109,11 @@ class Script:
     def _check_signature(self) -> None:
         try:
             inspect.signature(self._transform).bind({}, 0, None, "")
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             what = f"transform cannot be called with (data, num_sample, r, dataset_name): {error}"
-            line = self._transform.__code__.co_firstlineno
+            code = getattr(self._transform, "__code__", None)
             fix = "give it these four parameters, in this order"
-            where = Origin(str(self.path), line=line)
+            where = Origin(str(self.path), line=code and code.co_firstlineno)
             raise AuthorError(Problem("ULTRAEVAL-001", what, fix, where)) from None
 
     def __call__(
@@ -118,18 +121,19 @@ class Script:
     ) -> Transformed:
         """Transform one row; BadRow when the script raises, or returns what cannot be used."""
         try:
-            made = self._transform(dict(row), n_shots, r, dataset_name)
-        except Exception as error:
+            made = self._transform(copied(row), n_shots, r, dataset_name)
+        except RAISED_BY_AUTHORS as error:
             raise self._raised(error, row) from error
         try:
             text, output, answers = made["input"], made["output"], made["processed_output"]
         except (KeyError, TypeError, IndexError):
             raise self._shapeless(made) from None
-        if type(text) is not str:
-            raise BadRow(f"'input' is {_shown(text)}, expected a text", "return a text under 'input'")
-        return Transformed(text, _output(output), _answers(answers))
+        if not isinstance(text, str):
+            what = f"'input' is {_shown(text)}, expected a text"
+            raise BadRow(what, "return a text under 'input'", kind="input")
+        return Transformed(str(text), _output(output), _answers(answers))
 
-    def _raised(self, error: Exception, row: Mapping[str, Any]) -> BadRow:
+    def _raised(self, error: BaseException, row: Mapping[str, Any]) -> BadRow:
         if isinstance(error, KeyError) and error.args:
             near = nearest(str(error.args[0]), row)
             what = f"transform asks for the field {error}, which is not there{near}"
@@ -140,28 +144,30 @@ class Script:
     def _shapeless(self, made: Any) -> BadRow:
         fix = "return {'input': ..., 'output': ..., 'processed_output': ...}"
         if not isinstance(made, Mapping):
-            return BadRow(f"transform returned {_shown(made)}, expected a dict", fix)
+            return BadRow(f"transform returned {_shown(made)}, expected a dict", fix, kind="dict")
         missing = [name for name in ("input", "output", "processed_output") if name not in made]
         what = f"transform returned no {missing[0]!r}{nearest(missing[0], made)}; it has {listing(made)}"
-        return BadRow(what, fix)
+        return BadRow(what, fix, kind=f"no {missing[0]}")
 
 
 def _output(value: Any) -> str:
     """Return a shot's answer: of several the first."""
     if isinstance(value, str):
-        return value
+        return str(value)
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], str):
-        return value[0]
-    raise BadRow(f"'output' is {_shown(value)}, expected a text or a list of texts", "return a text")
+        return str(value[0])
+    what = f"'output' is {_shown(value)}, expected a text or a list of texts"
+    raise BadRow(what, "return a text", kind="output")
 
 
 def _answers(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        return (value,)
+        return (str(value),)
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, str) for one in value):
-        return tuple(value)
+        return tuple(map(str, value))
     fix = "return the right answer as a text, or several as a list of texts"
-    raise BadRow(f"'processed_output' is {_shown(value)}, expected a text or a list of texts", fix)
+    what = f"'processed_output' is {_shown(value)}, expected a text or a list of texts"
+    raise BadRow(what, fix, kind="processed_output")
 
 
 def _shown(value: Any) -> str:

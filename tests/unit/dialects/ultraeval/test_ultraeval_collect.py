@@ -165,6 +165,12 @@ def test_what_is_recognised(described: Path, name: str, expected: bool) -> None:
     assert is_dataset(f"{described}:sums") is True
 
 
+def test_a_transform_need_not_be_written_as_a_function(tmp_path: Path) -> None:
+    (tmp_path / "transform_gen_v0.py").write_text("transform = lambda data, n, r, name: {}\n")
+    assert is_dataset(str(tmp_path))
+    assert is_dataset(str(tmp_path / "transform_gen_v0.py"))
+
+
 def test_other_files_are_not_taken(tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_text('[{"question": "1", "transform": "is a column"}]')
     (tmp_path / "model.py").write_text("def transform(x):\n    return x\n")

@@ -40,11 +40,31 @@ def failing(tmp_path: Path, script: str, rows: list[dict[str, Any]], expected: s
             r"transform_gen_v0.py line 3: .*'passge'.*did you mean 'passage'",
         ),
         ("1 / 0", r"raised ZeroDivisionError.*the row is .*\"question\":\"0\+1\""),
+        ("exit(3)", "transform raised SystemExit: 3"),
     ],
 )
 def test_a_transform_that_returns_what_cannot_be_used(tmp_path: Path, value: str, expected: str) -> None:
     message = failing(tmp_path, SAYING.format(value=value), free_rows(1), f"ULTRAEVAL-005.*row 1.*{expected}")
     assert "sums.jsonl row 1 (line 1)" in message
+
+
+@pytest.mark.parametrize("value", ["(one for one in data)", "{**data, 'input': len(data['question'])}"])
+def test_rows_with_one_fault_are_told_together_whatever_their_values(tmp_path: Path, value: str) -> None:
+    rows = [{**row, "question": "?" * number} for number, row in enumerate(free_rows(4))]
+    script = SAYING.format(value=value.replace("{**", "{'output': '', 'processed_output': '', **"))
+    message = failing(tmp_path, script, rows, "ULTRAEVAL-005")
+    assert message.count("ULTRAEVAL-005") == 1
+    assert "the same in rows 2, 3, 4" in message
+
+
+def test_a_text_may_be_of_another_librarys_kind(tmp_path: Path) -> None:
+    value = "{name: np.str_(data['question']) for name in ('input', 'output', 'processed_output')}"
+    folder = write_dataset(
+        tmp_path, free_rows(2), {"transform_gen_v0.py": "import numpy as np\n" + SAYING.format(value=value)}
+    )
+    one = compile_only(folder, shots=1)
+    assert {type(part) for sample in one.task.samples() for part in sample.targets} == {str}
+    assert asked(one)
 
 
 def test_every_row_that_fails_is_told(tmp_path: Path) -> None:
@@ -64,6 +84,7 @@ def test_every_row_that_fails_is_told(tmp_path: Path) -> None:
         ("from UltraEval.tasks.postprocess import Nothing\ndef transform(a, b, c, d): pass", "'Nothing'"),
         ("import not_installed_at_all\ndef transform(a, b, c, d): pass", "not installed"),
         ("def transform(a, b, c, d:\n    pass", "not valid Python"),
+        ("class Two:\n    def __call__(self, a, b): pass\ntransform = Two()", "cannot be called with"),
         ("raise ValueError('so')\ndef transform(a, b, c, d): pass", "raised ValueError: so"),
     ],
 )
@@ -83,6 +104,16 @@ def test_a_transform_does_not_change_the_row(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path, free_rows(3), {"transform_gen_v0.py": script})
     one = compile_only(folder, shots=1)
     assert [sample.fields["question"] for sample in one.task.samples()] == ["0+1", "1+1", "2+1"]
+
+
+def test_a_transform_does_not_change_what_is_inside_a_row(tmp_path: Path) -> None:
+    """The next method, and the comparison of options, read the row as it is written."""
+    script = GEN.replace("return {", "data['target_scores'].popitem()\n    return {")
+    rows = choice_rows(3)
+    one = compile_only(write_dataset(tmp_path, rows, {"transform_gen_v0.py": script}), methods=("gen",))
+    assert [sample.fields["target_scores"] for sample in one.task.samples()] == [
+        row["target_scores"] for row in rows
+    ]
 
 
 @pytest.mark.parametrize(
