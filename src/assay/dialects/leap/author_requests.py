@@ -36,8 +36,9 @@ class Request:
         return iter([self[index] for index in range(self._n_values())])
 
     def __getitem__(self, index: int) -> Request:
-        self._n_values()
-        return Request(self.request_type, self.args, index, is_classic=self.is_classic)
+        """Return one value, counted from the end where the index is negative."""
+        part = range(self._n_values())[index]
+        return Request(self.request_type, self.args, part, is_classic=self.is_classic)
 
     def _n_values(self) -> int:
         length = REQUEST_RETURN_LENGTHS[self.request_type]

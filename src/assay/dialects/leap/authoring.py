@@ -210,9 +210,12 @@ class MultipleChoiceTask(ClassicTask):
     def process_results(self, doc: Any, results: list[Any]) -> dict[str, Any]:
         """Return whether the likeliest choice is right, as it is and per character."""
         lengths = np.array([float(len(choice)) for choice in doc["choices"]])
+        # An empty choice is infinitely unlikely per character, and so never chosen.
+        with np.errstate(divide="ignore"):
+            normed = np.array(results) / lengths
         return {
             "acc": float(np.argmax(results) == doc["gold"]),
-            "acc_norm": float(np.argmax(np.array(results) / lengths) == doc["gold"]),
+            "acc_norm": float(np.argmax(normed) == doc["gold"]),
         }
 
     def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:

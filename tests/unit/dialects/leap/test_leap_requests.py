@@ -28,6 +28,14 @@ def test_what_gives_one_value_is_not_taken_apart(one: Request) -> None:
         list(one)
 
 
+def test_values_are_counted_as_in_a_list() -> None:
+    one = rf.loglikelihood("a", "b")
+    assert (one[-1].index, one[-2].index) == (1, 0)
+    for beyond in (2, -3):
+        with pytest.raises(IndexError):
+            one[beyond]
+
+
 def test_an_unknown_type_is_refused_when_it_is_called() -> None:
     make = rf.likelihood
     with pytest.raises(NotImplementedError, match="likelihood"):
