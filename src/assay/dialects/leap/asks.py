@@ -89,7 +89,7 @@ def read_requests(returned: Any) -> Wishes:
         if not isinstance(one, Request):
             seen = f"{type(one).__name__} ({one!r:.60})"
             what = f"construct_requests returned {seen}, expected requests made by rf"
-            raise Misfit(CODE, what, _USAGE)
+            raise Misfit(CODE, what, _USAGE, kind=type(one).__name__)
         wish = _wish(one)
         shared = (at for at, known in enumerate(wishes) if known == wish and one.index not in parts[at])
         at = next(shared, None) if one.index is not None else None
@@ -124,7 +124,8 @@ def _arguments(one: Request, n: int) -> tuple[Any, ...]:
 def _text(one: Request, value: Any) -> str:
     if not isinstance(value, str):
         seen = f"{type(value).__name__} ({value!r:.60})"
-        raise Misfit(CODE, f"{one.request_type} was given {seen}, expected a text", _USAGE)
+        what = f"{one.request_type} was given {seen}, expected a text"
+        raise Misfit(CODE, what, _USAGE, kind=one.request_type)
     return value
 
 

@@ -33,10 +33,12 @@ class Trouble(NamedTuple):
 class Misfit(Exception):
     """What an author's code returned does not fit; carries its code and the fix."""
 
-    def __init__(self, code: str, what: str, fix: str) -> None:
+    def __init__(self, code: str, what: str, fix: str, *, kind: str | None = None) -> None:
         super().__init__(what)
         self.code = code
         self.fix = fix
+        self.kind = kind or what
+        """What documents have in common that are told of together; the words may hold one's own value."""
 
 
 class Author:
@@ -91,22 +93,22 @@ class Troubles:
 
     def __init__(self, author: Author) -> None:
         self._author = author
-        self._found: dict[Trouble, list[int]] = {}
-        self._contents: dict[Trouble, str] = {}
+        self._found: dict[tuple[str, Origin], tuple[Trouble, str, list[int]]] = {}
 
     def add(self, error: BaseException, hook: str, row: int, doc: Any) -> None:
         """Note what a hook raised on a document."""
         if isinstance(error, AuthorError):
             raise error
         trouble = self._author.trouble(error, hook)
-        self._found.setdefault(trouble, []).append(row)
-        self._contents.setdefault(trouble, content(doc))
+        kind = error.kind if isinstance(error, Misfit | NotAText) else trouble.what
+        first = self._found.setdefault((kind, trouble.where), (trouble, content(doc), []))
+        first[2].append(row)
 
     def raise_if_any(self) -> None:
         """Raise all of it, each with the content of the first document that has it."""
         problems = Problems()
-        for trouble, rows in self._found.items():
-            told = trouble._replace(what=f"{trouble.what}; the document is {self._contents[trouble]}")
+        for trouble, first, rows in self._found.values():
+            told = trouble._replace(what=f"{trouble.what}; the document is {first}")
             problems.add(self._author.problem(*told, rows=rows))
         problems.raise_if_any()
 

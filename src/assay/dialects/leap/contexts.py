@@ -52,6 +52,8 @@ class Contexts:
         self._drawing = drawing
         self._is_chat = is_chat
         self.description: str | None = task.description()
+        if self.description is not None and not isinstance(self.description, str):
+            raise NotAText("description", self.description)
         self.is_own = type(task).fewshot_context not in OWN_CONTEXTS
         """Whether the author's own code puts contexts together."""
         self._drawn: list[Any] = []
@@ -103,7 +105,7 @@ class Contexts:
         more = {"description": self.description} if takes(own, "description") else {}
         text = own(doc=doc, num_fewshot=n, rnd=rnd or self._generator(number), **more)
         if not isinstance(text, str):
-            raise NotAText(f"fewshot_context returned {type(text).__name__}, expected a text")
+            raise NotAText("fewshot_context", text)
         return text
 
     def _generator(self, number: int) -> random.Random:

@@ -31,6 +31,11 @@ class TooFewExamples(Exception):
 class NotAText(Exception):
     """An author's method gives something else than a text."""
 
+    def __init__(self, method: str, made: Any) -> None:
+        super().__init__(f"{method} returned {type(made).__name__} ({made!r:.60}), expected a text")
+        self.kind = method
+        """What documents have in common that are told of together."""
+
 
 def examples_for(task: Task, doc: Any, k: int, rnd: random.Random) -> list[Any]:
     """Return k examples for a document; nothing is drawn for none."""
@@ -98,7 +103,7 @@ def text_of(task: Task, method: str, doc: Any) -> str:
     """Return what a method of the author's makes of a document, which must be a text."""
     made = getattr(task, method)(doc)
     if not isinstance(made, str):
-        raise NotAText(f"{method} returned {type(made).__name__} ({made!r:.60}), expected a text")
+        raise NotAText(method, made)
     return made
 
 

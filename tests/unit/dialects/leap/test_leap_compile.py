@@ -119,10 +119,28 @@ def test_every_trouble_of_documents_is_gathered(tmp_path: Path) -> None:
     with pytest.raises(AuthorError) as caught:
         compile_one(tmp_path, text, {"validation": questions(4)})
     problems = caught.value.problems
-    assert len(problems) == 3
+    assert len(problems) == 2
     assert all(problem.code == "LEAP-003" for problem in problems)
     assert "document 4: doc_to_target raised KeyError: 'Is 3 even?'" in str(caught.value)
-    assert "document 2: doc_to_text returned int (3)" in str(caught.value)
+    assert "documents 2, 3: doc_to_text returned int (3)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("hook", "value"), [("construct_requests(self, doc, ctx)", "ctx"), ("doc_to_text(self, doc)", "[doc]")]
+)
+def test_documents_with_one_trouble_are_told_together(tmp_path: Path, hook: str, value: str) -> None:
+    text = CHOICE + f"    def {hook}:\n        return {value}\n"
+    with pytest.raises(AuthorError) as found:
+        compile_one(tmp_path, text, {"validation": questions(4)})
+    assert [problem.what.partition(":")[0] for problem in found.value.problems] == [
+        "class Choice, documents 1, 2, 3, 4"
+    ]
+
+
+def test_a_description_is_a_text(tmp_path: Path) -> None:
+    text = CHOICE + "    def description(self):\n        return 5\n"
+    with pytest.raises(AuthorError, match=r"LEAP-003 .*description returned int \(5\), expected a text"):
+        compile_one(tmp_path, text, {"validation": questions(1)})
 
 
 def test_the_faithful_way_names_the_document_that_an_example_makes_fail(tmp_path: Path) -> None:
