@@ -51,7 +51,7 @@ CASES: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
     ("no_input", (), "005", ("no 'input'", "did you mean 'inputs'", "the same in rows 2, 3")),
     ("returns_nothing", (), "005", ("returned None, expected a dict", "'processed_output'")),
     ("input_is_a_list", (), "005", ("'input' is ['What is", "expected a text")),
-    ("output_is_a_number", (), "005", ("'output' is 1, expected a text", "the same in row 3")),
+    ("output_is_a_number", (), "005", ("'output' is 1, expected a text", "the same in rows 2, 3")),
     ("no_right_answer", (), "005", ("'processed_output' is []", "a list of texts")),
     ("misspelt_field", (), "005", ("transform_gen_v0.py line 11", "'qestion'", "did you mean 'question'")),
     ("raises_on_one_row", (), "005", (ROW_2, "line 9", "AssertionError: nobody knows", JAPAN)),

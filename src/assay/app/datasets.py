@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from assay.app.languages import LANGUAGES, TABLE, Surroundings, language_of
-from assay.app.understood import check_understood
+from assay.app.understood import check_understood, passed_over
 from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.ports import Backend
@@ -50,7 +52,8 @@ def compile_datasets(
     hub = None if data_root is None else Hub(Path(data_root))
     flags = to_meta(dict(said), Origin("(command line)"))
     dialects = {name: language_of(name, dialect, settings.dataset_args) for name in names}
-    check_understood(set(dialects.values()), settings, said, split)
+    described = said if meta is None else {**said, "meta": meta}
+    check_understood(set(dialects.values()), settings, described, split)
     tables = {name: locate(name, hub, split) for name in names if dialects[name] == TABLE}
     if meta is not None and sum(map(len, tables.values())) > 1:
         raise UsageError(
@@ -59,17 +62,27 @@ def compile_datasets(
     around = Surroundings(hub, backend)
     compiled: list[Compiled] = []
     for name in names:
+        found: list[Compiled] = []
         if dialects[name] != TABLE:
-            compiled += LANGUAGES[dialects[name]].compile(name, settings, around)
+            found += LANGUAGES[dialects[name]].compile(name, settings, around)
         for one in tables.get(name, ()):
 
             def find_split(path: str, wanted: str, one: Located = one) -> str:
                 return _other_split(one, path, wanted, hub)
 
-            compiled.append(
+            found.append(
                 compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
             )
+        compiled += _noted(found, passed_over(dialects[name], settings, described, split))
     return _with_names_of_their_own(compiled)
+
+
+def _noted(compiled: list[Compiled], notes: tuple[str, ...]) -> list[Compiled]:
+    """Return tasks of one name, of which the first tells what goes for all."""
+    if not notes:
+        return compiled
+    first: Any = compiled[0]
+    return [msgspec.structs.replace(first, notes=(*first.notes, *notes)), *compiled[1:]]
 
 
 def _as_spelled(name: str) -> str:

@@ -53,11 +53,10 @@ class Language(NamedTuple):
 
 def language_of(name: str, asked: str | None, dataset_args: Mapping[str, str]) -> str:
     """Return the language that a dataset is written in: the one that was named, or what its file shows."""
-    if asked is None and "transform" in dataset_args:
-        # A file of rows may be anybody's; whoever names a transform says whose it is.
-        return "ultraeval"
     if asked is None:
-        return next((one for one, language in LANGUAGES.items() if language.recognises(name)), TABLE)
+        # A file of rows may be anybody's; whoever names a transform says whose it is.
+        of_rows = "ultraeval" if "transform" in dataset_args else TABLE
+        return next((one for one, language in LANGUAGES.items() if language.recognises(name)), of_rows)
     if asked not in DIALECTS:
         raise UsageError(
             Problem(

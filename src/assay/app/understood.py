@@ -18,16 +18,32 @@ def check_understood(
 ) -> None:
     """Raise for settings that none of the languages in use knows; `said`: what describes a table."""
     known = frozenset[str]().union(*(_understood_by(dialect) for dialect in dialects))
-    plain = TaskSettings()
-    given = [name for name in sorted(_SPECIAL) if getattr(settings, name, None) != getattr(plain, name, None)]
-    if split is not None:
-        given.append("split")
+    given, of_tables = _given(settings, said, split)
     nouns = " or ".join(sorted({_noun(dialect) for dialect in dialects}))
     problems = [_problem(name, nouns, _instead(name, dialects)) for name in given if name not in known]
     if TABLE not in dialects:
-        problems += [_problem(name, nouns, _instead("table", dialects)) for name in said]
+        problems += [_problem(name, nouns, _instead("table", dialects)) for name in of_tables]
     if problems:
         raise UsageError(problems)
+
+
+def passed_over(
+    dialect: str, settings: TaskSettings, said: Mapping[str, object], split: str | None
+) -> tuple[str, ...]:
+    """Return in words what means nothing to one language, although it does to another in the same run."""
+    given, of_tables = _given(settings, said, split)
+    unknown = [name for name in given if name not in _understood_by(dialect)]
+    unknown += [] if dialect == TABLE else of_tables
+    return tuple(f"{name!r} means nothing to {_noun(dialect)} and changes nothing here" for name in unknown)
+
+
+def _given(
+    settings: TaskSettings, said: Mapping[str, object], split: str | None
+) -> tuple[list[str], list[str]]:
+    """Return the names of what was set: what some languages know, and what describes a table."""
+    plain = TaskSettings()
+    given = [name for name in sorted(_SPECIAL) if getattr(settings, name, None) != getattr(plain, name, None)]
+    return [*given, *([] if split is None else ["split"])], list(said)
 
 
 def _understood_by(dialect: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ import msgspec
 from assay.core.errors import AuthorError, PlanError, Problem, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
+from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.parts.described_task import KINDS
@@ -194,8 +195,9 @@ class _Compilation:
         recipe = _recipe(self._written, method)
         settings = self._settings
         prompts = Prompts(self._description(recipe), is_chat=self._is_chat, keeps_spaces=settings.is_faithful)
-        sampling = sampling_of(recipe, settings, self._asked, self._notes)
-        copies = sampling.n if method == "gen" and settings.is_faithful and transforming.n_shots else 1
+        is_written = method == "gen"
+        sampling = sampling_of(recipe, settings, self._asked, self._notes) if is_written else Sampling()
+        copies = sampling.n if settings.is_faithful and transforming.n_shots else 1
         parts_of = self._parts_of(transforming, samples, made, copies)
         self._draws = self._draws or transforming.draws
         return Way(
