@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -43,17 +43,25 @@ def datasets_in(folder: Path) -> list[ListedDataset]:
 def _listed(folder: Path, depth: int) -> Iterator[ListedDataset]:
     name = str(folder)
     language = language_of(name, None, {})
+    members = members_of(name, None)
     if language != TABLE:
         yield from _of_language(folder, language)
-        return
-    members = members_of(name, None)
-    yield from (ListedDataset(member, language_of(member, None, {})) for member in members)
-    inside = sorted(folder.iterdir())
+        if not _are_inside(folder, members):
+            return
+    else:
+        yield from (ListedDataset(member, language_of(member, None, {})) for member in members)
+    # Beside folders that are datasets there may be others, in another language.
+    inside = sorted(path for path in folder.iterdir() if str(path) not in members)
     yield from (ListedDataset(str(path), TABLE) for path in inside if path.is_file() and _is_table(path))
     if depth:
         for path in inside:
             if path.is_dir() and _is_looked_into(path):
                 yield from _listed(path, depth - 1)
+
+
+def _are_inside(folder: Path, members: Sequence[str]) -> bool:
+    """Whether the datasets of a folder are folders in it, and not all that it is about."""
+    return any(Path(member).is_dir() and Path(member).parent == folder for member in members)
 
 
 def _of_language(folder: Path, language: str) -> Iterator[ListedDataset]:

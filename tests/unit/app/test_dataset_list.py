@@ -47,6 +47,14 @@ def test_datasets_of_every_language_are_listed(listed: dict[str, ListedDataset])
     assert tables == ["rows.jsonl", "한국어/질문.csv"]
 
 
+def test_datasets_of_two_languages_may_lie_side_by_side(workdir: Path) -> None:
+    for name, language in (("first", "ultraeval"), ("second", "leap")):
+        assay("new", name, "--like", language)
+    (workdir / "third.csv").write_text("question,answer\n1,2\n")
+    found = {one.name: one.dialect for one in datasets_in(Path())}
+    assert found == {"first": "ultraeval", "second:second": "leap", "third.csv": "table"}
+
+
 def test_a_registry_says_what_a_dataset_is_about(listed: dict[str, ListedDataset]) -> None:
     ynat = listed["leap:klue_ynat"]
     assert ynat.metrics == ("acc", "macro_f1")
