@@ -16,8 +16,9 @@ import msgspec
 from assay.app.run import FinishedRun
 from assay.app.run import run as evaluate
 from assay.app.settings import Settings, resolve_settings
-from assay.core.errors import Problem, UsageError
+from assay.core.errors import Problem, UsageError, listing
 from assay.core.score import Metric
+from assay.results.families import foremost
 from assay.results.read import StoredRun
 from assay.results.rows import interval, is_perplexity, value
 
@@ -55,23 +56,28 @@ class RunResult:
             row[f"{score.track}_verdict"] = str(score.verdict)
         return list(rows.values())
 
-    def score(self, method: str | None = None, task: str | None = None) -> float | None:
-        """Return the headline value of one method of one task; without names, of the only one."""
-        found = [
-            metric
-            for metric in self.metrics
-            if metric["is_headline"]
-            and metric["group"] is None
-            and method in (None, metric["method"])
-            and task in (None, metric["task"])
-        ]
-        if len(found) != 1:
-            have = ", ".join(f"{metric['task']}/{metric['method']}" for metric in found) or "none"
-            raise UsageError(
-                Problem("USAGE-007", f"{len(found)} scores fit: {have}", "name the method and the task")
-            )
-        best: float | None = found[0]["value"]
-        return best
+    def score(
+        self, method: str | None = None, task: str | None = None, metric: str | None = None
+    ) -> float | None:
+        """Return the value of one method of one task; without names, of the only one.
+
+        `metric`: the one that decides, unless another is named.
+        """
+        first: dict[tuple[str, str], Metric] = {}
+        for one in self._finished.metrics:
+            is_asked = one.is_headline if metric is None else one.metric == metric
+            fits = method in (None, one.method) and task in (None, one.task)
+            if is_asked and fits and one.group is None:
+                first.setdefault((one.task, one.method), one)
+        if len(first) != 1:
+            have = ", ".join(f"{task}/{method}" for task, method in first) or "none"
+            fix = "name the method and the task"
+            if metric is not None and not first:
+                known = dict.fromkeys(one.metric for one in self._finished.metrics)
+                fix = f"name one of the metrics {listing(known)}"
+            raise UsageError(Problem("USAGE-007", f"{len(first)} scores fit: {have}", fix))
+        (found,) = first.values()
+        return found.value
 
     def frame(self, what: Literal["metrics", "scores", "rows"] = "metrics") -> Any:
         """Return metrics, scores or rows as a DataFrame: of pandas, or of polars where only that is there."""
@@ -93,7 +99,7 @@ class RunResult:
         )
 
     def __repr__(self) -> str:
-        heads = [metric for metric in self._finished.metrics if metric.is_headline and metric.group is None]
+        heads = foremost(self._finished.metrics, self._finished.manifest)
         return f"RunResult({self.folder})\n" + "\n".join(_line(metric) for metric in heads)
 
 

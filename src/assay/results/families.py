@@ -76,12 +76,15 @@ def means_of(metrics: Sequence[Metric], name: str, manifest: RunManifest) -> Ite
 
 
 def foremost(metrics: Sequence[Metric], manifest: RunManifest) -> list[Metric]:
-    """Return what a dataset is judged by: the mean over its subsets where there is one, else each task."""
+    """Return what a dataset is judged by: the mean over its subsets where there is one, else each task.
+
+    An author may lead with several metrics; the first of them decides.
+    """
     heads = [metric for metric in metrics if metric.is_headline and metric.group is None]
     owner = family_of(manifest)
     means = {(metric.task, metric.method) for metric in heads if is_mean(metric, manifest)}
-    return [
-        metric
-        for metric in heads
-        if is_mean(metric, manifest) or (owner[metric.task].name, metric.method) not in means
-    ]
+    first: dict[tuple[str, str], Metric] = {}
+    for metric in heads:
+        if is_mean(metric, manifest) or (owner[metric.task].name, metric.method) not in means:
+            first.setdefault((metric.task, metric.method), metric)
+    return list(first.values())

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
 import assay
 from assay.app.api import RunResult
+from fakes.leap_tasks import CHOICE, questions
 
 DATA = "question,A,B,answer,category\n1+1=,1,2,B,x\n2+2=,4,5,A,y\n3+3=,7,6,B,y\n"
 
@@ -84,3 +86,17 @@ def test_secrets_do_not_enter_the_manifest(data: Path) -> None:
     settings = resolve_settings({"model_args": {"api_key": "sk-123", "dtype": "float32"}}, {}, Path("."))
     assert "sk-123" not in str(settings.recorded())
     assert settings.recorded()["model_args"].value["dtype"] == "float32"
+
+
+def test_of_several_metrics_the_one_that_decides_is_the_score(tmp_path: Path) -> None:
+    text = CHOICE.replace('{"acc": mean}', '{"acc": mean, "wrong": mean}')
+    text = text.replace('== doc["a"]}', '== doc["a"], "wrong": 0.25}')
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    (tmp_path / "rows.json").write_text(json.dumps({"validation": questions(4)}), encoding="utf-8")
+    result = assay.run(tmp_path / "mine.py", model="mock", runs_dir=str(tmp_path / "runs"))
+    values = {metric["metric"]: metric["value"] for metric in result.metrics}
+    assert result.score() == values["acc"]
+    assert result.score(metric="wrong") == 0.25
+    assert repr(result).count("mine ppl") == 1
+    with pytest.raises(assay.AssayError, match=r"0 scores fit.*'acc', 'wrong'"):
+        result.score(metric="f1")

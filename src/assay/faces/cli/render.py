@@ -259,14 +259,9 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
             f"[dim]{escape(share.name)}: the methods disagree on {share.n:,} of {share.n_samples:,} "
             "samples[/]"
         )
-    warned = (
-        f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]"
-        for metric in foremost(metrics, manifest)
-        for line in _warnings(metric)
-    )
-    # Several metrics of one task may lead, such as perplexities, and have the same rows.
-    for line in dict.fromkeys(warned):
-        out.print(line, soft_wrap=True)
+    for metric in foremost(metrics, manifest):
+        for line in _warnings(metric):
+            out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
     if (recalled := recalled_line(manifest)) is not None:
