@@ -12,7 +12,6 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.dialects.parts.fewshot import question_key
 from assay.dialects.parts.plain_rows import copied, plain
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class _Answering:
     def __init__(self, task: Task, doc: Any) -> None:
         self._task = task
         self._doc = doc
-        self._own: tuple[str, str] | None = None
+        self._own: tuple[Any, Any] | None = None
 
     def __call__(self, example: Any) -> bool:
         if is_same(example, self._doc):
@@ -81,10 +80,9 @@ class _Answering:
             self._own = self._read(copied(self._doc))
         return self._read(example) == self._own
 
-    def _read(self, doc: Any) -> tuple[str, str]:
+    def _read(self, doc: Any) -> tuple[Any, Any]:
         """Return what a person would read; what is no text is told where the context is put together."""
-        asked, answered = self._task.doc_to_text(doc), self._task.doc_to_target(doc)
-        return question_key(str(asked)), question_key(str(answered))
+        return self._task.doc_to_text(doc), self._task.doc_to_target(doc)
 
 
 def context_text(task: Task, doc: Any, examples: Sequence[Any], description: str | None) -> str:

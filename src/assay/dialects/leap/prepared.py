@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from assay.core.errors import RAISED_BY_AUTHORS
@@ -64,7 +64,8 @@ class Prepared:
         return doc
 
     def _asked_about(self, number: int, doc: Any, shots: int | None = None) -> tuple[Wishes, Context]:
-        with self._drawing_for(number):
+        with self._seeding() as seed_for:
+            seed_for(number)
             context = self.contexts.of(number, doc, shots)
             return read_requests(self.task.construct_requests(doc, context.text)), context
 
@@ -83,42 +84,45 @@ class Prepared:
         troubles = Troubles(self.author)
         found: list[Asked] = []
         known: dict[Wishes, Wishes] = {}
-        for number, doc in enumerate(self.documents.docs):
-            hook = "doc_to_target"
-            try:
-                with self._drawing_for(number):
-                    target = self.task.doc_to_target(copied(doc))
-                hook = "doc_to_text"
-                with self._drawing_for(number):
-                    self.task.doc_to_text(copied(doc))
-                own = copied(doc)
-                hook = "fewshot_context"
-                with self._drawing_for(number):
-                    context = self.contexts.of(number, own)
+        with self._seeding() as seed_for:
+            for number, doc in enumerate(self.documents.docs):
+                hook = "doc_to_target"
+                try:
+                    seed_for(number)
+                    target = self.task.doc_to_target(own := copied(doc))
+                    hook = "doc_to_text"
+                    seed_for(number)
+                    self.task.doc_to_text(own)
+                    hook = "fewshot_context"
+                    seed_for(number)
+                    context = self.contexts.of(number, own := copied(doc))
                     hook = "construct_requests"
                     wishes = read_requests(self.task.construct_requests(own, context.text))
-                if not is_same(own, doc):
-                    self._changed.add(number)
-            except RAISED_BY_AUTHORS as error:
-                troubles.add(error, hook, self.documents.rows[number], doc)
-                continue
-            bare = wishes.without_contexts()
-            found.append(
-                Asked(
-                    known.setdefault(bare, bare),
-                    wishes.options,
-                    target if isinstance(target, str) else None,
+                    if not is_same(own, doc):
+                        self._changed.add(number)
+                except RAISED_BY_AUTHORS as error:
+                    troubles.add(error, hook, self.documents.rows[number], doc)
+                    continue
+                bare = wishes.without_contexts()
+                found.append(
+                    Asked(
+                        known.setdefault(bare, bare),
+                        wishes.options,
+                        target if isinstance(target, str) else None,
+                    )
                 )
-            )
         troubles.raise_if_any()
         return found
 
-    def _drawing_for(self, number: int) -> Any:
-        """Let the author's code draw from a seed of the document's own, if it draws at all."""
+    @contextmanager
+    def _seeding(self) -> Iterator[Callable[[int], None]]:
+        """Let the author's code draw inside, if it draws at all; yields what seeds it for a document."""
         if not self.author.draws:
-            return nullcontext()
+            yield lambda number: None
+            return
         made = self._drawing
-        return author_drawing(made.seed, made.task_name, self.documents.ids[number])
+        with author_drawing(made.seed, made.task_name) as seed_for:
+            yield lambda number: seed_for(self.documents.ids[number])
 
 
 def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, asked: Asked) -> Sample:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+
 
 def copied(value: Any) -> Any:
     """Return data for an author's code to work on: what it changes there, nobody else sees.
@@ -16,9 +18,9 @@ def copied(value: Any) -> Any:
     which may not bear it.
     """
     if type(value) is dict:
-        return {key: copied(one) for key, one in value.items()}
+        return {key: one if type(one) in _ATOMS else copied(one) for key, one in value.items()}
     if type(value) is list:
-        return [copied(one) for one in value]
+        return [one if type(one) in _ATOMS else copied(one) for one in value]
     return copy.deepcopy(value) if isinstance(value, dict | list) else value
 
 
