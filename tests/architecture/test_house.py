@@ -44,6 +44,18 @@ def test_import_assay_imports_nothing_heavy() -> None:
     assert loaded_after("import assay") == set()
 
 
+def test_a_look_at_a_table_waits_for_no_other_languages_libraries(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")
+    code = f"""
+from click.testing import CliRunner
+from assay.faces.cli.main import cli
+result = CliRunner().invoke(cli, ["check", {str(data)!r}])
+assert result.exit_code == 0, result.output
+"""
+    assert loaded_after(code).isdisjoint(set(HEAVY) - {"rich", "jinja2", "msgspec"})
+
+
 def test_a_run_on_the_mock_model_needs_no_torch(tmp_path: Path) -> None:
     data = tmp_path / "data.csv"
     data.write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")

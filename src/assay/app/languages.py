@@ -129,11 +129,11 @@ def registered_datasets(folder: Path) -> list[RegisteredDataset]:
 
 
 def _task_members(name: str) -> Sequence[str]:
-    from assay.dialects.leap.compile import task_names
-
     folder = TaskName.of(name).path
     if not folder.is_dir() or not is_task(name):
         return []
+    from assay.dialects.leap.compile import task_names
+
     try:
         return [f"{folder}:{task}" for task in task_names(name, _leap_tools(None, None))]
     except AssayError:
