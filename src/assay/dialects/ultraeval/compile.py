@@ -208,6 +208,7 @@ class _Compilation:
             sampling=sampling,
             form=self._form(made, recipe) if method == "prob" else LetterForm("", ""),
             is_whole=method == "ppl" and settings.score_by is None and not self._is_chat,
+            compares_alone=settings.score_by == "pmi",
         )
 
     def _parts_of(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from assay.core.prompt import Prompt
+from assay.core.prompt import Prompt, final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSpec
@@ -38,6 +38,8 @@ class Way(NamedTuple):
     """How `prob` spells the letters."""
     is_whole: bool = False
     """Whether `ppl` scores the whole sentence, and not the option alone."""
+    compares_alone: bool = False
+    """Whether `ppl` also asks how likely an option is without the prompt."""
 
 
 class TransformTask(DescribedTask):
@@ -58,8 +60,9 @@ class TransformTask(DescribedTask):
         for method, way in self._ways.items():
             for copy in range(way.n_copies):
                 parts = way.parts_of.parts(sample, copy).at_most(shots)
-                counts = len(parts.shots), parts.n_left_out
+                shown = len(parts.shots), parts.n_left_out
                 for role, index, ask in _ASKS[method](way, parts, sample, copy):
+                    counts = (0, 0) if role == "unconditional" else shown
                     made.append(request(self._spec.name, sample.id, method, role, index, ask, *counts))
         return made
 
@@ -85,6 +88,8 @@ def _spans(way: Way, parts: Parts, sample: Sample, _: int) -> Iterator[tuple[str
     for index, (text, start) in enumerate(way.prompts.answered(parts, sample.choices)):
         # The first token of a whole sentence has nothing before it, and the original leaves it unscored.
         yield "option", index, Span(text, 0, leads=False) if way.is_whole else Span(text, start)
+        if way.compares_alone:
+            yield "unconditional", index, Span(final_text(text)[start:], 0)
 
 
 def _labels(way: Way, parts: Parts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:

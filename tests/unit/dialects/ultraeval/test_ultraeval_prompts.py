@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError
-from assay.core.prompt import Message
+from assay.core.prompt import Message, final_text
 from assay.core.request import Generate, Labels, Span
 from assay.dialects.ultraeval.letters import LetterForm, letter_form
 from assay.dialects.ultraeval.script import Generator
@@ -196,6 +196,18 @@ def test_options_alone_are_scored_on_request(choice: Path) -> None:
     # The space before an option belongs to it.
     assert alone[0].ask == Span(text, len("Question 0?"))
     assert [one.index for one in whole] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("is_chat", [False, True])
+def test_pmi_asks_for_the_scored_text_without_its_prompt(choice: Path, is_chat: bool) -> None:
+    one = compile_only(choice, methods=("ppl",), score_by="pmi", shots=1, is_chat=is_chat)
+    sample = next(iter(one.task.samples()))
+    requests = one.task.requests(sample)
+    assert [request.role for request in requests] == ["option", "unconditional"] * len(sample.choices)
+    for option, alone in zip(requests[::2], requests[1::2], strict=True):
+        assert isinstance(option.ask, Span)
+        assert alone.ask == Span(final_text(option.ask.prompt)[option.ask.start :], 0)
+        assert (option.n_shots, alone.n_shots) == (1, 0)
 
 
 def test_a_chat_has_turns(choice: Path) -> None:
