@@ -173,7 +173,10 @@ def _problem(task: Task, what: str, fix: str) -> Problem:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return what really went wrong: the library wraps it."""
+    """Return what really went wrong: the library wraps it, and tells apart from it which columns differ."""
     while error.__cause__ is not None:
         error = error.__cause__
+    details = getattr(error, "details", None)
+    if callable(details):
+        return f"all splits must have the same columns; in one of the files {details()}"
     return f"{type(error).__name__}: {error}".partition("\n")[0]

@@ -170,6 +170,15 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         compiled(tmp_path, {**HUB, "DATASET_NAME": "nli"})
 
 
+def test_splits_with_different_columns_say_which(tmp_path: Path) -> None:
+    lines(tmp_path / "data" / "mine" / "set" / "train.jsonl", {"q": "1", "a": "x"})
+    lines(tmp_path / "data" / "mine" / "set" / "validation.jsonl", {"q": "1", "answer": "x"})
+    files = {"train": "train.jsonl", "validation": "validation.jsonl"}
+    said = {"DATASET_PATH": "mine", "DATASET_NAME": "set", "DATA_FILES": files}
+    with pytest.raises(AuthorError, match=r"LEAP-007.*1 new columns \(\{'answer'\}\)"):
+        compiled(tmp_path, said)
+
+
 def test_an_authors_own_loading_stays_offline(tmp_path: Path) -> None:
     own = (
         "    def load(self, data_dir=None, cache_dir=None):\n"
