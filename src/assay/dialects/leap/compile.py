@@ -136,6 +136,7 @@ class _Compilation:
         self._name = named.name
         self._cls = named.loaded.cls
         self._author: Author = named.loaded.author
+        self._files = named.loaded.files
         self._entry = named.entry
         self._settings = settings
         self._tools = tools
@@ -295,14 +296,13 @@ class _Compilation:
         )
 
     def _data_hash(self, prepared: Prepared, n_shots: int) -> str:
-        """Return a hash of the documents, of what examples come from, and of the class's file."""
+        """Return a hash of the documents, of what examples come from, and of the code."""
         task = prepared.task
         files = [_file_hash(path) for path in task._loaded.files] if n_shots else []
         pool = (task._training_docs or task._fewshot_docs or ()) if n_shots and not files else ()
         pooled = [digest(repr(one)) for one in pool]
-        return digest(
-            (prepared.documents.ids, files, pooled, digest(self._author.path.read_bytes())), size=16
-        )
+        code = [digest(file.read_bytes()) for file in self._files()]
+        return digest((prepared.documents.ids, files, pooled, code), size=16)
 
 
 def _file_hash(path: Path) -> str:

@@ -8,7 +8,8 @@ filled here with Assay's classes and the functions that the app hands over. A `b
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -30,6 +31,8 @@ class LoadedTask(NamedTuple):
 
     cls: type[Task]
     author: Author
+    files: Callable[[], Sequence[Path]]
+    """Returns the files that its code is in; some are imported when they are needed."""
 
 
 class TaskFiles:
@@ -81,7 +84,9 @@ class TaskFiles:
         draws = any(
             word in file.read_bytes() for file in self._modules.files for word in (b"random", b"shuffle")
         )
-        return LoadedTask(cls, Author(self.path_of(cls), cls.__name__, draws=draws))
+        path = self.path_of(cls)
+        author = Author(path, cls.__name__, draws=draws)
+        return LoadedTask(cls, author, partial(self._modules.files_behind, path))
 
 
 def tasks_among(classes: Mapping[str, type[Task]]) -> dict[str, type[Task]]:

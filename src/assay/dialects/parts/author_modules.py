@@ -54,6 +54,8 @@ class AuthorModules:
         self._modules: dict[str, ModuleType] = {}
         self.files: list[Path] = []
         """The files that were run, the person's own and those beside it."""
+        self._imports: dict[str, set[str]] = {}
+        """From a file to those beside it that it imports."""
         self._builtins = {**vars(builtins), **(ambient or {}), "__import__": self._import}
         for name, namespace in namespaces.items():
             vars(self._module(name)).update(namespace)
@@ -159,13 +161,14 @@ class AuthorModules:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         full = self._resolved(name, level)
         module = self._found(full)
+        self._note(globals, module)
         if not fromlist:
             return module if level else self._modules[root]
         for wanted in fromlist:
             if wanted != "*" and not hasattr(module, wanted) and not self._adds(full, wanted):
                 submodule = f"{full}.{wanted}"
                 if submodule in self._modules or self._beside(submodule) is not None:
-                    self._found(submodule)
+                    self._note(globals, self._found(submodule))
                 else:
                     known = [known for known in vars(module) if not known.startswith("__")]
                     raise ImportError(
@@ -173,7 +176,23 @@ class AuthorModules:
                         f"it has {listing(sorted(known)) or 'nothing'}",
                         name=full,
                     )
+        # A file beside it may have added to it meanwhile.
+        self._note(globals, module)
         return module
+
+    def _note(self, importing: Mapping[str, Any] | None, module: ModuleType) -> None:
+        """Remember which file imports which."""
+        file, imported = (importing or {}).get("__file__"), vars(module).get("__file__")
+        if file is not None and imported is not None:
+            self._imports.setdefault(file, set()).add(imported)
+
+    def files_behind(self, path: Path) -> list[Path]:
+        """Return a file and those beside it that it imports, by itself or through others."""
+        found, left = set[str](), {str(path)}
+        while left:
+            found |= left
+            left = set[str]().union(*(self._imports.get(file, ()) for file in left)) - found
+        return sorted(map(Path, found))
 
     def _adds(self, name: str, wanted: str) -> bool:
         """Whether a file beside the author's adds a name to a module of the table, as `utils.py` may."""

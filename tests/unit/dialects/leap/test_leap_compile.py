@@ -57,6 +57,19 @@ def test_a_run_is_another_when_data_or_examples_are(tmp_path: Path) -> None:
     assert pools[0] != pools[1]
 
 
+def test_a_run_is_another_when_code_beside_the_class_is(tmp_path: Path) -> None:
+    text = "from .first import worth\n" + CHOICE.replace('== doc["a"]}', '== doc["a"] and worth}')
+    hashes = []
+    for worth in (1, 2):
+        (tmp_path / "first.py").write_text("from . import second\nworth = second.worth\n")
+        (tmp_path / "second.py").write_text(f"worth = {worth}\n")
+        (tmp_path / "other.py").write_text(f"unused = {worth}\n")
+        hashes += [compile_one(tmp_path, CHOICE, ROWS), compile_one(tmp_path, text, ROWS)]
+    plain, importing, plain_again, importing_again = (one.task.spec.data_hash for one in hashes)
+    assert plain == plain_again
+    assert importing != importing_again
+
+
 def test_equal_documents_are_told_apart(tmp_path: Path) -> None:
     one = compile_one(tmp_path, CHOICE, {"validation": questions(1) * 3})
     ids = [sample.id for sample in one.task.samples()]
