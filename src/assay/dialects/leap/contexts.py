@@ -78,7 +78,7 @@ class Contexts:
         draw_next = self._written if self.is_own else self._chosen
         while len(self._drawn) <= number:
             at = len(self._drawn)
-            # Its place is kept also where the author's code raises, which is then told of this document alone.
+            # Its place is kept where the author's code raises too: that is told of this document alone.
             self._drawn.append(None)
             self._drawn[at] = draw_next(at, self._drawing.n_shots, self._drawing.shared)
         return self._drawn[number]
