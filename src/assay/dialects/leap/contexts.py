@@ -83,12 +83,10 @@ class Contexts:
         draw_next = self._written if self.is_own else self._chosen
         while len(self._drawn) <= number:
             at = len(self._drawn)
-            self._drawn.append(
-                None
-            )  # Also where the author's code raises: it is told of this document alone.
-            self._drawn[at] = draw_next(
-                at, copied(self._docs[at]), self._drawing.n_shots, self._drawing.shared
-            )
+            # Its place is kept where the author's code raises too: that is told of this document alone.
+            self._drawn.append(None)
+            doc = copied(self._docs[at])
+            self._drawn[at] = draw_next(at, doc, self._drawing.n_shots, self._drawing.shared)
         return self._drawn[number]
 
     def _messages(self, doc: Any, shown: Sequence[Any]) -> tuple[Message, ...] | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from assay.core.task import Quirk
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD
+from assay.dialects.parts.differences import Difference, always, quirks
 
 
 class Traits(NamedTuple):
@@ -26,19 +26,6 @@ class Traits(NamedTuple):
     request_type_differs: bool = False
 
 
-class _Difference(NamedTuple):
-    name: str
-    touches: Callable[[Traits], bool]
-    original: str
-    corrected: str
-    is_reproduced: bool = True
-    """Whether `--fidelity faithful` does as the original."""
-
-
-def _always(_: Traits) -> bool:
-    return True
-
-
 def _ranks(one: Traits) -> bool:
     return LOGLIKELIHOOD in one.types
 
@@ -47,101 +34,101 @@ def _writes(one: Traits) -> bool:
     return GREEDY_UNTIL in one.types
 
 
-_DIFFERENCES = (
-    _Difference(
+_DIFFERENCES: tuple[Difference[Traits], ...] = (
+    Difference(
         "row_order",
-        _always,
+        always,
         "documents are shuffled with seed 42, and a limit takes the first of them",
         "documents keep their order, and a limit draws by the seed",
     ),
-    _Difference(
+    Difference(
         "shots_draw",
         lambda one: one.has_shots,
         "one generator draws the examples of all documents, one after the other",
         "a draw depends on seed, task and document alone",
     ),
-    _Difference(
+    Difference(
         "own_example",
         lambda one: one.has_shots,
         "a training document that equals the scored one may be its example; without a training split one "
         "more is drawn, and the last is dropped where none equals it",
         "a document never stands among its own examples, and as many as were asked for are shown",
     ),
-    _Difference(
+    Difference(
         "likelihood_window",
         lambda one: _ranks(one) and not one.is_classic and one.has_window,
         "the last tokens are summed up, as many as the continuation has by itself, less one where all of the "
         "task's continuations begin alike",
         "the tokens behind the join are summed up",
     ),
-    _Difference(
+    Difference(
         "context_blanks",
         lambda one: _ranks(one) or _writes(one),
         "blanks at the end of a context stay there",
         "they belong to the continuation, where tokenizers put them",
     ),
-    _Difference(
+    Difference(
         "greedy_flag",
         lambda one: _ranks(one) and not one.is_classic,
         "every part of a loglikelihood gives the number",
         "index 1 gives whether the continuation is what the model would write",
     ),
-    _Difference(
+    Difference(
         "sampled_text",
         lambda one: _writes(one) and not one.is_classic,
         "text is sampled at temperature 1, has 16 tokens at most and ends where the first document's does",
         "the likeliest token is taken, up to 256 tokens, and each request has its own ends",
     ),
-    _Difference(
+    Difference(
         "chat_template",
         lambda one: one.is_chat_model,
         "a model that chats is given plain text",
         "it is given turns by its own template",
     ),
-    _Difference("rounding", _always, "values are rounded to 4 decimals", "values are kept as they are"),
-    _Difference(
+    Difference("rounding", always, "values are rounded to 4 decimals", "values are kept as they are"),
+    Difference(
         "request_type",
         lambda one: one.request_type_differs,
         "request_type() says how all requests of a task are asked",
         "each request is asked as what it is",
         is_reproduced=False,
     ),
-    _Difference(
+    Difference(
         "download_options",
         lambda one: one.options_absent,
         "a class with DATA_FILES and without DOWNLOAD_OPTIONS does not load",
         "there are no options then",
         is_reproduced=False,
     ),
-    _Difference(
+    Difference(
         "absent_files",
         lambda one: one.files_absent,
         "all files of DATA_FILES must be there, also those that nobody reads",
         "those that are there are loaded; one that is read and absent is an error",
         is_reproduced=False,
     ),
-    _Difference(
+    Difference(
         "config_by_path",
         lambda one: one.found_by_paths,
         "a config of a folder without metadata is not found",
         "its files are found by their paths",
         is_reproduced=False,
     ),
-    _Difference(
+    Difference(
         "long_prompts",
         lambda one: one.has_shots,
         "a prompt that is too long makes the whole task an error",
         "whole examples are left out, those furthest from the question first",
         is_reproduced=False,
     ),
-    _Difference(
+    Difference(
         "numbers_by_name",
         _writes,
         "a function of aggregation() that returns a dict, such as bert_score, makes the run an error",
         "each of its numbers is a metric: name.key",
         is_reproduced=False,
     ),
-    _Difference(
+    Difference(
         "empty_rouge",
         _writes,
         "rouge raises on an empty prediction",
@@ -159,12 +146,4 @@ REPRODUCED = frozenset(difference.name for difference in _DIFFERENCES if differe
 
 def quirks_of(traits: Traits, *, is_faithful: bool) -> tuple[Quirk, ...]:
     """Return the differences that can touch a task, and what was done about each."""
-    return tuple(
-        Quirk(
-            difference.name,
-            difference.original,
-            "as the original" if is_faithful and difference.is_reproduced else difference.corrected,
-        )
-        for difference in _DIFFERENCES
-        if difference.touches(traits)
-    )
+    return quirks(_DIFFERENCES, traits, is_faithful=is_faithful)

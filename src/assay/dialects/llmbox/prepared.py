@@ -13,13 +13,14 @@ import numpy as np
 from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problems
 from assay.core.ids import draw
 from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
-from assay.dialects.llmbox.calling import Author, Trouble
+from assay.dialects.llmbox.calling import Author
 from assay.dialects.llmbox.examples import Choice, OneOrder
 from assay.dialects.llmbox.formatting import Instance, Shape, format_row
 from assay.dialects.llmbox.instruction import compile_instruction, environment
 from assay.dialects.llmbox.library.conversation import Conversation
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, Shot, Shown, example_text
 from assay.dialects.parts.author_draws import drawing
+from assay.dialects.parts.class_author import Trouble
 from assay.dialects.parts.fewshot import question_key
 from assay.dialects.parts.row_names import content_of, named
 

@@ -2,89 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from assay.core.task import Quirk
+from assay.dialects.parts.differences import Difference, quirks
 from assay.dialects.table.meta import DataType
 
 
-class _Difference(NamedTuple):
-    name: str
-    touches: frozenset[str]
-    """Methods it can change; with the kind of data behind a slash where only one is meant."""
-    original: str
-    corrected: str
-    is_reproduced: bool
-    """Whether `--fidelity faithful` does as the original."""
-    needs_shots: bool = False
-    """Whether it touches only prompts with examples."""
+class Traits(NamedTuple):
+    """What of a task tells which differences can touch it."""
+
+    asks: frozenset[str]
+    """Its methods, each with the kind of data behind a slash."""
+    has_shots: bool
 
 
-_DIFFERENCES = (
-    _Difference(
+def _in(*asks: str, needs_shots: bool = False) -> Callable[[Traits], bool]:
+    """Touch tasks that ask so; with `needs_shots` only where prompts have examples."""
+    return lambda one: not one.asks.isdisjoint(asks) and (one.has_shots or not needs_shots)
+
+
+_DIFFERENCES: tuple[Difference[Traits], ...] = (
+    Difference(
         "abstain",
-        frozenset({"gen/mcq"}),
+        _in("gen/mcq"),
         "an output without an answer is given the option with the smallest edit distance, mostly A",
         "it is unanswered, counted as not right and shown as such",
-        True,
     ),
-    _Difference(
+    Difference(
         "whole_text_ppl",
-        frozenset({"ppl/mcq"}),
+        _in("ppl/mcq"),
         "options are compared by the mean negative log-likelihood of prompt and option together",
         "options are compared by the log-likelihood of the option given the prompt",
-        True,
     ),
-    _Difference(
+    Difference(
         "exact_qa",
-        frozenset({"gen/qa"}),
+        _in("gen/qa"),
         "an answer is right when the whole output equals it to the letter",
         "the answer is extracted; numbers are compared by value, text after normalisation",
-        True,
     ),
-    _Difference(
+    Difference(
         "trailing_space",
-        frozenset({"gen/mcq", "gen/qa"}),
+        _in("gen/mcq", "gen/qa"),
         "a text prompt ends in the space before the answer, which most tokenizers put into the answer",
         "the space is left to the model",
-        True,
     ),
-    _Difference(
+    Difference(
         "unknown_field",
-        frozenset({"gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"}),
+        _in("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
         "a field that no column has stays in the prompt as it is written",
         "it is an error before the model is loaded",
-        True,
     ),
-    _Difference(
+    Difference(
         "empty_option",
-        frozenset({"gen/mcq", "ppl/mcq", "prob/mcq"}),
+        _in("gen/mcq", "ppl/mcq", "prob/mcq"),
         "an empty cell at a row's end is an option with no text",
         "the row has fewer options",
-        True,
     ),
-    _Difference(
+    Difference(
         "first_record",
-        frozenset({"gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"}),
+        _in("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
         "columns, options and kind are taken from the first record",
         "they are found from all records",
-        False,
+        is_reproduced=False,
     ),
-    _Difference(
+    Difference(
         "nearest_shot_first",
-        frozenset({"gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"}),
+        _in("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq", needs_shots=True),
         "of a prompt that is too long, the examples nearest to the question are left out first",
         "those furthest from the question are left out first",
-        True,
-        needs_shots=True,
     ),
-    _Difference(
+    Difference(
         "uneven_shots",
-        frozenset({"gen/mcq", "gen/qa", "ppl/mcq"}),
+        _in("gen/mcq", "gen/qa", "ppl/mcq", needs_shots=True),
         "options of one question can be left with different numbers of examples; an answer needs no room",
         "all options are shown the same examples; room for the answer counts as needed",
-        False,
-        needs_shots=True,
+        is_reproduced=False,
     ),
 )
 
@@ -92,14 +86,6 @@ _DIFFERENCES = (
 def quirks_of(
     methods: tuple[str, ...], data_type: DataType, *, is_faithful: bool, has_shots: bool
 ) -> tuple[Quirk, ...]:
-    """Return the differences that can touch a task."""
-    touched = {f"{method}/{data_type}" for method in methods}
-    return tuple(
-        Quirk(
-            difference.name,
-            difference.original,
-            difference.original if is_faithful and difference.is_reproduced else difference.corrected,
-        )
-        for difference in _DIFFERENCES
-        if difference.touches & touched and (has_shots or not difference.needs_shots)
-    )
+    """Return the differences that can touch a task, and what was done about each."""
+    traits = Traits(frozenset(f"{method}/{data_type}" for method in methods), has_shots)
+    return quirks(_DIFFERENCES, traits, is_faithful=is_faithful)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from assay.core.task import Quirk
+from assay.dialects.parts.differences import Difference, always, quirks
 
 
 class Touched(NamedTuple):
@@ -23,24 +24,13 @@ class Touched(NamedTuple):
     """Whether the transform draws from its generator."""
 
 
-class Difference(NamedTuple):
-    """One quirk: what it touches, and what is done about it."""
-
-    name: str
-    touches: Callable[[Touched], bool]
-    original: str
-    corrected: str
-    faithful: str | None = None
-    """What `--fidelity faithful` does, where it is not simply what the original does."""
-
-
-DIFFERENCES = (
+DIFFERENCES: tuple[Difference[Touched], ...] = (
     Difference(
         "shot_draws",
         lambda one: one.has_shots,
         "one generator without a seed draws the examples of all rows in turn, so no two runs are alike",
         "examples are drawn by seed, task and row",
-        "one generator with the run's seed draws the examples of all rows in turn",
+        faithful="one generator with the run's seed draws the examples of all rows in turn",
     ),
     Difference(
         "shots_of_a_twin",
@@ -53,7 +43,7 @@ DIFFERENCES = (
         lambda one: one.draws,
         "a transform that draws gives a row another prompt in each place",
         "what it draws depends on seed, task and row",
-        "it draws from the generator of the examples, as in the original",
+        faithful="it draws from the generator of the examples, as in the original",
     ),
     Difference(
         "trailing_space",
@@ -87,16 +77,6 @@ def quirks_of(
     one: Touched, corrected: Mapping[str, tuple[str, str]], *, is_faithful: bool
 ) -> tuple[Quirk, ...]:
     """Return the differences that touch a task, and what this run did about them."""
-    found = [
-        Quirk(
-            difference.name,
-            difference.original,
-            (difference.faithful or difference.original) if is_faithful else difference.corrected,
-        )
-        for difference in DIFFERENCES
-        if difference.touches(one)
-    ]
-    for name in sorted(one.scoring & corrected.keys()):
-        original, here = corrected[name]
-        found.append(Quirk(name, original, original if is_faithful else here))
-    return tuple(found)
+    named = sorted(one.scoring & corrected.keys())
+    of_scoring: list[Difference[Touched]] = [Difference(name, always, *corrected[name]) for name in named]
+    return quirks((*DIFFERENCES, *of_scoring), one, is_faithful=is_faithful)

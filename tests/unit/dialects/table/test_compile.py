@@ -10,6 +10,7 @@ from assay.core.errors import AssayError
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Span
 from assay.core.task import TaskSettings
+from assay.dialects.parts.differences import AS_ORIGINAL
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
 from fakes.tables import table
@@ -282,7 +283,7 @@ def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
     faithful = {
         quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.quirks
     }
-    assert names["exact_qa"].here != faithful["exact_qa"].here == faithful["exact_qa"].original
+    assert names["exact_qa"].here != faithful["exact_qa"].here == AS_ORIGINAL
     assert "nearest_shot_first" not in names
     assert "nearest_shot_first" in {
         quirk.name
