@@ -20,6 +20,8 @@ from assay.scoring.metrics.translation import corpus_bleu
 from assay.scoring.metrics.words import bag_f1
 
 _PERCENT = 100.0
+_AROUND_LETTERS = "()[]*.,:;"
+"""What models write around the letter of an option."""
 
 SEVERAL_RIGHT_LETTERS = "agieval_multiple_answer_post"
 """Its answers are all letters of a question that several are right for."""
@@ -70,11 +72,11 @@ def in_match(row: Row) -> float:
 def qa_match(row: Row) -> float:
     """Return 1 if the first option named is the right one, or the answer begins with the right option's text.
 
-    An option is named by a word of the first line such as `(B)` or `B.`. For its text, a question that the
-    model repeats is skipped.
+    An option is named by a word of the first line such as `(B)`, `B.` or `B)`. For its text, a question that
+    the model repeats is skipped.
     """
     answer = row.answer.strip()
-    if _first_option(answer, len(row.sample.choices)) in row.targets:
+    if _first_option(answer, len(row.sample.choices), is_faithful=row.is_faithful) in row.targets:
         return 1.0
     if not row.sample.gold:
         raise ValueError("qa_match: target_scores names no right option")
@@ -86,11 +88,14 @@ def qa_match(row: Row) -> float:
     return float(answer.startswith(right) and (bool(right) or row.is_faithful))
 
 
-def _first_option(answer: str, n_options: int) -> str:
-    """Return the first option that the first line names, as `(B)`; a text that no target is, if none."""
+def _first_option(answer: str, n_options: int, *, is_faithful: bool) -> str:
+    """Return the first option that the first line names, as `(B)`; a text that no target is, if none.
+
+    The original knows `(B)` and `B`, each with a full stop behind it or not.
+    """
     letters = string.ascii_uppercase[:n_options]
     for word in answer.split("\n")[0].split(" "):
-        bare = word.removesuffix(".")
+        bare = word.removesuffix(".") if is_faithful else word.strip(_AROUND_LETTERS)
         for letter in letters:
             if bare in (letter, f"({letter})"):
                 return f"({letter})"
@@ -186,7 +191,8 @@ CORRECTED: Mapping[str, Difference] = {
         "the answer is brought to lower case and the right answers are not", "both are brought to lower case"
     ),
     "qa_match": Difference(
-        "a right option without text fits every answer", "it fits none; its letter counts"
+        "a letter counts as `(B)`, `B` and `B.` alone; a right option without text fits every answer",
+        "it counts as `B)`, `B:` and `**B**` too; such an option fits none, and its letter counts",
     ),
     "bleu": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),
     "chrf": Difference("a text that cannot be judged is 0", "it is a failure, and counted beside the value"),

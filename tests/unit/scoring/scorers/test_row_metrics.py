@@ -84,6 +84,7 @@ OPTIONS: dict[str, Any] = {"question": "Which? ", "target_scores": {"a red cat":
         ("qa_match", ["(B)"], "I say (B).", 1),
         ("qa_match", ["(B)"], "I say (A) not (B)", 0),
         ("qa_match", ["(B)"], "D", 0),
+        ("qa_match", ["(B)"], "C) a cat", 0),
         ("qa_match", ["(B)"], "Which? a dog, surely", 1),
         ("qa_match", ["(B)"], "rain", 0),
         ("gaokaobench_match", ["ABC"], "ABD", 2 / 3),
@@ -103,6 +104,8 @@ def test_metrics_that_both_modes_agree_on(type_: str, targets: list[str], text: 
     ("type_", "postprocess", "targets", "text", "original", "here"),
     [
         ("in_match", "", ["Yes"], "yes", 0, 1),
+        ("qa_match", "", ["(B)"], "B) a cat", 0, 1),
+        ("qa_match", "", ["(B)"], "**B**: a cat", 0, 1),
         # Several letters are right together: the original is content with one of them.
         ("exact_match", "agieval_multiple_answer_post", ["A", "C"], "A and C", 0, 1),
         ("exact_match", "agieval_multiple_answer_post", ["A", "C"], "A", 1, 0),
@@ -116,7 +119,7 @@ def test_metrics_that_both_modes_agree_on(type_: str, targets: list[str], text: 
 def test_metrics_that_are_corrected(
     type_: str, postprocess: str, targets: list[str], text: str, original: float, here: float
 ) -> None:
-    one = sample(*targets)
+    one = sample(*targets, **OPTIONS)
     assert value(type_, one, text, postprocess=postprocess, faithful=True) == original
     assert value(type_, one, text, postprocess=postprocess) == here
 
