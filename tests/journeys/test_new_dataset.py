@@ -70,6 +70,13 @@ def test_a_starter_that_is_a_folder_says_so(workdir: Path) -> None:
         assert "@name@" not in (workdir / file).read_text(encoding="utf-8")
 
 
+def test_a_starter_that_needs_a_package_says_so(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "pip install" not in assay("new", "my_quiz", "--like", "leap").out
+    monkeypatch.setattr("assay.app.new.find_spec", lambda name: None)
+    assert re.search(r"^  pip install datasets  ", assay("new", "other", "--like", "leap").out, re.MULTILINE)
+    assert "pip install" not in assay("new", "third", "--like", "llmbox").out
+
+
 def test_a_starter_that_is_registered_has_its_registry_and_its_layout(workdir: Path) -> None:
     result = assay("new", "my_quiz", "--like", "leap")
     assert result.status == 0

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ class Starter(NamedTuple):
     """What `assay run` is given, in the folder that was made."""
     to_change: str
     """What makes the dataset a person's own; `@name@` is the folder."""
+    needs: str | None = None
+    """A package without which it cannot be evaluated."""
 
 
 STARTERS = {
@@ -47,6 +50,7 @@ STARTERS = {
         "assay.dialects.leap",
         "@name@.py",
         "put your rows below @name@/data and change the class to their columns",
+        needs="datasets",
     ),
 }
 """By dialect."""
@@ -60,6 +64,8 @@ class Written(NamedTuple):
     files: list[Path]
     to_change: str
     """What makes it a person's own."""
+    lacks: str | None
+    """A package that has to be installed first."""
 
 
 def write_starter(name: str, dialect: str) -> Written:
@@ -86,6 +92,7 @@ def write_starter(name: str, dialect: str) -> Written:
         folder / starter.dataset.replace(_NAME, folder.name),
         sorted(written),
         starter.to_change.replace(_NAME, name),
+        starter.needs if starter.needs is not None and find_spec(starter.needs) is None else None,
     )
 
 

@@ -7,6 +7,7 @@ a folder without metadata, a file of a split that nobody reads) is given to it, 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from assay.sources.files import known_suffix
 from assay.sources.hub import Hub
 
 CODE = "LEAP-007"
+_CARD = "README.md"
 _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     ".json": ("json", {}),
     ".jsonl": ("json", {}),
@@ -62,8 +64,13 @@ class TaskData:
         with _library(task) as datasets:
             try:
                 return datasets.load_dataset(str(folder.path), name, cache_dir=str(self._cache)), Loaded()
-            except Exception as error:  # noqa: BLE001 (told below, if the files themselves are no help)
-                said = f"{type(error).__name__}: {error}".partition("\n")[0]
+            except Exception as error:
+                said = _innermost(error)
+                if _has_metadata(folder.path):
+                    # It says which files are meant: others in their place would be other rows.
+                    what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {said}"
+                    fix = f"correct the files, or what {folder.path / _CARD} says of them"
+                    raise AuthorError(_problem(task, what, fix)) from error
             files = self._config_files(task, folder, name, said)
             builder, options = _builder(task, [path for paths in files.values() for path in paths])
             named = {split: [str(path) for path in paths] for split, paths in files.items()}
@@ -135,6 +142,17 @@ class TaskData:
             raise AuthorError(_problem(task, what, fix)) from error
 
 
+def _has_metadata(folder: Path) -> bool:
+    """Whether a dataset's card says which files belong to which config."""
+    card = folder / _CARD
+    if not card.is_file():
+        return False
+    head, _, rest = card.read_text(encoding="utf-8", errors="replace").partition("---")
+    return (
+        not head.strip() and re.search(r"^configs\s*:", rest.partition("\n---")[0], re.MULTILINE) is not None
+    )
+
+
 def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
     """Return the folder that DATASET_PATH means: below the root, or where its hub.json leads."""
     path = str(task.DATASET_PATH)
@@ -164,7 +182,7 @@ def _library(task: Task) -> Iterator[Any]:
             yield datasets
     except ModuleNotFoundError as error:
         what = f"its rows are loaded by the package {error.name!r}, which is not installed"
-        raise AuthorError(_problem(task, what, 'pip install "assay-eval[datasets]"')) from error
+        raise AuthorError(_problem(task, what, "pip install datasets")) from error
 
 
 def _problem(task: Task, what: str, fix: str) -> Problem:

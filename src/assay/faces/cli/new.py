@@ -28,7 +28,9 @@ def new(name: str, dialect: str) -> None:
     for path in written.files:
         out.print(f"wrote  {escape(str(path))}", soft_wrap=True)
     dataset = escape(str(written.dataset))
+    lacking = {f"pip install {written.lacks}": "its rows are read by that package"} if written.lacks else {}
     steps = {
+        **lacking,
         f"assay check {dataset}": "shows how it was understood, and its prompts",
         f"assay run {dataset}": "evaluates the embedded model on it",
         f"pytest {escape(name)}": "runs its tests",

@@ -82,6 +82,21 @@ def test_a_config_of_a_folder_without_metadata_is_found_by_its_paths(tmp_path: P
     assert "config_by_path" in {quirk.name for quirk in one.task.spec.quirks}
 
 
+@pytest.mark.parametrize("content", [None, '{"q": 1'])
+def test_what_metadata_names_is_not_replaced_by_other_files(tmp_path: Path, content: str | None) -> None:
+    """A file that is absent or broken must be told: other files beside it are other rows."""
+    lines(tmp_path / "data/bm_x/sts/validation.jsonl", OTHER)
+    if content is not None:
+        (tmp_path / "data/bm_x/named.jsonl").write_text(content, encoding="utf-8")
+    (tmp_path / "data/bm_x/README.md").write_text(
+        "---\nconfigs:\n- config_name: sts\n  data_files:\n"
+        "  - split: validation\n    path: named.jsonl\n---\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(AuthorError, match=r"LEAP-007.*'sts' could not be loaded.*README.md"):
+        compiled(tmp_path, HUB)
+
+
 def test_the_usual_name_of_a_split_that_files_write_in_another_way(tmp_path: Path) -> None:
     lines(tmp_path / "data/bm_x/sts/dev.jsonl", ROW)
     assert contexts(compiled(tmp_path, HUB)) == [ROW["q"]]
