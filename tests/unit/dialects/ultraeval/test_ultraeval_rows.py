@@ -164,3 +164,16 @@ def test_rows_may_have_no_options_at_all(tmp_path: Path) -> None:
     one = compile_only(folder)
     assert one.kind == "free answer"
     assert one.task.spec.settings["transform"]["gen"]["version"] == "cot"
+
+
+@pytest.mark.parametrize(("is_faithful", "expected"), [(False, "3.5"), (True, "3")])
+def test_right_answers_go_through_the_post_processor_of_the_mode(
+    tmp_path: Path, is_faithful: bool, expected: str
+) -> None:
+    """An answer and its gold must meet in one form: where the original cuts at the point, both are cut."""
+    script = "from UltraEval.tasks.postprocess import ExactMatchPost\n" + SAYING.format(
+        value="{'input': 'x', 'output': '3.5', 'processed_output': ExactMatchPost()([], '3.5')[1]}"
+    )
+    folder = write_dataset(tmp_path, free_rows(1), {"transform_gen_v0.py": script})
+    (sample,) = compile_only(folder, is_faithful=is_faithful).task.samples()
+    assert sample.targets == (expected,)
