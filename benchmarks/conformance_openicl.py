@@ -1,7 +1,6 @@
 """Which dataset configs of a checkout of OpenCompass or AISBench load, and whose prompt hashes come out.
 
-    python -m benchmarks.conformance_openicl --checkout DIR              # prints the counts
-    python -m benchmarks.conformance_openicl --checkout DIR --write      # puts them into RESULTS.md
+    python -m benchmarks.conformance_openicl --checkout DIR
 
 A config *loads* when it runs with all its bases; it is *checked* when its lists of datasets become entries
 without a problem. Files that only other configs are based on have no lists. A hash is over the names of

@@ -46,7 +46,7 @@ def checked_entries(config: LoadedConfig, lists: Sequence[DatasetList]) -> list[
             if checked is None:
                 continue
             first, seen = first_of.setdefault(checked.name, (place, entry))
-            if seen is entry:
+            if first == place:
                 entries.append(checked)
             elif seen != entry:
                 what = f"the name {checked.name!r} is taken by {first}, which is another dataset"
@@ -101,9 +101,11 @@ class _Check:
 
     def _table(self, abbr: str) -> TableEntry | None:
         path = self._entry.get("path")
-        if not isinstance(path, str) or not abbr:
+        if not isinstance(path, str):
             what = "there is no 'type' and no 'path'"
             self.problem(what, "write type=CLASS, or path='FILE' for a table")
+            return None
+        if not abbr:
             return None
         said = {key: value for key, value in self._entry.items() if key not in ("abbr", "path")}
         return TableEntry(abbr, path, said)

@@ -88,11 +88,15 @@ def test_an_entry_without_code_is_a_table() -> None:
     assert one == TableEntry("t", "x.csv", {"data_type": "mcq"})
     with pytest.raises(AuthorError, match="no 'type' and no 'path'"):
         entries({"abbr": "t", "data_type": "mcq"})
+    with pytest.raises(AuthorError, match="abbr is 3") as caught:
+        entries({"abbr": 3, "path": "x.csv"})
+    assert caught.value.total == 1
 
 
 def test_an_entry_in_two_lists_is_one() -> None:
-    loaded = config(a_datasets=[entry("a")], all_datasets=[entry("a"), entry("b")])
-    assert [one.abbr for one in checked_entries(loaded, dataset_lists(loaded))] == ["a", "b"]
+    same = entry("c")
+    loaded = config(a_datasets=[entry("a"), same], all_datasets=[entry("a"), entry("b"), same])
+    assert [one.abbr for one in checked_entries(loaded, dataset_lists(loaded))] == ["a", "c", "b"]
 
 
 def test_two_judges_of_one_dataset_are_two_entries() -> None:
