@@ -1,0 +1,1 @@
+"""The language of OpenCompass and AISBench: Python configs that tie loader, prompts and scores together."""

@@ -1,0 +1,134 @@
+"""The values a config gets from its bases, as mmengine hands them over: dicts whose keys are attributes.
+
+    rebuilt   any value -> the same with such dicts, no container shared with the original
+    plain     the way back, to dicts, lists and tuples
+
+Rebuilding also unties entries that shared a dict in the base: `d.reader_cfg.test_range = ...` on one entry of
+an imported list changes that entry alone, as it does in the original.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+class AttributeDict(dict[Any, Any]):
+    """A dict of config values. What is put in is rebuilt, so that attributes work all the way down."""
+
+    def __init__(self, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = (), /, **more: Any) -> None:
+        super().__init__()
+        for key, value in dict(values, **more).items():
+            self[key] = value
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the dict has no key {name!r}", name=name, obj=self) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        del self[name]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, _with_attributes(value))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AttributeDict:
+        other = memo[id(self)] = AttributeDict()
+        for key, value in self.items():
+            other[copy.deepcopy(key, memo)] = copy.deepcopy(value, memo)
+        return other
+
+    def __reduce__(self) -> tuple[type[AttributeDict], tuple[dict[Any, Any]]]:
+        return AttributeDict, (dict(self),)
+
+    def __or__(self, other: Any) -> AttributeDict:
+        merged = self.copy()
+        for key, value in other.items():
+            merged[key] = value
+        return merged
+
+    def copy(self) -> AttributeDict:
+        """Return a dict of its own with the same values."""
+        return AttributeDict(self)
+
+    __copy__ = copy
+
+    def deepcopy(self) -> AttributeDict:
+        """Return a copy that shares nothing."""
+        return copy.deepcopy(self)
+
+    def pop(self, key: Any, default: Any = None) -> Any:
+        """Take a value out; None when there is none, as mmengine has it."""
+        return super().pop(key, default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, put there when it was not."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *others: Any, **more: Any) -> None:
+        """Put values in. A dict upon a dict is merged key by key, as mmengine has it."""
+        for key, value in dict(*others, **more).items():
+            held = self.get(key)
+            if isinstance(held, AttributeDict) and isinstance(value, dict):
+                held.update(value)
+            else:
+                self[key] = value
+
+    def to_dict(self) -> dict[Any, Any]:
+        """Return plain dicts, all the way down."""
+        result: dict[Any, Any] = plain(self)
+        return result
+
+
+def rebuilt(value: Any) -> Any:
+    """Return a value with attribute dicts in the place of dicts, in containers of its own."""
+    if isinstance(value, dict):
+        new = AttributeDict()
+        # Past `__setitem__`: the values are rebuilt already, and large configs have many.
+        dict.update(new, {key: rebuilt(one) for key, one in value.items()})
+        return new
+    if isinstance(value, list):
+        return [rebuilt(one) for one in value]
+    if type(value) is tuple:
+        return tuple(rebuilt(one) for one in value)
+    return value
+
+
+def plain(value: Any) -> Any:
+    """Return a value with plain dicts in the place of attribute dicts, in containers of its own.
+
+    What two places share they share in the result too: thousands of entries may have one prompt.
+    """
+    return _plain(value, {})
+
+
+def _plain(value: Any, made: dict[int, Any]) -> Any:
+    if not isinstance(value, dict | list | tuple):
+        return value
+    found = made.get(id(value))
+    if found is None:
+        if isinstance(value, dict):
+            found = {key: _plain(one, made) for key, one in value.items()}
+        else:
+            found = (list if isinstance(value, list) else tuple)(_plain(one, made) for one in value)
+        made[id(value)] = found
+    return found
+
+
+def _with_attributes(value: Any) -> Any:
+    """Return what is kept of a value that is put into a dict.
+
+    One that has attributes already is kept itself: the author may hold it under another name too.
+    """
+    if type(value) is dict:
+        return AttributeDict(value)
+    if type(value) is list or type(value) is tuple:
+        return type(value)(_with_attributes(one) for one in value)
+    return value

@@ -1,0 +1,241 @@
+"""From the dicts of a config to checked entries; all that is wrong with all of them is said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.origin import Origin
+from assay.dialects.openicl.config.entry import (
+    Component,
+    DatasetEntry,
+    Entry,
+    EvalConfig,
+    InferConfig,
+    ReaderConfig,
+    TableEntry,
+    is_code,
+)
+from assay.dialects.openicl.config.lists import DatasetList
+from assay.dialects.openicl.config.loading import LoadedConfig
+
+_OWN_KEYS = ("type", "abbr", "reader_cfg", "infer_cfg", "eval_cfg", "n", "k", "judge_infer_cfg")
+_WITHOUT_EFFECT = {
+    "infer_cfg": ("max_out_len",),
+    "eval_cfg": ("model_postprocessor", "sc_size", "analyze_contamination", "ds_split", "ds_column", "k"),
+}
+"""Keys of shipped configs that the originals do not read, or no longer."""
+
+
+def checked_entries(config: LoadedConfig, lists: Sequence[DatasetList]) -> list[Entry]:
+    """Return the entries of some lists of a config, or raise everything that is wrong with them.
+
+    The same entry in two lists is one: configs collect their lists into others.
+    """
+    problems = Problems()
+    entries: list[Entry] = []
+    first_of: dict[str, tuple[str, dict[str, Any]]] = {}
+    for variable, written in lists:
+        for index, entry in enumerate(written):
+            place = f"{variable}[{index}]"
+            check = _Check(entry, Origin(f"{config.path} {place}"), problems)
+            checked = check.entry()
+            if checked is None:
+                continue
+            first, seen = first_of.setdefault(checked.name, (place, entry))
+            if first == place:
+                entries.append(checked)
+            elif seen != entry:
+                what = f"the name {checked.name!r} is taken by {first}, which is another dataset"
+                fix = "give each entry an abbr of its own, or choose one of the lists by its suffix"
+                check.problem(what, fix, code="OPENICL-010")
+    problems.raise_if_any()
+    return entries
+
+
+class _Check:
+    """Checks one entry."""
+
+    def __init__(self, entry: dict[str, Any], where: Origin, problems: Problems) -> None:
+        self._entry = entry
+        self._where = where
+        self._problems = problems
+
+    def problem(self, what: str, fix: str, *, code: str = "OPENICL-009") -> None:
+        """Note what is wrong with the entry."""
+        self._problems.add(Problem(code, what, fix, self._where))
+
+    def entry(self) -> Entry | None:
+        """Return the entry; None where something is wrong with it, which is noted."""
+        before = self._problems.total
+        entry = self._entry
+        abbr = self._abbr()
+        if "type" not in entry and "infer_cfg" not in entry:
+            return self._table(abbr)
+        kind = self._type(entry, "the entry")
+        reader = self._section("reader_cfg", self._reader)
+        infer = self._section("infer_cfg", self._infer)
+        evaluation = self._section("eval_cfg", self._eval) if entry.get("eval_cfg") is not None else None
+        n, k = self._repeats()
+        judge = self._judge()
+        if reader is None or infer is None or self._problems.total > before:
+            return None
+        rest = {key: value for key, value in entry.items() if key not in _OWN_KEYS}
+        return DatasetEntry(abbr, kind, reader, infer, evaluation, rest, n, k, judge)
+
+    def _abbr(self) -> str:
+        """Return the entry's name; without one, its path and name as OpenCompass joins them."""
+        said, path, name = (self._entry.get(key) for key in ("abbr", "path", "name"))
+        if isinstance(said, str) and said:
+            return said
+        if said is not None:
+            self.problem(f"abbr is {said!r:.60}, expected a text", "write abbr='NAME'")
+        elif isinstance(path, str):
+            return (f"{path}_{name}" if name else path).replace("/", "_")
+        else:
+            self.problem("there is neither an abbr nor a path to name the dataset by", "write abbr='NAME'")
+        return ""
+
+    def _table(self, abbr: str) -> TableEntry | None:
+        path = self._entry.get("path")
+        if not isinstance(path, str):
+            what = "there is no 'type' and no 'path'"
+            self.problem(what, "write type=CLASS, or path='FILE' for a table")
+            return None
+        if not abbr:
+            return None
+        said = {key: value for key, value in self._entry.items() if key not in ("abbr", "path")}
+        return TableEntry(abbr, path, said)
+
+    def _section(self, name: str, read: Callable[[dict[str, Any]], Any]) -> Any:
+        value = self._entry.get(name)
+        if isinstance(value, dict):
+            return read(value)
+        if value is None:
+            others = [key for key in self._entry if key not in _OWN_KEYS]
+            self.problem(f"there is no {name!r}{nearest(name, others)}", f"write {name}=dict(...)")
+        else:
+            is_comma = isinstance(value, tuple) and len(value) == 1
+            why = "; a comma behind the dict makes a tuple of it" if is_comma else ""
+            self.problem(f"{name} is {_seen(value)}, expected a dict{why}", f"write {name}=dict(...)")
+        return None
+
+    def _reader(self, said: dict[str, Any]) -> ReaderConfig | None:
+        self._known_keys(said, "reader_cfg", ReaderConfig.__struct_fields__)
+        given = {key: value for key, value in said.items() if key in ReaderConfig.__struct_fields__}
+        if isinstance(given.get("input_columns"), str):
+            given["input_columns"] = given["input_columns"].split()
+        try:
+            return msgspec.convert(given, ReaderConfig)
+        except msgspec.ValidationError:
+            self._reader_problems(given)
+            return None
+
+    def _infer(self, said: dict[str, Any]) -> InferConfig | None:
+        names = ("prompt_template", "ice_template", "retriever", "inferencer")
+        dead = self._known_keys(said, "infer_cfg", names)
+        parts = self._components(said, "infer_cfg", names, required=("retriever", "inferencer"))
+        if "prompt_template" not in said and "ice_template" not in said:
+            self.problem(
+                "infer_cfg has neither a prompt_template nor an ice_template",
+                "write prompt_template=dict(type=PromptTemplate, template=...)",
+            )
+        return None if parts is None else InferConfig(**parts, without_effect=dead)
+
+    def _eval(self, said: dict[str, Any]) -> EvalConfig | None:
+        names = ("evaluator", "pred_postprocessor", "dataset_postprocessor")
+        dead = self._known_keys(said, "eval_cfg", (*names, "pred_role", "num_gpus"))
+        parts = self._components(said, "eval_cfg", names, required=("evaluator",))
+        role, gpus = said.get("pred_role"), said.get("num_gpus")
+        if not isinstance(role, str | None):
+            self.problem(f"eval_cfg.pred_role is {_seen(role)}, expected a text", "write pred_role='BOT'")
+        if not isinstance(gpus, int | None):
+            self.problem(f"eval_cfg.num_gpus is {_seen(gpus)}, expected a whole number", "write num_gpus=1")
+        if parts is None:
+            return None
+        return EvalConfig(**parts, pred_role=role, num_gpus=gpus, without_effect=dead)
+
+    def _repeats(self) -> tuple[int, tuple[int, ...]]:
+        """Return `n` and `k`; a single `k` is a list of one."""
+        n, said = self._entry.get("n", 1), self._entry.get("k", 1)
+        k = tuple(said) if isinstance(said, list | tuple) else (said,)
+        for name, value, every in (("n", n, (n,)), ("k", said, k)):
+            if not every or not all(type(one) is int and one >= 1 for one in every):
+                self.problem(f"{name} is {value!r:.60}, expected a whole number from 1 on", f"write {name}=4")
+                return 1, (1,)
+        if max(k) > n:
+            what = f"k is {said!r}, and every row is asked {n} times"
+            self.problem(what, f"write n={max(k)}, or a smaller k")
+        return n, k
+
+    def _judge(self) -> dict[str, Any] | None:
+        judge: dict[str, Any] | None = self._entry.get("judge_infer_cfg")
+        if judge is None:
+            return None
+        model = judge.get("judge_model") if isinstance(judge, dict) else None
+        if not isinstance(model, dict):
+            what = f"judge_infer_cfg is {_seen(judge)}, expected a dict with a dict 'judge_model'"
+            self.problem(what, "write judge_infer_cfg=dict(judge_model=dict(...), ...)")
+            return None
+        return judge
+
+    def _components(
+        self, said: Mapping[str, Any], of: str, names: Sequence[str], *, required: Sequence[str]
+    ) -> dict[str, Component] | None:
+        found: dict[str, Component] = {}
+        is_whole = True
+        for name in names:
+            value = said.get(name)
+            if value is None and name not in required:
+                continue
+            if isinstance(value, dict):
+                kind = self._type(value, f"{of}.{name}")
+                rest = {key: one for key, one in value.items() if key != "type"}
+                found[name] = Component(kind, rest)
+            else:
+                missing = f"{of} has no {name!r}{nearest(name, [key for key in said if key not in names])}"
+                wrong = f"{of}.{name} is {_seen(value)}, expected a dict with a 'type'"
+                self.problem(missing if value is None else wrong, f"write {name}=dict(type=...)")
+                is_whole = False
+        return found if is_whole else None
+
+    def _type(self, said: Mapping[str, Any], of: str) -> Any:
+        kind = said.get("type")
+        if kind is None:
+            self.problem(f"{of} has no 'type'", "write type=CLASS")
+        elif not is_code(kind):
+            self.problem(
+                f"the type of {of} is {_seen(kind)}, expected a class or its name", "write type=CLASS"
+            )
+        return kind
+
+    def _known_keys(self, said: Mapping[str, Any], of: str, known: Sequence[str]) -> tuple[str, ...]:
+        """Note keys that nobody knows; return those that have no effect."""
+        dead = _WITHOUT_EFFECT.get(of, ())
+        for key in said:
+            if key not in known and key not in dead:
+                what = f"{of} has the unknown key {key!r}{nearest(str(key), known)}"
+                self.problem(what, f"use some of {listing(known)}")
+        return tuple(key for key in said if key in dead)
+
+    def _reader_problems(self, given: Mapping[str, Any]) -> None:
+        """Note each value that is not what its key holds."""
+        for field in msgspec.structs.fields(ReaderConfig):
+            of = f"reader_cfg.{field.name}"
+            if field.name not in given:
+                if field.required:
+                    others = [key for key in self._entry["reader_cfg"] if key not in given]
+                    what = f"reader_cfg has no {field.name!r}{nearest(field.name, others)}"
+                    self.problem(what, f"write {field.name}=...")
+                continue
+            try:
+                msgspec.convert(given[field.name], field.type)
+            except msgspec.ValidationError as error:
+                self.problem(f"{of} is {given[field.name]!r:.60}: {error}", "correct the value")
+
+
+def _seen(value: object) -> str:
+    return f"a {type(value).__name__} ({value!r:.60})"

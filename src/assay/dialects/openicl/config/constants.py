@@ -1,0 +1,173 @@
+"""Constants that a config imports from a module of code: their values, without running the module.
+
+A prompt or a list of subjects may stand in a dataset's module. Of that module only the expression assigned to
+the name is worked out, with the expressions of the constants in it, and only where these are literals, texts
+put together, and containers: nothing is imported, no function of the module is called. Everything else stays
+a name, and a config that needs more of it than the name is told so.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.dialects.openicl.config.places import Places
+
+_BUILTINS: dict[str, Any] = {
+    call.__name__: call
+    for call in (dict, float, int, len, list, max, min, range, set, sorted, str, sum, tuple)
+}
+_METHODS = {
+    "items",
+    "join",
+    "keys",
+    "lower",
+    "lstrip",
+    "replace",
+    "rstrip",
+    "split",
+    "strip",
+    "upper",
+    "values",
+}
+_EXPRESSIONS = (
+    *(ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Starred, ast.Subscript),
+    *(ast.Slice, ast.JoinedStr, ast.FormattedValue, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub),
+    *(ast.Mult, ast.Div, ast.Mod, ast.Call, ast.Attribute, ast.keyword),
+)
+
+
+class Constant(NamedTuple):
+    """A value that was found. None is one too."""
+
+    value: Any
+
+
+class ModuleConstants:
+    """The constants of the modules of a checkout; every file is read once."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._texts: dict[Path, str] = {}
+        self._trees: dict[Path, ast.Module] = {}
+
+    def find(self, module: str, name: str, asking: Path) -> Constant | None:
+        """Return the constant of that name in a module; None where it is something else, or not found."""
+        return self._find(module, name, asking, frozenset())
+
+    def _find(
+        self, module: str, name: str, asking: Path, seen: frozenset[tuple[Path, str]]
+    ) -> Constant | None:
+        path = self._places.code_file(module, asking)
+        if path is None or (path, name) in seen:
+            return None
+        tree = self._tree_with(path, name)
+        if tree is None:
+            return None
+        inner = seen | {(path, name)}
+        expression = _only_assignment(tree, name)
+        if expression is not None:
+            return self._worked_out(expression, module, path, inner)
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        for source, wanted in _passed_on(tree, name, package):
+            found = self._find(source, wanted, path, inner)
+            if found is not None:
+                return found
+        return None
+
+    def _tree_with(self, path: Path, name: str) -> ast.Module | None:
+        """Return a module's code if the name may be a constant of it; parsing is what takes time."""
+        text = self._texts.get(path)
+        if text is None:
+            text = self._texts[path] = path.read_text(encoding="utf-8", errors="replace")
+        is_named = name in text
+        if is_named and re.search(rf"(?m)^(?:class|def|async def) {name}\b", text):
+            return None
+        if not is_named and not (name.isupper() and "import *" in text):
+            return None
+        if path not in self._trees:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self._trees[path] = ast.parse(text)
+            except (SyntaxError, ValueError):
+                # Who runs the module will be told; a config that only names what is in it need not be.
+                self._trees[path] = ast.Module([], [])
+        return self._trees[path]
+
+    def _worked_out(
+        self, expression: ast.expr, module: str, path: Path, seen: frozenset[tuple[Path, str]]
+    ) -> Constant | None:
+        names: dict[str, Any] = {"__builtins__": {}}
+        for node in ast.walk(expression):
+            if not _is_harmless(node):
+                return None
+            if isinstance(node, ast.Name):
+                found = self._find(module, node.id, path, seen)
+                if found is None and node.id not in _BUILTINS:
+                    return None
+                names[node.id] = _BUILTINS[node.id] if found is None else found.value
+        try:
+            code = compile(ast.Expression(expression), str(path), "eval")
+            return Constant(eval(code, names))  # noqa: S307 (no more than `_is_harmless` lets pass)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return None
+
+
+def _is_harmless(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        called = node.func
+        return isinstance(called, ast.Name) or (isinstance(called, ast.Attribute) and called.attr in _METHODS)
+    return isinstance(node, _EXPRESSIONS) and not (
+        isinstance(node, ast.Attribute) and node.attr not in _METHODS
+    )
+
+
+def _only_assignment(tree: ast.Module, name: str) -> ast.expr | None:
+    """Return what a module assigns to a name; None where it does so twice, or changes it afterwards."""
+    found: ast.expr | None = None
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name and found is None:
+                found = value
+            case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if (
+                target == name and found is None
+            ):
+                found = value
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                pass
+            case _:
+                if any(_changes(node, name) for node in ast.walk(statement)):
+                    return None
+    return found
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Name(id=found, ctx=ast.Store() | ast.Del()):
+            return found == name
+        case ast.Subscript(value=ast.Name(id=found), ctx=ast.Store() | ast.Del()):
+            return found == name
+        case ast.Attribute(value=ast.Name(id=found), attr=method):
+            return found == name and method not in _METHODS
+        case _:
+            return False
+
+
+def _passed_on(tree: ast.Module, name: str, package: str) -> Iterator[tuple[str, str]]:
+    """Yield the modules and names that a module may have a name from."""
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom):
+            parents = package.split(".")
+            above = parents[: len(parents) - statement.level + 1] if statement.level else []
+            source = ".".join([*above, *([statement.module] if statement.module else [])])
+            for alias in statement.names:
+                if name == (alias.asname or alias.name):
+                    yield source, alias.name
+                elif alias.name == "*" and name.isupper():
+                    # Only constants are written in capitals: for other names no file needs to be opened.
+                    yield source, name

@@ -1,0 +1,238 @@
+"""Running a config file as it is written, with its bases.
+
+Imports of Python's own library are real. A base config is run before the file that asks for it, and its
+variables are handed over rebuilt, so that a change never reaches the base's own. Every other import gives
+names (`Symbol`), or the values of constants; no code of another package is loaded.
+
+Files are run once for each `ConfigFiles`; problems of a file and of all its bases come together.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.origin import Origin
+from assay.dialects.openicl.config.attribute_dict import plain, rebuilt
+from assay.dialects.openicl.config.constants import ModuleConstants
+from assay.dialects.openicl.config.parsed import STAR, BaseImport, is_standard, parsed_file
+from assay.dialects.openicl.config.places import Places, nearest_file
+from assay.dialects.openicl.config.symbol import Symbol, SymbolIsNoValue
+from assay.dialects.parts.author_modules import place_in
+
+_DATA = (dict, list, tuple, set, frozenset, str, bytes, int, float, type(None))
+_READ_BASE_IS_FROM = ("mmengine.config", "mmengine", "mmengine.config.config")
+
+
+class LoadedConfig(NamedTuple):
+    """What a config says."""
+
+    path: Path
+    values: dict[str, Any]
+    """Its variables as plain data, in the order in which they came to be; no modules, functions or classes.
+    Inside, names of code are symbols."""
+    files: tuple[Path, ...]
+    """Every file that was run, this one last."""
+
+
+class _Outcome(NamedTuple):
+    """What became of one file: its variables, or what is wrong with it and its bases."""
+
+    namespace: dict[str, Any] | None
+    problems: tuple[Problem, ...]
+    files: tuple[Path, ...]
+
+
+class ConfigFiles:
+    """Loads configs; a file that several of them are based on is parsed and run once."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        """Take the checkout that absolute bases and constants are in; None: the one above each file."""
+        self._places = Places(root)
+        self._constants = ModuleConstants(self._places)
+        self._outcomes: dict[str, _Outcome] = {}
+
+    def load(self, path: Path) -> LoadedConfig:
+        """Run a config and return what it says, or raise all problems of it and its bases."""
+        outcome = self._outcome(path, ())
+        problems = Problems()
+        for problem in outcome.problems:
+            problems.add(problem)
+        problems.raise_if_any()
+        try:
+            return LoadedConfig(path, _data(outcome.namespace or {}), outcome.files)
+        except RecursionError:
+            raise AuthorError(_endless(path)) from None
+
+    def _outcome(self, path: Path, chain: tuple[Path, ...]) -> _Outcome:
+        key = os.path.realpath(path)
+        if key not in self._outcomes:
+            self._outcomes[key] = self._run(path, (*chain, path))
+        return self._outcomes[key]
+
+    def _run(self, path: Path, chain: tuple[Path, ...]) -> _Outcome:
+        parsed = parsed_file(path)
+        problems = list(parsed.problems)
+        files: list[Path] = []
+        bases: dict[tuple[int, str], ModuleType] = {}
+        for asked in parsed.bases:
+            if not asked.module:
+                continue
+            outcome = self._base(asked, path, chain)
+            problems.extend(outcome.problems)
+            files.extend(outcome.files)
+            if outcome.namespace is not None:
+                problems.extend(_lacking(asked, outcome.namespace, path))
+                module = bases.setdefault((asked.level, asked.module), ModuleType(str(asked)))
+                try:
+                    _hand_over(asked.names, outcome.namespace, module)
+                except RecursionError:
+                    problems.append(_endless(outcome.files[-1]))
+        files.append(path)
+        namespace: dict[str, Any] | None = None
+        if not problems and parsed.code is not None:
+            imports = _Imports(path, bases, self._constants)
+            namespace = {
+                "__name__": path.stem,
+                "__file__": str(path.absolute()),
+                "__builtins__": {**vars(builtins), "__import__": imports},
+            }
+            failure = _executed(parsed.code, namespace, path)
+            if failure is not None:
+                problems.append(failure)
+                namespace = None
+        # A base that two files ask for has its problems once.
+        return _Outcome(namespace, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(files)))
+
+    def _base(self, asked: BaseImport, path: Path, chain: tuple[Path, ...]) -> _Outcome:
+        where = Origin(str(path), line=asked.line)
+        base = self._places.base_file(asked, path)
+        if base is None:
+            looked = f"in {self._places.root}" if self._places.root else f"above {path.parent}"
+            what = f"the base `{asked}` is not there: its package does not lie {looked}"
+            fix = "name the folder that the package lies in: --openicl-root DIR"
+            return _Outcome(None, (Problem("OPENICL-002", what, fix, where),), ())
+        if not base.is_file():
+            what = f"the base `{asked}` is not there: no file {base}{nearest_file(base)}"
+            return _Outcome(None, (Problem("OPENICL-002", what, "correct the import", where),), ())
+        real = os.path.realpath(base)
+        places = [os.path.realpath(one) for one in chain]
+        if real in places:
+            circle = [*chain[places.index(real) :], base]
+            what = f"the base is based on this file: {' -> '.join(one.name for one in circle)}"
+            fix = "take the import out of one of them, or what both need into a third file"
+            return _Outcome(None, (Problem("OPENICL-003", what, fix, where),), ())
+        return self._outcome(base, chain)
+
+
+class _Imports:
+    """Stands in for `__import__` inside one config."""
+
+    def __init__(
+        self, path: Path, bases: Mapping[tuple[int, str], ModuleType], constants: ModuleConstants
+    ) -> None:
+        self._path = path
+        self._bases = bases
+        self._constants = constants
+
+    def __call__(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        if (level, name) in self._bases:
+            return self._bases[level, name]
+        if is_standard(name):
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        if not fromlist:
+            return Symbol.of(name.partition(".")[0])
+        return _CodeModule(name, self._path, self._constants)
+
+
+class _CodeModule:
+    """A module of another package, as a `from` import sees it."""
+
+    def __init__(self, module: str, path: Path, constants: ModuleConstants) -> None:
+        self._module = module
+        self._path = path
+        self._constants = constants
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "read_base" and self._module in _READ_BASE_IS_FROM:
+            return contextlib.nullcontext
+        found = self._constants.find(self._module, name, self._path)
+        return Symbol(self._module, name) if found is None else found.value
+
+
+def _hand_over(names: Sequence[str], namespace: Mapping[str, Any], module: ModuleType) -> None:
+    """Put variables of a base into the module that one file sees of it, unless they are there already."""
+    every = [name for name in namespace if not name.startswith("__")]
+    for name in every if STAR in names else names:
+        if name in namespace and name not in vars(module):
+            setattr(module, name, rebuilt(namespace[name]))
+    # Python's own `import *` leaves names with an underscore out; that of configs does not.
+    module.__dict__["__all__"] = every
+
+
+def _lacking(asked: BaseImport, namespace: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+    known = [name for name in namespace if not name.startswith("__")]
+    for name in asked.names:
+        if name != STAR and name not in known:
+            variables = [one for one in known if isinstance(namespace[one], _DATA)]
+            what = (
+                f"`{asked}` has no {name!r}{nearest(name, known)}; it has {listing(variables) or 'nothing'}"
+            )
+            yield Problem("OPENICL-004", what, "correct the import", Origin(str(path), line=asked.line))
+
+
+def _executed(code: CodeType, namespace: dict[str, Any], path: Path) -> Problem | None:
+    try:
+        exec(code, namespace)  # noqa: S102 (the person's own program, named by them)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, it is the config's)
+        return _raised(error, path, namespace)
+    return None
+
+
+def _raised(error: BaseException, path: Path, namespace: Mapping[str, Any]) -> Problem:
+    where = place_in(error, path)
+    if isinstance(error, RecursionError):
+        return msgspec.structs.replace(_endless(path), where=where)
+    if isinstance(error, SymbolIsNoValue):
+        what = f"{error}; a config has the name of imported code, not the code"
+        fix = "hand the name over as it is; what must be known here must be written here, or be a constant"
+        return Problem("OPENICL-007", what, fix, where)
+    hint = ""
+    if isinstance(error, NameError):
+        hint = nearest(error.name or "", [name for name in namespace if not name.startswith("__")])
+    elif isinstance(error, AttributeError) and isinstance(error.obj, dict):
+        hint = nearest(error.name or "", map(str, error.obj))
+    what = f"the config raised {type(error).__name__}: {error}{hint}"
+    return Problem("OPENICL-006", what, "correct the line", where)
+
+
+def _endless(path: Path) -> Problem:
+    what = "a value of the config holds itself, or a function of it calls itself without end"
+    fix = "take out of a list or dict what it is part of, as x = globals() is"
+    return Problem("OPENICL-006", what, fix, Origin(str(path)))
+
+
+def _data(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables that are data, as plain data."""
+    held = {
+        name: value
+        for name, value in namespace.items()
+        if not name.startswith("__") and isinstance(value, _DATA)
+    }
+    values: dict[str, Any] = plain(held)
+    return values

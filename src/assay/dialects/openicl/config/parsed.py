@@ -1,0 +1,132 @@
+"""One config file as Python reads it: its code, the bases it asks for, and what is wrong before it runs."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+from assay.core.errors import Problem
+from assay.core.origin import Origin
+
+STAR = "*"
+
+
+class BaseImport(NamedTuple):
+    """One `from ... import ...` of another config."""
+
+    module: str
+    """Dotted, without the leading dots."""
+    level: int
+    """The number of leading dots."""
+    names: tuple[str, ...]
+    """What is asked for by name; `*` for everything."""
+    line: int
+
+    def __str__(self) -> str:
+        return "." * self.level + self.module
+
+
+class ParsedFile(NamedTuple):
+    """What is known of a file before it runs."""
+
+    code: CodeType | None
+    """None where it is not valid Python."""
+    bases: tuple[BaseImport, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def parsed_file(path: Path) -> ParsedFile:
+    """Read and compile a file; what is wrong with it is returned, not raised."""
+    try:
+        source = path.read_bytes()
+        with warnings.catch_warnings():
+            # An escape that Python does not know (`\d` in a prompt) stays in the text as it is written.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source, str(path))
+            code: CodeType = compile(tree, str(path), "exec", dont_inherit=True)
+    except OSError as error:
+        what, fix = f"the file cannot be read: {error.strerror}", "check the path"
+        return ParsedFile(None, problems=(Problem("OPENICL-001", what, fix, Origin(str(path))),))
+    except (SyntaxError, ValueError) as error:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        where = Origin(str(path), line=line)
+        return ParsedFile(
+            None,
+            problems=(Problem("OPENICL-001", f"not valid Python: {reason}", "correct the line", where),),
+        )
+    return ParsedFile(code, tuple(_bases(tree)), tuple(_refused(tree, path)))
+
+
+def is_standard(module: str) -> bool:
+    """Whether a module is of Python's own library, which is imported for real."""
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def _bases(tree: ast.Module) -> Iterator[BaseImport]:
+    for statement, is_in_block in _imports(tree):
+        if isinstance(statement, ast.ImportFrom) and _is_base(statement, is_in_block):
+            names = tuple(alias.name for alias in statement.names)
+            yield BaseImport(statement.module or "", statement.level, names, statement.lineno)
+
+
+def _is_base(statement: ast.ImportFrom, is_in_block: bool) -> bool:
+    # Outside a `read_base` block a file beside this one cannot be code either: it is a config.
+    return statement.level > 0 or (is_in_block and not is_standard(statement.module or ""))
+
+
+def _refused(tree: ast.Module, path: Path) -> Iterator[Problem]:
+    """Yield what Python would run and a config may not say."""
+    for statement, is_in_block in _imports(tree):
+        what, fix = _refusal(statement, is_in_block)
+        if what:
+            what = f"`{ast.unparse(statement)}` {what}"
+            yield Problem("OPENICL-005", what, fix, Origin(str(path), line=statement.lineno))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(_is_named(one, "_base_") for one in node.targets):
+            what = "`_base_` merges files by the rules of old mmengine configs, which are not read here"
+            fix = "write with read_base(): from .NAME import *"
+            yield Problem("OPENICL-005", what, fix, Origin(str(path), line=node.lineno))
+
+
+def _refusal(statement: ast.Import | ast.ImportFrom, is_in_block: bool) -> tuple[str, str]:
+    """Return what is wrong with an import and the fix; empty texts where nothing is."""
+    if isinstance(statement, ast.Import):
+        if is_in_block and not all(is_standard(alias.name) for alias in statement.names):
+            return "imports no variables", "write from .NAME import VARIABLE"
+        return "", ""
+    if not statement.module:
+        name = statement.names[0].name
+        return "names no config to take variables from", f"write from .{name} import VARIABLE"
+    is_all = any(alias.name == STAR for alias in statement.names)
+    if is_all and not _is_base(statement, is_in_block) and not is_standard(statement.module):
+        fix = "import the names one by one; if it is a config, put the line into `with read_base():`"
+        return "asks for all names of code, which is not loaded", fix
+    return "", ""
+
+
+def _imports(tree: ast.AST, is_in_block: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Yield the imports of a file in order, each with whether it stands in a `with read_base():` block."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, is_in_block
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from _imports(node, is_in_block or _is_read_base(node))
+
+
+def _is_read_base(node: ast.AST) -> bool:
+    if not isinstance(node, ast.With):
+        return False
+    calls = [item.context_expr for item in node.items]
+    return any(isinstance(call, ast.Call) and _is_named(call.func, "read_base") for call in calls)
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return (isinstance(node, ast.Name) and node.id == name) or (
+        isinstance(node, ast.Attribute) and node.attr == name
+    )

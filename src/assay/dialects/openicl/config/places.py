@@ -1,0 +1,64 @@
+"""Where the file of a module lies: beside the file that asks, or in a checkout of the original."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from assay.core.errors import nearest
+from assay.dialects.openicl.config.parsed import BaseImport
+
+
+class Places:
+    """Finds files; what was found is remembered, as every config asks for the same few modules."""
+
+    def __init__(self, root: Path | None) -> None:
+        """Take the folder that the original's package lies in; None: look for it above each file."""
+        self.root = root
+        self._checkouts: dict[tuple[Path, tuple[str, ...]], Path | None] = {}
+        self._code_files: dict[tuple[Path, str], Path | None] = {}
+
+    def base_file(self, asked: BaseImport, asking: Path) -> Path | None:
+        """Return where a base must lie, whether it is there or not; None where no checkout is known."""
+        parts = asked.module.split(".")
+        if asked.level:
+            # As the path is written, not as links resolve: that is where the person sees the file.
+            folder = Path(os.path.normpath(asking.parent / Path(*[os.pardir] * (asked.level - 1))))
+        else:
+            checkout = self._checkout(parts, asking)
+            if checkout is None:
+                return None
+            folder = checkout
+        return folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
+
+    def code_file(self, module: str, asking: Path) -> Path | None:
+        """Return the file of a module of code in a checkout; None where there is none."""
+        parts = module.split(".")
+        checkout = self._checkout(parts, asking)
+        if checkout is None:
+            return None
+        if (checkout, module) not in self._code_files:
+            place = checkout.joinpath(*parts)
+            either = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+            self._code_files[checkout, module] = next((path for path in either if path.is_file()), None)
+        return self._code_files[checkout, module]
+
+    def _checkout(self, parts: list[str], asking: Path) -> Path | None:
+        # A folder `opencompass` may be anybody's; one with `configs` in it is a checkout's.
+        package = tuple(parts[: parts.index("configs") + 1] if "configs" in parts else parts[:1])
+        key = (asking.parent, package)
+        if key not in self._checkouts:
+            folders = [self.root] if self.root is not None else list(asking.absolute().parents)
+            found = (folder for folder in folders if folder.joinpath(*package).is_dir())
+            self._checkouts[key] = next(found, None)
+        return self._checkouts[key]
+
+
+def nearest_file(missing: Path) -> str:
+    """Return ` (did you mean 'x'?)` for the file or folder nearest to one that is not there, or nothing."""
+    wanted = missing
+    while not wanted.parent.is_dir():
+        wanted = wanted.parent
+    is_file = wanted == missing
+    there = (path for path in wanted.parent.iterdir() if (path.suffix == ".py" if is_file else path.is_dir()))
+    return nearest(wanted.stem if is_file else wanted.name, sorted(path.stem for path in there))

@@ -1,0 +1,77 @@
+"""The six digits that OpenCompass writes into the names of its configs, and as the version of a score.
+
+They are the beginning of a SHA-256 over what the model is asked (`infer_cfg`): not over the data, the
+evaluator or the post-processors. Two systems that agree on them have read the same prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.dialects.openicl.config.lists import DATASETS_SUFFIX
+from assay.dialects.openicl.config.loading import LoadedConfig
+from assay.dialects.openicl.config.symbol import Symbol
+
+DIGITS = 6
+_NOT_OF_A_TABLE = ("abbr", "path")
+
+
+def prompt_hash(entry: Mapping[str, Any]) -> str | None:
+    """Return the hash of one entry as written; None where it holds what JSON cannot write (a function)."""
+    full = _full_hash(entry)
+    return None if full is None else full[:DIGITS]
+
+
+def config_hash(config: LoadedConfig) -> str | None:
+    """Return the hash of a file: that of the entries in its first list of datasets."""
+    first = next((value for name, value in config.values.items() if name.endswith(DATASETS_SUFFIX)), None)
+    if isinstance(first, Mapping):
+        return prompt_hash(first)
+    if not isinstance(first, Sequence) or not all(isinstance(entry, Mapping) for entry in first):
+        return None
+    hashes = [_full_hash(entry) for entry in first]
+    if None in hashes or not hashes:
+        return None
+    full = hashes[0] if len(hashes) == 1 else _sha256(",".join(one for one in hashes if one is not None))
+    return None if full is None else full[:DIGITS]
+
+
+def _full_hash(entry: Mapping[str, Any]) -> str | None:
+    asked = entry.get("infer_cfg")
+    if asked is None:
+        # A table without code: all that is said of it but its name and place.
+        content = {key: value for key, value in entry.items() if key not in _NOT_OF_A_TABLE}
+    else:
+        content = _with_examples_as_they_were(asked)
+    try:
+        return _sha256(json.dumps(_written(content), sort_keys=True))
+    except TypeError:
+        return None
+
+
+def _with_examples_as_they_were(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an `infer_cfg` with its fixed examples under the inferencer, where they were first written."""
+    content = dict(asked)
+    retriever = content.get("retriever", {})
+    if "fix_id_list" in retriever:
+        content["retriever"] = {key: value for key, value in retriever.items() if key != "fix_id_list"}
+        content["inferencer"] = {**content.get("inferencer", {}), "fix_id_list": retriever["fix_id_list"]}
+    return content
+
+
+def _written(value: Any) -> Any:
+    """Return a value with the names of code as texts."""
+    if isinstance(value, Symbol):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return {key: _written(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_written(one) for one in value]
+    return value
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,92 @@
+"""What a config imports from other packages, as a name: the code behind it is not loaded.
+
+A config hands classes and functions around as values (`type=GenInferencer`) and does nothing else with them,
+so the name is enough to read it. Whoever runs the dataset looks the name up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+
+class SymbolIsNoValue(TypeError):
+    """A config did something with an imported name that needs the code behind it."""
+
+
+class Symbol:
+    """A class, function or value of a module, by name. Equal to every import of the same name."""
+
+    __slots__ = ("module", "name")
+
+    module: str
+    """The module it was imported from, dotted; empty for a package itself and for a registered name."""
+    name: str
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+
+    @classmethod
+    def of(cls, dotted: str) -> Symbol:
+        """Return the symbol that a dotted text names."""
+        module, _, name = dotted.rpartition(".")
+        return cls(module, name)
+
+    def __repr__(self) -> str:
+        return f"{self.module}.{self.name}" if self.module else self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Symbol) and (self.module, self.name) == (other.module, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.module, self.name))
+
+    def __getattr__(self, name: str) -> Symbol:
+        # Python asks values for special methods that they may have; a symbol has none of those.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Symbol(repr(self), name)
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Symbol:
+        return self
+
+    def __reduce__(self) -> tuple[type[Symbol], tuple[str, str]]:
+        return Symbol, (self.module, self.name)
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        """Let a config define a class upon an imported one; it is never made here."""
+        return ()
+
+    # In a text the name would stand where the author wanted the value.
+    def __format__(self, spec: str) -> NoReturn:
+        self._refuse("written into a text")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: there is no code here to call."""
+        self._refuse("called")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("iterated over")
+
+    def __len__(self) -> NoReturn:
+        self._refuse("measured with len()")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, item: object) -> NoReturn:
+        self._refuse("searched with 'in'")
+
+    def __getitem__(self, key: object) -> NoReturn:
+        self._refuse("indexed")
+
+    def __add__(self, other: object) -> NoReturn:
+        self._refuse("added to something")
+
+    __radd__ = __add__
+
+    def _refuse(self, use: str) -> NoReturn:
+        raise SymbolIsNoValue(f"{self!r} is {use}")
