@@ -42,6 +42,7 @@ from assay.scoring.metrics.row_values import CORRECTED as CORRECTED_ROWS
 from assay.scoring.metrics.row_values import ROW_METRICS
 from assay.scoring.postprocess import CORRECTED as CORRECTED_POSTPROCESSORS
 from assay.scoring.postprocess import POSTPROCESSORS
+from assay.scoring.postprocess.registry import ALIASES, ULTRAEVAL
 from assay.scoring.scorers.row_corpus import LATE_METRICS
 from assay.scoring.scorers.sentence_likelihood import CORRECTED as CORRECTED_SENTENCES
 from assay.scoring.scorers.sentence_likelihood import SENTENCE_METRICS
@@ -222,7 +223,11 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     transforms = (DOCS / "dialects" / "ultraeval.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|.*\| (?:yes|yes, .*|no) \|$", transforms, re.MULTILINE)
     assert rows == [difference.name for difference in TRANSFORM_QUIRKS]
-    of_scoring = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
+    of_scoring = {
+        *CORRECTED_ROWS,
+        *CORRECTED_SENTENCES,
+        *(CORRECTED_POSTPROCESSORS.keys() & ULTRAEVAL.keys()),
+    }
     assert [name for name in of_scoring if f"`{name}`" not in transforms] == []
 
 
@@ -272,6 +277,7 @@ def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_
     corrected = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
     rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in corrected.items()]
     assert [row for row in rows if row not in page] == []
+    assert [name for name in ALIASES if f"| `{name}` |" not in page] == []
 
 
 def test_every_function_for_task_classes_is_documented() -> None:

@@ -35,6 +35,8 @@ CASES: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
     ("unknown_way", (), "002", (GEN_CONFIG, "'generation'", "'generate' or 'loglikelihood'")),
     ("no_way", (), "002", (GEN_CONFIG, 'there is no "method" in "generate"', '"method": "generate"')),
     ("metric_without_type", (), "002", (GEN_CONFIG, "'accuracy'", '"type"')),
+    ("postprocess_without_type", (), "002", (GEN_CONFIG, '"postprocess" is {', 'no "type"', "'name'")),
+    ("postprocess_is_a_number", (), "002", (GEN_CONFIG, '"postprocess" is 3', 'a name as "type"')),
     ("warm_parameters", (), "002", (GEN_CONFIG, "'temperature' is 'warm'")),
     ("described_twice", (), "002", ("'fine' by gen is described twice", GEN_CONFIG, "config/fine_ppl.json")),
     ("empty_list/tasks.json", ULTRAEVAL, "002", ("the list is empty",)),
@@ -70,6 +72,8 @@ CASES: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
 OF_OTHERS: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
     ("unknown_metric", (), "SCORE-002", ("unknown_metric", "'exact_mach'", "did you mean 'exact_match'")),
     ("unknown_postprocess", (), "SCORE-002", ("'exactmatch_post'", "did you mean 'exact_match_post'")),
+    ("misspelt_argument", (), "SCORE-002", ("no argument 'option'", "did you mean 'options'")),
+    ("no_argument", (), "SCORE-002", ("'last_option_postprocess' needs the argument 'options'",)),
     ("fine", ("--dataset-arg", "postproces=x"), "USAGE-007", ("did you mean 'postprocess'", "'params'")),
     ("fine", ("--split", "test", "--stride", "3"), "USAGE-007", ("'split'", "'stride'")),
     ("fine", ("--dataset-arg", "data=nowhere.jsonl"), "SOURCE-001", ("nowhere.jsonl",)),

@@ -89,6 +89,26 @@ def test_the_config_decides_how_it_is_asked_and_scored(quiz: Path, workdir: Path
     assert "Sun alone" not in (workdir / "none" / "samples.jsonl").read_text(encoding="utf-8").splitlines()[0]
 
 
+@pytest.mark.parametrize(("fidelity", "answer"), [("corrected", "B"), ("faithful", "A")])
+def test_a_config_may_name_a_post_processor_of_another_system(
+    quiz: Path, workdir: Path, fidelity: str, answer: str
+) -> None:
+    path = quiz / "config" / "quiz_gen.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["postprocess"] = {"type": "last_option_postprocess", "options": "ABCD"}
+    path.write_text(json.dumps(config), encoding="utf-8")
+    said = "answer=The answer is (B). All is well."
+    ran = assay("run", "quiz", "-m", "mock", "--model-arg", said, "--fidelity", fidelity, "--out", "run")
+    assert ran.status == 0, ran.err
+    scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
+    assert {score["answer"] for score in scores} == {answer}
+    quirks = manifest_task(workdir / "run")["quirks"]
+    assert isinstance(quirks, list)
+    assert "last_option_postprocess" in {quirk["name"] for quirk in quirks}
+    explained = assay("explain", "run", "row:1")
+    assert (explained.status, "last_option_postprocess" in explained.out) == (0, True)
+
+
 def test_rows_of_ones_own_are_prepared_and_evaluated(quiz: Path) -> None:
     raw = quiz / "raw" / "questions.csv"
     raw.write_text(raw.read_text(encoding="utf-8") + "What is 3 times 3?,9,6,3,33,A\n", encoding="utf-8")

@@ -102,7 +102,11 @@ def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings)
     from assay.scoring.metrics import row_values
     from assay.scoring.scorers import sentence_likelihood
 
-    corrected = {**postprocess.CORRECTED, **row_values.CORRECTED, **sentence_likelihood.CORRECTED}
+    corrected = {
+        **postprocess.CORRECTED_BY_ANY_NAME,
+        **row_values.CORRECTED,
+        **sentence_likelihood.CORRECTED,
+    }
     return compile_transforms(name, settings, Tools(postprocess.POSTPROCESSORS, corrected))
 
 

@@ -268,10 +268,15 @@ class _Compilation:
             raise AuthorError(Problem("ULTRAEVAL-007", what, fix, Origin(str(recipe.version.path))))
         return form
 
-    def _postprocess(self, recipe: Recipe) -> str:
+    def _postprocess(self, recipe: Recipe) -> str | dict[str, Any]:
+        """Return the post-processor as it is written: a name, or an object with the name as its type."""
         config = recipe.config
         every = (config.postprocess, config.task_postprocess, config.model_postprocess) if config else ()
-        return next((name for name in (*every, self._asked.postprocess) if name), "")
+        return next((said for said in (*every, self._asked.postprocess) if said), "")
+
+    def _postprocess_name(self, recipe: Recipe) -> str:
+        said = self._postprocess(recipe)
+        return said if isinstance(said, str) else str(said["type"])
 
     def _metrics(self, method: str) -> dict[str, dict[str, Any]]:
         """Return the metrics of a method; none where its answers are scored as is usual for their form."""
@@ -342,7 +347,7 @@ class _Compilation:
             has_shots=any(one.n_shots for one in transformings.values()),
             is_chat=settings.is_chat,
             n_samples=ways["gen"].sampling.n if "gen" in ways else 1,
-            scoring=frozenset(filter(None, map(self._postprocess, recipes.values()))).union(
+            scoring=frozenset(filter(None, map(self._postprocess_name, recipes.values()))).union(
                 metric["type"].lower()
                 for method in self._methods
                 for metric in self._metrics(method).values()

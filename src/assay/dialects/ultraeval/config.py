@@ -25,7 +25,7 @@ _KEYS = {
     "metric.evaluation": ("an object", '{"type": "exact_match"}'),
     "fewshot": ("a whole number from 0 on", "5"),
     "description": ("a text", '""'),
-    "postprocess": ("the name of a post-processor, or an empty text", '""'),
+    "postprocess": ('a name, or an object with a name as "type"', '"exact_match_post"'),
 }
 """What each key of a config holds, in words and as an example."""
 
@@ -59,11 +59,12 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Metrics by the name they are shown under; none: as is usual for the answers' form."""
     fewshot: Annotated[int, msgspec.Meta(ge=0)] = 0
     description: str = ""
-    postprocess: str = ""
+    postprocess: str | dict[str, Any] = ""
+    """The name of a post-processor, or an object: `type` names it, the rest are its arguments."""
     # What a saved config has beyond a written one.
     batch_size: int | None = None
-    model_postprocess: str | None = None
-    task_postprocess: str | None = None
+    model_postprocess: str | dict[str, Any] | None = None
+    task_postprocess: str | dict[str, Any] | None = None
     log_dir: str | None = None
 
     @property
@@ -132,6 +133,12 @@ def _read(entry: Any, path: Path, number: int | None) -> TaskConfig:
         if not isinstance(metric.evaluation.get("type"), str):
             what = f'{of_task}metric {name!r} has no "type" in its "evaluation"'
             fix = 'write {"evaluation": {"type": "exact_match"}}'
+            raise AuthorError(Problem("ULTRAEVAL-002", what, fix, where))
+    for key in ("postprocess", "task_postprocess", "model_postprocess"):
+        said = getattr(config, key)
+        if isinstance(said, dict) and not isinstance(said.get("type"), str):
+            what = f'{of_task}"{key}" is {said!r:.80}, which has no "type"'
+            fix = f'write "{key}": {{"type": "first_option_postprocess", "options": "ABCD"}}'
             raise AuthorError(Problem("ULTRAEVAL-002", what, fix, where))
     return config
 

@@ -34,16 +34,24 @@ def _stated_in_first_line(text: str) -> str:
     return _after_last(_after_last(line, "answer is"), _CHINESE_MARK)
 
 
+def original_short(text: str) -> str:
+    """Return the text up to its first line break, point or comma, without punctuation and articles."""
+    return _without_articles(_PUNCTUATION.sub("", _CUT.split(text, maxsplit=1)[0]))
+
+
+def short(text: str) -> str:
+    """Return the same with numbers whole, and with an answer that is an article and nothing else."""
+    stated = _CUT_OUTSIDE_NUMBERS.split(text.lstrip(), maxsplit=1)[0]
+    plain = _PUNCTUATION_OUTSIDE_NUMBERS.sub("", stated)
+    return _without_articles(plain) or plain.strip()
+
+
 def _original_short_answer(text: str) -> str:
-    stated = _CUT.split(_stated_in_first_line(text), maxsplit=1)[0]
-    return _without_articles(_PUNCTUATION.sub("", stated))
+    return original_short(_stated_in_first_line(text))
 
 
 def _short_answer(text: str) -> str:
-    stated = _CUT_OUTSIDE_NUMBERS.split(_stated_in_first_line(text.lstrip()), maxsplit=1)[0]
-    plain = _PUNCTUATION_OUTSIDE_NUMBERS.sub("", stated)
-    # An answer that is an article and nothing else, such as the letter A, is not taken away.
-    return _without_articles(plain) or plain.strip()
+    return short(_stated_in_first_line(text.lstrip()))
 
 
 def _original_conclusion(text: str) -> str:
@@ -63,21 +71,27 @@ def _first_line(text: str) -> str:
     return text.strip().split("\n")[0].strip()
 
 
+def _last_words(text: str) -> str:
+    """Return what follows the last *is*, *be*, *are* or colon of the last line."""
+    words = text.strip().split("\n")[-1].split(" ")
+    ends = (at for at, word in enumerate(words, start=1) if word in ("is", "be", "are") or word.endswith(":"))
+    return " ".join(words[max(ends, default=0) :]).strip().strip(".")
+
+
 def _theorem_answer(text: str) -> str:
     found = _THEOREM_MARK.search(text.strip())
     return text.strip() if found is None else found[1].strip(".,?!\"';:")
 
 
-EXACT_MATCH = PostProcessor(
-    _original_short_answer,
-    _short_answer,
-    Difference(
-        "a decimal point or a comma inside a number ends the answer (3.5 is 3), a minus sign is dropped, "
-        "the answer A is an article and so nothing, and a line break before the answer leaves nothing",
-        "numbers stay whole (3.5 is 3.5, 1,000 is 1000, -3 is -3), the answer A stays, and line breaks "
-        "before the answer are skipped",
-    ),
+_SHORT = Difference(
+    "a decimal point or a comma inside a number ends the answer (3.5 is 3), a minus sign is dropped, "
+    "the answer A is an article and so nothing, and a line break before the answer leaves nothing",
+    "numbers stay whole (3.5 is 3.5, 1,000 is 1000, -3 is -3), the answer A stays, and line breaks "
+    "before the answer are skipped",
 )
+
+EXACT_MATCH = PostProcessor(_original_short_answer, _short_answer, _SHORT)
+GENERAL = PostProcessor(original_short, short, _SHORT)
 BBH = PostProcessor(
     _original_conclusion,
     _conclusion,
@@ -88,3 +102,4 @@ BBH = PostProcessor(
 )
 UNTIL_RETURN = unchanged(_first_line)
 THEOREM_QA = unchanged(_theorem_answer)
+THEOREM_QA_V2 = unchanged(_last_words)

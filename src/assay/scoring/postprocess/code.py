@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 
-from assay.scoring.postprocess.processor import unchanged
+from assay.scoring.differences import Difference
+from assay.scoring.postprocess.processor import PostProcessor, unchanged
 
 _QUOTES = '"""'
 _FENCE = "```"
 _BLOCK = re.compile(r"```(.*?)```", re.DOTALL)
 _ENDS_OF_A_FUNCTION = ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "<|endoftext|>")
 _INDENT = "    "
+_LANGUAGE_BLOCK = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
+_OPEN_BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+_STATEMENT = re.compile(r"\s*(?:def|class|import|from|async|@)")
 
 
 def _until_blank_line(text: str) -> str:
@@ -39,7 +46,7 @@ def _function_body(text: str) -> str:
 
 def _body_from_reply(text: str) -> str:
     """Return the body of a function from a chat reply: its first fenced block, without head and imports."""
-    code = _without_head(_without_imports(_first_block(text)).split("\n\n\n")[0])
+    code = _without_head(_without_imports(first_block(text)).split("\n\n\n")[0])
     if code.startswith(_INDENT):
         return code
     if code.startswith(" "):
@@ -47,7 +54,8 @@ def _body_from_reply(text: str) -> str:
     return "\n".join(_INDENT + line for line in code.split("\n"))
 
 
-def _first_block(text: str) -> str:
+def first_block(text: str) -> str:
+    """Return the first fenced block without the name of its language; a text without one as it is."""
     if _FENCE not in text:
         return text
     block = _BLOCK.search(text)
@@ -70,7 +78,130 @@ def _without_head(code: str) -> str:
     return code.partition("\n")[2] if code.strip().startswith("def") else code
 
 
+def _original_block(text: str, which: int) -> str:
+    blocks = _LANGUAGE_BLOCK.findall(text)
+    return str(blocks[which] if blocks else text).lstrip()
+
+
+def _block(text: str, which: int) -> str:
+    blocks = _OPEN_BLOCK.findall(text)
+    code: str = blocks[which] if blocks else text
+    if _STATEMENT.match(code):
+        return code.lstrip()
+    blank = _BLANK_LINES.match(code)
+    return code[blank.end() :] if blank else code
+
+
+def _original_first_block(text: str) -> str:
+    return _original_block(text, 0)
+
+
+def _first_of_blocks(text: str) -> str:
+    return _block(text, 0)
+
+
+def _original_last_block(text: str) -> str:
+    return _original_block(text, -1)
+
+
+def _last_of_blocks(text: str) -> str:
+    return _block(text, -1)
+
+
+def _completed_body(text: str) -> str:
+    """Return the lines of a function's body that a base model wrote on."""
+    if text.startswith("   ") and not text.startswith(_INDENT):
+        text = f" {text}"
+    kept: list[str] = []
+    for line in text.split("\n\n\n")[0].split(f"\n{_FENCE}")[0].split("\n"):
+        if line and line[0] != " ":
+            break
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _replied_body(text: str) -> str:
+    """Return the body of a function from a chat reply, up to the first line with less indentation."""
+    code = _without_imports(first_block(_read_literal(text).lstrip("\n")))
+    code = _without_head("\n".join(line for line in code.split("\n") if line))
+    if code.startswith(" "):
+        code = _INDENT + code.lstrip()
+    else:
+        code = "\n".join(_INDENT + line for line in code.split("\n"))
+    return _until_dedent(code.split("\n"))
+
+
+def _read_literal(text: str) -> str:
+    """Return the string that a text is the literal of, as some models quote what they say."""
+    if not text.lstrip(" \t").startswith(("'", '"')):
+        return text
+    try:
+        with warnings.catch_warnings():
+            # Python warns of escapes such as \d, which are the model's business.
+            warnings.simplefilter("ignore")
+            literal = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+    return literal if isinstance(literal, str) else text
+
+
+def _until_dedent(lines: list[str]) -> str:
+    least: int | None = None
+    for at, line in enumerate(lines):
+        code = line.strip()
+        if not code or code[0] in "'\"#":
+            continue
+        indent = len(line.rstrip()) - len(code)
+        if least is None:
+            least = indent
+        elif indent < least:
+            return "\n".join(lines[:at])
+    return "\n".join(lines)
+
+
+def _ds1000(text: str) -> str:
+    """Return the program between the marks of DS-1000, each looked for in what the one before left."""
+    for begin, end in (
+        ("<code>", "</code>"),
+        ("```python", _FENCE),
+        (_FENCE, _FENCE),
+        ("BEGIN SOLUTION", "END SOLUTION"),
+    ):
+        found = re.search(f"{begin}(.*?){end}", text, re.DOTALL)
+        text = found[1] if found else text
+    return text
+
+
+def _ds1000_completion(text: str) -> str:
+    return text.partition("</code>")[0]
+
+
+def _ds1000_matplotlib(text: str) -> str:
+    """Return the program without the calls that would clear the figure before it is looked at."""
+    clears = ("plt.show()", "plt.clf()", "plt.close()", "savefig")
+    lines = _ds1000(text).split("\n")
+    return "\n".join(line for line in lines if not any(call in line for call in clears))
+
+
+def _cruxeval_output(text: str) -> str:
+    return text.split("# done")[0].strip().split("\n")[0].strip()
+
+
+_BLOCKS = Difference(
+    "a block without its end, or with a space behind the language, is not seen; the indentation before a "
+    "function's body is taken away",
+    "such blocks are read, and the body of a function keeps its indentation",
+)
+
 MBPP = unchanged(_until_blank_line)
 NEW_MBPP = unchanged(_before_next_task)
 HUMANEVAL = unchanged(_function_body)
 HUMANEVAL_CHATGPT = unchanged(_body_from_reply)
+HUMANEVAL_V2 = PostProcessor(_original_first_block, _first_of_blocks, _BLOCKS)
+HUMANEVAL_V3 = PostProcessor(_original_last_block, _last_of_blocks, _BLOCKS)
+HUMANEVAL_INTERNAL_V1 = unchanged(_replied_body)
+HUMANEVAL_INTERNAL_V2 = unchanged(_completed_body)
+DS1000 = unchanged(_ds1000)
+DS1000_COMPLETION = unchanged(_ds1000_completion)
+DS1000_MATPLOTLIB = unchanged(_ds1000_matplotlib)
+CRUXEVAL_OUTPUT = unchanged(_cruxeval_output)

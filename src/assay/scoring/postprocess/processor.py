@@ -1,4 +1,4 @@
-"""What a post-processor is: a name, two ways of finding an answer, and in words how they differ."""
+"""What a post-processor is: two ways of finding an answer, and in words how they differ."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import NamedTuple, TypeAlias
 
 from assay.scoring.differences import Difference
 
-Find: TypeAlias = Callable[[str], str | None]
-"""Takes what a model wrote and returns the answer in it."""
+Find: TypeAlias = Callable[..., str | None]
+"""Takes what a model wrote and returns the answer in it. Keyword-only parameters are its arguments, which a
+config may give; they have types."""
 
 
 class PostProcessor(NamedTuple):
@@ -17,9 +18,11 @@ class PostProcessor(NamedTuple):
     original: Find
     """To the letter what the original returns."""
     corrected: Find
-    """The same without what is plainly wrong; the same function where nothing is."""
+    """The same without what is plainly wrong, with the same arguments; the same function where nothing is."""
     difference: Difference | None = None
     """None: the two return the same, but for an empty answer."""
+    sees_reasoning: bool = False
+    """Whether it is given what the model thought before it spoke, too."""
 
     def __call__(self, text: str, faithful: bool = False) -> str | None:
         """Return the answer, None for none. The original's empty answer is none, unless it is asked for."""

@@ -23,7 +23,7 @@ from assay.scoring.scorers.text import TextLikelihood
 def _row_metrics(
     track: str = "gen",
     metrics: Mapping[str, Mapping[str, Any]] | None = None,
-    postprocess: str = "",
+    postprocess: str | Mapping[str, Any] = "",
     faithful: bool = False,
 ) -> Scorer | CorpusScorer:
     # Imported when used: a table has not to wait for the metrics' libraries, the sandbox and the judges.

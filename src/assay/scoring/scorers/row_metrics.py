@@ -27,10 +27,13 @@ _TRIAL = Row("one two", ("one two",), Sample("trial", {}, Origin("(trial)")))
 def row_metrics(
     track: str = "gen",
     metrics: Mapping[str, Mapping[str, Any]] | None = None,
-    postprocess: str = "",
+    postprocess: str | Mapping[str, Any] = "",
     faithful: bool = False,
 ) -> Scorer | CorpusScorer:
-    """Return the scorer of a track; one that scores as answers come, where its metrics allow it."""
+    """Return the scorer of a track; one that scores as answers come, where its metrics allow it.
+
+    A post-processor is a name, or an object with the name as `type` and the post-processor's arguments.
+    """
     known: dict[str, Callable[..., Any]] = {**ROW_METRICS, **LATE_METRICS}
     named = named_metrics(metrics or {}, known)
     for one in named:
@@ -55,11 +58,16 @@ class RowMetrics:
     `faithful` the first output alone counts, and one without an answer is an empty text.
     """
 
-    def __init__(self, track: str, named: Sequence[NamedMetric], postprocess: str, faithful: bool) -> None:
+    def __init__(
+        self,
+        track: str,
+        named: Sequence[NamedMetric],
+        postprocess: str | Mapping[str, Any],
+        faithful: bool,
+    ) -> None:
         self.track = track
         self._named = named
         self._reader = Reader(postprocess, faithful)
-        self._postprocess = postprocess
         self._faithful = faithful
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
@@ -132,7 +140,7 @@ class RowMetrics:
         return math.fsum(0.0 if text is None else self._of(one, text, reading) for text in texts) / len(texts)
 
     def _of(self, one: NamedMetric, text: str, reading: Reading) -> float:
-        row = Row(text, reading.sample.targets, reading.sample, self._postprocess, self._faithful)
+        row = Row(text, reading.sample.targets, reading.sample, self._reader.postprocess, self._faithful)
         try:
             return ROW_METRICS[one.type](row, **one.options)
         except Exception as error:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from assay.core.response import Finish
 from assay.core.sample import Sample
 from assay.core.task import Answered
 from assay.scoring.extract.reply import spoken
-from assay.scoring.postprocess import find_postprocessor
+from assay.scoring.postprocess import find_postprocessor, postprocessor_name
 from assay.scoring.scorers.outcomes import outputs_of
 
 WHOLE_OUTPUT = "whole_output"
@@ -48,9 +48,14 @@ class Reader:
     takes an output without an answer for an empty one.
     """
 
-    def __init__(self, postprocess: str, faithful: bool) -> None:
-        self.rule = postprocess if postprocess not in ("", PASSES_THROUGH) else WHOLE_OUTPUT
-        self._process = None if self.rule == WHOLE_OUTPUT else find_postprocessor(postprocess)
+    def __init__(self, postprocess: str | Mapping[str, Any], faithful: bool) -> None:
+        self.postprocess = ""
+        """The registered name of the post-processor; "" for none."""
+        self._process = None
+        if postprocess not in ("", PASSES_THROUGH):
+            self.postprocess = postprocessor_name(postprocess)
+            self._process = find_postprocessor(postprocess)
+        self.rule = self.postprocess or WHOLE_OUTPUT
         self._faithful = faithful
 
     def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
@@ -63,6 +68,8 @@ class Reader:
     def _find(self, text: str) -> str | None:
         if self._faithful:
             return text if self._process is None else self._process(text, faithful=True) or ""
+        if self._process is not None and self._process.sees_reasoning:
+            return self._process(text)
         region = spoken(text)
         if region is None:
             return None

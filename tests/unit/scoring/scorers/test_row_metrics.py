@@ -20,6 +20,7 @@ from assay.scoring.scorers.row_corpus import RowCorpus
 from fakes.judges import ScriptedJudge
 
 EXACT = {"accuracy": {"type": "exact_match"}}
+LETTERS: dict[str, Any] = {"type": "first_option_postprocess", "options": "ABC"}
 
 
 def sample(*targets: str, id: str = "s1", group: str | None = None, **fields: Any) -> Sample:
@@ -45,13 +46,17 @@ def wrote(one: Sample, *texts: str, finish: Finish = Finish.END) -> list[Answere
     return [outcome(one, Completion(tuple(Output(text, finish, 3) for text in texts), 2))]
 
 
-def scorer(metrics: Mapping[str, Any], postprocess: str = "", faithful: bool = False) -> Any:
+def scorer(metrics: Mapping[str, Any], postprocess: str | dict[str, Any] = "", faithful: bool = False) -> Any:
     args = {"metrics": metrics, "postprocess": postprocess, "faithful": faithful}
     return make_scorer(ComponentSpec("row_metrics", args))
 
 
 def score(
-    metrics: Mapping[str, Any], one: Sample, *texts: str, postprocess: str = "", faithful: bool = False
+    metrics: Mapping[str, Any],
+    one: Sample,
+    *texts: str,
+    postprocess: str | dict[str, Any] = "",
+    faithful: bool = False,
 ) -> Score:
     found: Score = scorer(metrics, postprocess, faithful).score(one, wrote(one, *texts))
     return found
@@ -98,6 +103,33 @@ def test_metrics_that_both_modes_agree_on(type_: str, targets: list[str], text: 
     assert value(type_, one, text) == pytest.approx(worth)
     if targets != ["Yes"]:
         assert value(type_, one, text, faithful=True) == pytest.approx(worth)
+
+
+def test_a_post_processor_may_have_arguments() -> None:
+    found = score(EXACT, sample("B"), "Apples are red. The answer is B", postprocess=LETTERS)
+    assert (found.value, found.answer, found.rule) == (1, "B", "first_option_postprocess")
+    assert score(EXACT, sample("D"), "D", postprocess=LETTERS).verdict is Verdict.UNANSWERED
+    faithful = score(EXACT, sample("A"), "Apple", postprocess=LETTERS, faithful=True)
+    assert (faithful.value, faithful.answer) == (1, "A")
+
+
+def test_a_function_has_the_rule_of_its_registered_name() -> None:
+    found = score(EXACT, sample("B"), "so: B", postprocess="first_capital_postprocess")
+    assert (found.value, found.rule) == (1, "first-capital")
+
+
+def test_a_post_processor_may_be_shown_the_reasoning() -> None:
+    text = "<think>hm</think> it"
+    kept = score(EXACT, sample(text), text, postprocess={"type": "keep-reasoning-content"})
+    assert kept.answer == text
+    tokens = {"think_start_token": "## Thinking", "think_end_token": "## Final Response"}
+    said = score(
+        EXACT,
+        sample("it"),
+        "## Thinking hm ## Final Response it",
+        postprocess={"type": "extract_non_reasoning_content", **tokens},
+    )
+    assert said.answer == "it"
 
 
 @pytest.mark.parametrize(
@@ -375,7 +407,9 @@ def test_without_a_judge_it_is_an_error() -> None:
         ({"metrics": {"a": {"type": "exact_mach"}}}, "(did you mean 'exact_match'?); expected one of"),
         ({"metrics": {"a": {}}}, "'a' has no type"),
         ({"metrics": {}}, "no metric is named"),
-        ({"metrics": EXACT, "postprocess": "gsm8k"}, "there is no post-processor 'gsm8k'"),
+        ({"metrics": EXACT, "postprocess": "gsm8"}, "there is no post-processor 'gsm8'"),
+        ({"metrics": EXACT, "postprocess": LETTERS | {"cushon": False}}, "did you mean 'cushion'?"),
+        ({"metrics": EXACT, "postprocess": {"options": "AB"}}, 'has no "type"'),
         ({"metrics": EXACT, "postproces": ""}, "did you mean 'postprocess'?"),
         ({"metrics": {"a": {"type": "bleu", "tokeniser": "13a"}}}, "(did you mean 'tokenizer'?)"),
         ({"metrics": {"a": {"type": "bleu", "tokenizer": "13b"}}}, "there is no tokenizer '13b'"),

@@ -1,0 +1,80 @@
+"""Programs in replies to MBPP, between the marks of its prompt: [BEGIN] and [DONE]. Nothing is run here.
+
+OpenCompass and AISBench do this inside their evaluators, with twenty patterns in order. Here each is an
+opening and a closing mark, the first and the last of its kind: the patterns would take very long over replies
+with much white space.
+"""
+
+from __future__ import annotations
+
+import re
+
+from assay.scoring.postprocess.code import first_block
+from assay.scoring.postprocess.processor import unchanged
+
+_OPENINGS = (r"\[BEGIN\]", "BEGIN")
+_CLOSINGS = (r"\[DONE\]", "DONE")
+_QUOTES = (("'", "'"), ("'", ""), ("", ""))
+_FENCE = "```"
+_MARKS = tuple(
+    (re.compile(opening), None if closing is None else re.compile(f"(?={closing})"))
+    for opening, closing in (
+        *(
+            (rf"{opening}\s*{before}", rf"{after}\s*{closing}" if after else closing)
+            for before, after in _QUOTES
+            for closing in _CLOSINGS
+            for opening in _OPENINGS
+        ),
+        (rf"{_FENCE}python\s*", _FENCE),
+        (rf"{_FENCE}\s*", _FENCE),
+        (rf"{_FENCE}python\s*", None),
+        (rf"{_FENCE}\s*", None),
+        (r"\A", _FENCE),
+        (r"\[BEGIN\]\s*'", None),
+        (r"\[BEGIN\]", None),
+        ("'", r"'\s*\[DONE\]"),
+    )
+)
+"""Pairs of marks in the order in which they are tried; None: the program goes on to the end."""
+_DONE = re.compile(r"\[?DONE")
+_TESTS = ("# Test", "#Test", "#test", "# test")
+_INTRODUCTION = re.compile(r"Here(.*?)\n")
+_DONE_QUOTED = re.compile(r"(?:'\s*|)(?:\[DONE\]|DONE)")
+_BEGIN_QUOTED = re.compile(r"(?:\[BEGIN\]|BEGIN)(?:'\s*|)")
+
+
+def _between_marks(text: str) -> str:
+    for opening, closing in _MARKS:
+        begun = opening.search(text)
+        if begun is None:
+            continue
+        if closing is None:
+            text = text[begun.end() :]
+            break
+        ends = [end.start() for end in closing.finditer(text, begun.end())]
+        if ends:
+            text = text[begun.end() : ends[-1]]
+            break
+    return _before_done(text.split(_FENCE)[0]).replace(r"\_", "_").strip()
+
+
+def _before_done(text: str) -> str:
+    done = _DONE.search(text)
+    return text[: done.start()].rstrip().removesuffix("'") if done else text
+
+
+def _of_block(text: str) -> str:
+    """Return the program of a chat reply, without tests of its own."""
+    text = first_block(text) if _FENCE in text else _INTRODUCTION.sub("", text, count=1)
+    for test in _TESTS:
+        text = text.partition(test)[0]
+    text = text.strip()
+    if done := _DONE_QUOTED.search(text):
+        text = text[: done.start()]
+    if begun := _BEGIN_QUOTED.search(text):
+        text = text[begun.end() :]
+    return text.strip().removeprefix("'")
+
+
+MBPP_EVALUATOR = unchanged(_between_marks)
+MBPP_EVALUATOR_2 = unchanged(_of_block)
