@@ -1,0 +1,1 @@
+"""Evaluators by the names that configs of OpenCompass and AISBench give: whole lists in, numbers out."""
