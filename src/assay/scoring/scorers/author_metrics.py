@@ -217,7 +217,7 @@ class AuthorMetrics:
         for name in values.whole:
             if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
-            made += corpus_metrics(self.track, values.owners[name], name, scores, rows)
+            made += corpus_metrics(self.track, values.owners[name], name, scores, rows, values.whole[name])
         return made
 
 
