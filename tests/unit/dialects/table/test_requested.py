@@ -223,6 +223,13 @@ def test_the_original_loses_a_row_to_rounding(tmp_path: Path) -> None:
     assert quirk.here == AS_ORIGINAL
 
 
+def test_lengths_need_no_column(tmp_path: Path) -> None:
+    said = TableMeta(request_count=5, output_config=shares((8, 0.4), (16, 0.6)))
+    one = compiled(table(tmp_path, questions(3)), said)
+    assert lengths(one) == [8, 8, 16, 16, 16]
+    assert ("length", "output_config, percentage") in one.facts()
+
+
 def test_the_other_ways_of_asking_know_no_length(tmp_path: Path) -> None:
     rows = [{"question": f"q{i}", "A": "x", "B": "y", "answer": "A", "max_tokens": 3} for i in range(2)]
     path = table(tmp_path, rows)
