@@ -81,7 +81,7 @@ def chosen_rows(
     once more often than another; `shuffle` takes the first ones in another order.
     """
     n = len(rows) if count is None else count
-    if mode == "default" and n <= len(rows):
+    if not rows or (mode == "default" and n <= len(rows)):
         return rows[:n]
     again = list(islice(cycle(rows), max(n, len(rows)) if mode == "random" else n))
     if mode == "default":

@@ -82,6 +82,11 @@ def test_rows_are_those_that_the_original_could_have_drawn(
     assert chosen == chosen_rows(rows, count, mode, seed=seed, task="sums")
 
 
+@pytest.mark.parametrize("mode", ["default", "random", "shuffle"])
+def test_of_no_rows_none_are_asked(mode: SamplingMode) -> None:
+    assert len(chosen_rows(range(0), 5, mode, seed=0, task="sums")) == 0
+
+
 def test_draws_go_by_seed_and_task() -> None:
     drawn = {
         (seed, task): chosen_rows(range(50), 20, "random", seed=seed, task=task)

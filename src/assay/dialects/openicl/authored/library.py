@@ -195,3 +195,4 @@ class AuthorRaised(Exception):
 
 def _exception(name: str) -> type[AuthorRaised]:
     return type(name, (AuthorRaised,), {})
+
