@@ -26,8 +26,9 @@ from assay.backends.mock import MockArgs
 from assay.dialects.leap.quirks import QUIRKS as TASK_QUIRKS
 from assay.dialects.leap.quirks import REPRODUCED
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
-from assay.dialects.table.meta import FIELDS
+from assay.dialects.table.meta import FIELDS, TableMeta
 from assay.dialects.table.quirks import quirks_of
+from assay.dialects.table.requested import SharedLengths, Shares
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.parameters import SHIPPED
@@ -207,10 +208,12 @@ def whole_documentation() -> str:
 def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "dialects" / "table.md").read_text(encoding="utf-8")
     methods = ("ppl", "prob", "gen")
+    shares = SharedLengths(Shares(((8, 1.0),)))
+    said = TableMeta(sampling_mode="random", output_config=shares)
     quirks = {
         quirk
         for data_type in ("mcq", "qa")
-        for quirk in quirks_of(methods, data_type, is_faithful=False, has_shots=True)
+        for quirk in quirks_of(methods, data_type, said, is_faithful=False, has_shots=True)
     }
     missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
     assert quirks
