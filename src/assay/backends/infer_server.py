@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from assay.backends.addresses import checked_address
 from assay.backends.arguments import read_arguments
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
 from assay.backends.http_pull import in_flight
@@ -158,7 +158,7 @@ class InferServerBackend:
         document = {"params": msgspec.to_builtins(call.parts[0].params), "instances": call.instances}
         is_single = len(call.parts) == 1
         try:
-            reply = await self._endpoint.post(session, document, is_patient=is_single or not is_half)
+            reply: Any = await self._endpoint.post(session, document, is_patient=is_single or not is_half)
             replies = _checked_reply(reply, len(call.instances))
         except CallTrouble as trouble:
             if is_single:
@@ -213,20 +213,7 @@ def _checked_reply(reply: object, n_expected: int) -> list[object]:
 
 
 def _checked(url: str) -> str:
-    """Return an address that can be called, or raise MODEL-001."""
     example = "write ultraeval:http://127.0.0.1:5002/infer"
     if not url:
         raise unknown_model("ultraeval needs the address of a server", example)
-    try:
-        parts = urlsplit(url)
-        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_whole = False
-    if not is_whole:
-        raise unknown_model(f"{url!r} is no address of a server", example)
-    if parts.username is not None or parts.password is not None:
-        raise unknown_model(
-            f"the address of {parts.hostname!r} holds a name or a password, which every run would write down",
-            "leave them out of the address",
-        )
-    return url
+    return checked_address(url, example)
