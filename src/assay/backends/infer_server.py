@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -19,9 +19,10 @@ from assay.backends.http_pull import in_flight
 from assay.backends.infer_batches import Batches, Call
 from assay.backends.infer_protocol import Part, parts_of, read
 from assay.backends.problems import unknown_model
+from assay.backends.request_parts import Answer, UnderWay
 from assay.core.model import ModelCard, ModelIdentity, Token
-from assay.core.request import Ask, Generate, Kind, Request
-from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome, Output, Response
+from assay.core.request import Ask, Kind, Request
+from assay.core.response import Completion, Failure, Finish, Likelihood, Output, Response
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -44,14 +45,6 @@ class InferArgs(msgspec.Struct, frozen=True):
     """Attempts after the first, when the trouble may pass."""
     retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
     """Wait before the first of them; each later one is twice as long, 60 at most."""
-
-
-class Answer(NamedTuple):
-    """What came of one part."""
-
-    part: Part
-    outcome: Output | Likelihood | Failure
-    seconds: float
 
 
 class InferServerBackend:
@@ -85,15 +78,14 @@ class InferServerBackend:
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
-        waiting: dict[str, _Waiting] = {}
-        for answers in in_flight(self._jobs(requests, waiting), self._work, at_most=self._args.concurrency):
+        under_way = UnderWay()
+        for answers in in_flight(self._jobs(requests, under_way), self._work, at_most=self._args.concurrency):
             if isinstance(answers, Response):
                 yield answers
                 continue
             for answer in answers:
-                id_ = answer.part.request.id
-                if waiting[id_].complete(answer):
-                    yield self._counted(waiting.pop(id_).response())
+                if (response := under_way.complete(answer)) is not None:
+                    yield self._counted(response)
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return nothing: the server does not show its tokens."""
@@ -125,7 +117,7 @@ class InferServerBackend:
 
     # --- gathering ---
 
-    def _jobs(self, requests: Iterable[Request], waiting: dict[str, _Waiting]) -> Iterator[Call | Response]:
+    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Call | Response]:
         """Yield calls as they become full, and the responses to what no server needs to be asked."""
         batches = Batches(self._args.batch_size)
         for request in requests:
@@ -133,7 +125,7 @@ class InferServerBackend:
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
                 continue
-            waiting[request.id] = _Waiting(request, len(parts))
+            under_way.expect(request, len(parts))
             for part in parts:
                 yield from batches.add(part)
         yield from batches.rest()
@@ -163,44 +155,19 @@ class InferServerBackend:
         except CallTrouble as trouble:
             if is_single:
                 failure = Failure(trouble.kind, str(trouble), trouble.attempts)
-                return [Answer(call.parts[0], failure, time.perf_counter() - began)]
+                return [_answer(call.parts[0], failure, time.perf_counter() - began)]
             return [
                 answer
                 for half in call.halves()
                 for answer in await self._answered(session, half, is_half=True)
             ]
         seconds = (time.perf_counter() - began) / len(call.parts)
-        return [Answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]
+        return [_answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]
 
 
-class _Waiting:
-    """A request whose parts are under way."""
-
-    def __init__(self, request: Request, n_owed: int) -> None:
-        self._request = request
-        self._n_owed = n_owed
-        self._answers: list[Answer] = []
-
-    def complete(self, answer: Answer) -> bool:
-        """Take an answer; return whether it was the last one."""
-        self._answers.append(answer)
-        return len(self._answers) == self._n_owed
-
-    def response(self) -> Response:
-        """Return what all parts together answer."""
-        seconds = sum(answer.seconds for answer in self._answers)
-        return Response(self._request.id, self._request.key, self._outcome(), seconds)
-
-    def _outcome(self) -> Outcome:
-        outputs: list[Output] = []
-        for answer in sorted(self._answers, key=lambda answer: answer.part.number):
-            if not isinstance(answer.outcome, Output):
-                return answer.outcome
-            outputs.append(answer.outcome)
-        assert isinstance(self._request.ask, Generate)
-        if len(outputs) == 1:
-            outputs *= self._request.ask.sampling.n
-        return Completion(tuple(outputs), n_prompt_tokens=0)
+def _answer(part: Part, outcome: Output | Likelihood | Failure, seconds: float) -> Answer:
+    texts = (outcome,) if isinstance(outcome, Output) else outcome
+    return Answer(part.request, part.number, texts, seconds)
 
 
 def _checked_reply(reply: object, n_expected: int) -> list[object]:

@@ -46,6 +46,10 @@ class Part:
     """Which of the request's texts is the first of them."""
     n_texts: int
 
+    def after(self, n_written: int) -> Part:
+        """Return what is still owed when so many texts are there."""
+        return Part(self.request, self.ask, self.number + n_written, self.n_texts - n_written)
+
 
 def parts_of(request: Request, asked: Asked) -> list[Part] | Failure:
     """Return what to ask for a request, or why it cannot be answered."""

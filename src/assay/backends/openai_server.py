@@ -6,11 +6,12 @@ This file keeps calls under way and puts the texts of a request together; what i
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from assay.backends.addresses import checked_address
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
@@ -32,10 +33,12 @@ from assay.backends.openai_protocol import (
 )
 from assay.backends.openai_stream import StreamedReply
 from assay.backends.problems import no_such_endpoint, unknown_model, unreachable
+from assay.backends.request_parts import Answer, UnderWay
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.prompt import media_of
 from assay.core.request import Ask, Kind, Request
-from assay.core.response import Completion, Failure, Output, Response
+from assay.core.response import Failure, Output, Response
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -44,15 +47,6 @@ EXAMPLE = "write openai:MODEL@http://127.0.0.1:8000/v1, or openai:@http://... fo
 FEWEST_LOST = 32
 """Calls lost in a row before a server that still takes connections counts as gone."""
 _WHERE = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
-
-
-class Answer(NamedTuple):
-    """What came of one part."""
-
-    part: Part
-    outcome: list[Output] | Failure
-    n_prompt_tokens: int
-    seconds: float
 
 
 class OpenAIBackend:
@@ -96,15 +90,12 @@ class OpenAIBackend:
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
-        waiting: dict[str, _Waiting] = {}
-        jobs = self._jobs(requests, waiting)
-        for answer in in_flight(jobs, self._work, at_most=self._asked.args.concurrency):
-            if isinstance(answer, Response):
-                yield answer
-                continue
-            id_ = answer.part.request.id
-            if waiting[id_].complete(answer):
-                yield waiting.pop(id_).response()
+        under_way = UnderWay()
+        jobs = self._jobs(requests, under_way)
+        for done in in_flight(jobs, self._work, at_most=self._asked.args.concurrency):
+            response = done if isinstance(done, Response) else under_way.complete(done)
+            if response is not None:
+                yield response
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return nothing: the server does not show its tokens."""
@@ -144,7 +135,7 @@ class OpenAIBackend:
         [name] = in_flight([None], self._first_listed, at_most=1)
         return name
 
-    def _jobs(self, requests: Iterable[Request], waiting: dict[str, _Waiting]) -> Iterator[Part | Response]:
+    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Response]:
         """Yield what to ask for, and the responses to what no server needs to be asked."""
         for request in requests:
             _ = self._model  # Asked for here, if at all: not on the loop's thread, not without a request.
@@ -152,7 +143,7 @@ class OpenAIBackend:
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
                 continue
-            waiting[request.id] = _Waiting(request, len(parts))
+            under_way.expect(request, len(parts))
             yield from parts
 
     # --- sending: on the loop's thread ---
@@ -161,33 +152,42 @@ class OpenAIBackend:
         return job if isinstance(job, Response) else await self._answered(session, job)
 
     async def _answered(self, session: ClientSession, part: Part) -> Answer:
-        """Return the texts of a part. A server that writes fewer than asked for is asked for the others."""
+        """Return the texts of a part, or why there are none."""
         began = time.perf_counter()
-        outputs: list[Output] = []
         n_read = 0
-        outcome: list[Output] | Failure = outputs
-        rest = part
-        while rest.n_texts:
-            try:
-                body = body_of(rest, self._model, self._asked)
-                path = PATHS[api_of(part.ask.prompt, self._asked)]
-                reply = await self._endpoint.post(session, body, path=path, read=self._read)
-            except CallTrouble as trouble:
-                outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
-                break
-            except MediaTrouble as trouble:
-                outcome = Failure("media", str(trouble))
-                break
-            written = read(reply, part.ask)
-            if isinstance(written, Failure):
-                outcome = written
-                break
-            new = written[: rest.n_texts]
-            self._n_unsaid += sum(not one.is_end_said for one in new)
-            outputs += [one.output for one in new]
-            n_read = n_read or n_prompt_tokens(reply)
-            rest = Part(part.request, part.ask, rest.number + len(new), rest.n_texts - len(new))
-        return Answer(part, outcome, n_read, time.perf_counter() - began)
+        outcome: tuple[Output, ...] | Failure
+        try:
+            outcome, n_read = await self._texts(session, part)
+        except CallTrouble as trouble:
+            outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
+        except MediaTrouble as trouble:
+            outcome = Failure("media", str(trouble))
+        return Answer(part.request, part.number, outcome, time.perf_counter() - began, n_read)
+
+    async def _texts(self, session: ClientSession, part: Part) -> tuple[tuple[Output, ...] | Failure, int]:
+        """Return a part's texts and the tokens of its prompt. Who writes fewer than asked is asked again."""
+        reply = await self._reply(session, part)
+        written = read(reply, part.ask)
+        if isinstance(written, Failure):
+            return written, n_prompt_tokens(reply)
+        written = written[: part.n_texts]
+        self._n_unsaid += sum(not one.is_end_said for one in written)
+        outputs = tuple(one.output for one in written)
+        rest = part.after(len(outputs))
+        if not rest.n_texts:
+            return outputs, n_prompt_tokens(reply)
+        more, _ = await self._texts(session, rest)
+        return more if isinstance(more, Failure) else outputs + more, n_prompt_tokens(reply)
+
+    async def _reply(self, session: ClientSession, part: Part) -> Reply:
+        prompt = part.ask.prompt
+        if media_of(prompt):
+            # Reads files: other calls go on meanwhile.
+            body = await asyncio.to_thread(body_of, part, self._model, self._asked)
+        else:
+            body = body_of(part, self._model, self._asked)
+        path = PATHS[api_of(prompt, self._asked)]
+        return await self._endpoint.post(session, body, path=path, read=self._read)
 
     async def _read(self, reply: ClientResponse) -> Reply:
         """Read a reply as it comes; some servers send it whole though asked for a stream."""
@@ -207,36 +207,6 @@ class OpenAIBackend:
         if not names:
             raise no_such_endpoint(f"{url} lists no model", EXAMPLE)
         return names[0]
-
-
-class _Waiting:
-    """A request whose parts are under way."""
-
-    def __init__(self, request: Request, n_owed: int) -> None:
-        self._request = request
-        self._n_owed = n_owed
-        self._answers: list[Answer] = []
-
-    def complete(self, answer: Answer) -> bool:
-        """Take an answer; return whether it was the last one."""
-        self._answers.append(answer)
-        return len(self._answers) == self._n_owed
-
-    def response(self) -> Response:
-        """Return what all parts together answer."""
-        seconds = sum(answer.seconds for answer in self._answers)
-        return Response(self._request.id, self._request.key, self._outcome(), seconds)
-
-    def _outcome(self) -> Completion | Failure:
-        outputs: list[Output] = []
-        answers = sorted(self._answers, key=lambda answer: answer.part.number)
-        for answer in answers:
-            if isinstance(answer.outcome, Failure):
-                return answer.outcome
-            outputs += answer.outcome
-        if len(outputs) == 1:
-            outputs *= answers[0].part.ask.sampling.n  # Greedy texts are equal.
-        return Completion(tuple(outputs), answers[0].n_prompt_tokens)
 
 
 async def _listed(reply: ClientResponse) -> list[str]:
