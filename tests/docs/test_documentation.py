@@ -23,6 +23,7 @@ from assay.backends.cache_dir import cache_dir
 from assay.backends.hf_arguments import HfArgs
 from assay.backends.infer_server import InferArgs
 from assay.backends.mock import MockArgs
+from assay.backends.openai_arguments import OpenAIArgs
 from assay.dialects.leap.quirks import QUIRKS as TASK_QUIRKS
 from assay.dialects.leap.quirks import REPRODUCED
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
@@ -261,9 +262,11 @@ def test_every_option_is_documented(command: click.Command) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("arguments", [HfArgs, InferArgs, MockArgs], ids=lambda declared: declared.__name__)
+@pytest.mark.parametrize(
+    "arguments", [HfArgs, InferArgs, MockArgs, OpenAIArgs], ids=lambda declared: declared.__name__
+)
 def test_every_model_argument_is_documented(
-    arguments: type[HfArgs] | type[InferArgs] | type[MockArgs],
+    arguments: type[HfArgs] | type[InferArgs] | type[MockArgs] | type[OpenAIArgs],
 ) -> None:
     text = (DOCS / "models.md").read_text(encoding="utf-8")
     assert [name for name in arguments.__struct_fields__ if f"`{name}`" not in text] == []

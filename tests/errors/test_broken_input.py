@@ -87,6 +87,13 @@ CASES = [
     ("fine.csv", ("--model-arg", "delay=5"), "MODEL-002", said("'delay'", "delay_ms")),
     ("fine.csv", ("--model", "hf:/no/such/model"), "MODEL-003", said("/no/such/model")),
     ("fine.csv", ("--model", "ultraeval:host/infer"), "MODEL-001", said("'host/infer'", "http://")),
+    ("fine.csv", ("--model", "openai:m"), "MODEL-001", said("http://", "openai:MODEL@")),
+    (
+        "fine.csv",
+        ("--model", "openai:m@http://h/v1", "--model-arg", "key_env=NOT_SET"),
+        "MODEL-009",
+        said("key_env"),
+    ),
     ("fine.csv", ("--method", "ppl", "--model-arg", "kinds=generate"), "PLAN-001", said("'ppl'", "'gen'")),
     ("fine.csv", ("--chat", "on"), "PLAN-003", said("'fine'", "'mock'", "--chat off")),
     (
