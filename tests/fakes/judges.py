@@ -33,11 +33,11 @@ class ScriptedJudge:
         for prompt in prompts:
             assert not isinstance(prompt, str)
             self.seen.append(prompt)
-            reply = self._script(prompt[-1].content)
+            reply = self._script(prompt[-1].text)
             outcomes.append(completion(reply) if isinstance(reply, str) else reply)
         return outcomes
 
     @property
     def users(self) -> list[str]:
         """Return the user's message of each prompt it was asked."""
-        return [prompt[-1].content for prompt in self.seen]
+        return [prompt[-1].text for prompt in self.seen]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from assay.core.prompt import Message, Prompt
+from assay.core.prompt import Message, Prompt, media_of
 
 CACHED_RENDERINGS = 4096
 """Options of one question share their conversation: it is rendered once."""
@@ -43,13 +43,17 @@ class Renderer:
         """Return a prompt as text; raise TemplateTrouble when the template refuses it."""
         if isinstance(prompt, str):
             return Rendered(prompt, 0, is_templated=False)
+        if media := media_of(prompt):
+            raise TemplateTrouble(
+                f"the prompt shows {' and '.join(sorted(media))}; here the model reads text alone"
+            )
         if not prompt:
             raise TemplateTrouble("the conversation has no messages")
         if prompt[-1].role != "assistant":
             text = self._opened(prompt)
             return Rendered(text, len(text), is_templated=True)
         opened = self._opened(prompt[:-1])
-        return Rendered(opened + prompt[-1].content, len(opened), is_templated=True)
+        return Rendered(opened + prompt[-1].text, len(opened), is_templated=True)
 
     def _open(self, messages: tuple[Message, ...]) -> str:
         """Return the conversation up to where the model begins to speak."""
@@ -67,4 +71,4 @@ class Renderer:
 
 
 def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in messages]
+    return [{"role": message.role, "content": message.text} for message in messages]

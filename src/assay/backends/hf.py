@@ -313,4 +313,4 @@ def _finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
 
 def _n_chars(ask: Ask) -> int:
     prompt = ask.prompt
-    return len(prompt) if isinstance(prompt, str) else sum(len(message.content) for message in prompt)
+    return len(prompt) if isinstance(prompt, str) else sum(len(message.text) for message in prompt)

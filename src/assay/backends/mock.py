@@ -166,7 +166,7 @@ def _text(prompt: Prompt) -> str:
     """Return a prompt as one text."""
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(message.content for message in prompt)
+    return "\n".join(message.shown for message in prompt)
 
 
 def _n_pieces(ask: Ask, context: int | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from assay.core.ids import digest
+from assay.core.media import Medium
 from assay.core.request import Kind
 
 
@@ -41,6 +42,10 @@ class ModelCard(msgspec.Struct, frozen=True):
     """Whether keeping its answers between runs is worth while."""
     has_windows: bool = True
     """Whether it can score a text of any length window by window, which needs its tokens."""
+    media: frozenset[Medium] = frozenset()
+    """What it takes beside text."""
+    fetches_media: bool = False
+    """Whether it takes media by their addresses and fetches them itself."""
 
 
 class Token(msgspec.Struct, frozen=True):

@@ -1,10 +1,13 @@
-"""What a model is shown: plain text, or a conversation."""
+"""What a model is shown: plain text, or a conversation, whose messages may hold more than text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import msgspec
+
+from assay.core.media import AnyMedia, Medium, Part, Text
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
@@ -13,7 +16,29 @@ class Message(msgspec.Struct, frozen=True):
     """One turn of a conversation."""
 
     role: Role
-    content: str
+    content: str | tuple[Part, ...]
+    """Its text; or text and media, in the order in which the model is shown them."""
+
+    @property
+    def text(self) -> str:
+        """Return its text alone."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content if isinstance(part, Text))
+
+    @property
+    def shown(self) -> str:
+        """Return it as a person reads it: each medium by its name, on a line of its own."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text if isinstance(part, Text) else str(part) for part in self.content)
+
+    @property
+    def media(self) -> tuple[AnyMedia, ...]:
+        """Return what it holds beside text."""
+        if isinstance(self.content, str):
+            return ()
+        return tuple(part for part in self.content if not isinstance(part, Text))
 
 
 Prompt: TypeAlias = str | tuple[Message, ...]
@@ -22,12 +47,54 @@ message is the beginning of the reply, which the model continues."""
 
 
 def final_text(prompt: Prompt) -> str:
-    """Return the text that a continuation follows: the text itself, or the last message's content."""
-    return prompt if isinstance(prompt, str) else prompt[-1].content
+    """Return the text that a continuation follows: the text itself, or the last message's last text."""
+    if isinstance(prompt, str):
+        return prompt
+    content = prompt[-1].content
+    if isinstance(content, str):
+        return content
+    last = content[-1] if content else None
+    return last.text if isinstance(last, Text) else ""
 
 
 def with_final_text(prompt: Prompt, text: str) -> Prompt:
     """Return the prompt with its final text replaced."""
     if isinstance(prompt, str):
         return text
+    content = prompt[-1].content
+    if not isinstance(content, str):
+        before = content[:-1] if content and isinstance(content[-1], Text) else content
+        return (*prompt[:-1], Message(prompt[-1].role, (*before, Text(text)) if text else before))
     return (*prompt[:-1], msgspec.structs.replace(prompt[-1], content=text))
+
+
+def media_of(prompt: Prompt) -> frozenset[Medium]:
+    """Return the kinds of media that a prompt holds."""
+    if isinstance(prompt, str):
+        return frozenset()
+    return frozenset(part.medium for message in prompt for part in message.media)
+
+
+def content_of(prompt: Prompt) -> Prompt:
+    """Return a prompt as it decides an answer: its media by what is in them, wherever they lie."""
+    return _each_medium(prompt, lambda part: part.content())
+
+
+def without_data(prompt: Prompt) -> Prompt:
+    """Return a prompt as it is stored: media that the dataset holds in base64 by their hash and size."""
+    return _each_medium(prompt, lambda part: msgspec.structs.replace(part, data="") if part.data else part)
+
+
+def _each_medium(prompt: Prompt, change: Callable[[AnyMedia], AnyMedia]) -> Prompt:
+    """Return a prompt with its media changed; one of text alone is the same object."""
+    if isinstance(prompt, str) or not any(message.media for message in prompt):
+        return prompt
+    return tuple(
+        message
+        if isinstance(message.content, str)
+        else Message(
+            message.role,
+            tuple(part if isinstance(part, Text) else change(part) for part in message.content),
+        )
+        for message in prompt
+    )

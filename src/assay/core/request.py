@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.core.ids import digest
-from assay.core.prompt import Prompt
+from assay.core.prompt import Prompt, content_of
 
 
 class Kind(StrEnum):
@@ -95,6 +95,12 @@ class Generate(msgspec.Struct, frozen=True, tag="generate", omit_defaults=True):
 Ask: TypeAlias = Span | Labels | Generate
 
 
+def content_of_ask(ask: Ask) -> Ask:
+    """Return an ask as it decides an answer: its media by what is in them, wherever they lie."""
+    prompt = content_of(ask.prompt)
+    return ask if prompt is ask.prompt else msgspec.structs.replace(ask, prompt=prompt)
+
+
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """One ask with its address."""
 
@@ -119,7 +125,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if not self.key:
             sampled = isinstance(self.ask, Generate) and self.ask.sampling.temperature > 0
-            asked = (self.ask, self.index) if sampled else self.ask
+            ask = content_of_ask(self.ask)
+            asked = (ask, self.index) if sampled else ask
             msgspec.structs.force_setattr(self, "key", digest(asked, size=16))
 
 

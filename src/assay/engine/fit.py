@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 from assay.core.ports import Backend
-from assay.core.prompt import Message, Prompt, Role, final_text, with_final_text
+from assay.core.prompt import Message, Prompt, Role, final_text, media_of, with_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling
 from assay.core.run import Cost
 from assay.core.sample import Sample
@@ -57,6 +57,9 @@ class Fitting:
         length = self._context_length
         if length is None:
             return 0
+        if media_of(ask.prompt):
+            # How many tokens an image becomes, only the model knows.
+            return self._over(ask, length)
         # A token has at least one byte, so most asks are known to fit before anything is made into tokens.
         n_bytes = sum(map(_n_bytes, _texts(ask.prompt))) + _n_following(ask)
         if n_bytes + self._n_frame_tokens(_roles(ask.prompt)) + _MARGIN <= length:
@@ -65,8 +68,7 @@ class Fitting:
         n_context = self._n_context_tokens(context)
         if n_context is not None and n_context + n_own_bytes + _MARGIN <= length:
             return 0
-        n_tokens = self._backend.n_tokens(ask)
-        return 0 if n_tokens is None else max(0, n_tokens - length)
+        return self._over(ask, length)
 
     def note(self, cost: Cost, n_samples: int) -> str:
         """Return in words how many examples a method of a task had to do without."""
@@ -92,6 +94,10 @@ class Fitting:
     def _fit(self, requests: Sequence[Request], track: str) -> bool:
         """Whether all of a track that shows examples can be read."""
         return not any(self.excess(r.ask) for r in requests if r.track == track and r.n_shots)
+
+    def _over(self, ask: Ask, length: int) -> int:
+        n_tokens = self._backend.n_tokens(ask)
+        return 0 if n_tokens is None else max(0, n_tokens - length)
 
     def _context_tokens(self, context: Prompt) -> int | None:
         return self._backend.n_tokens(Generate(context, _NOTHING_WRITTEN))
@@ -129,7 +135,7 @@ def _n_following(ask: Ask) -> int:
 
 
 def _texts(prompt: Prompt) -> Sequence[str]:
-    return (prompt,) if isinstance(prompt, str) else [message.content for message in prompt]
+    return (prompt,) if isinstance(prompt, str) else [message.text for message in prompt]
 
 
 def _roles(prompt: Prompt) -> tuple[Role, ...] | None:

@@ -16,9 +16,10 @@ from assay.core.errors import PlanError, Problem
 from assay.core.ids import digest
 from assay.core.model import ModelIdentity
 from assay.core.ports import Backend, Journal, ResponseCache
-from assay.core.prompt import Prompt
-from assay.core.request import Generate, Kind, Request, Sampling, request
+from assay.core.prompt import Prompt, media_of
+from assay.core.request import Generate, Kind, Request, Sampling, content_of_ask, request
 from assay.core.response import Completion, Failure, Outcome, Response
+from assay.engine.plan import takes_no
 
 MAX_TOKENS = 1024
 """Room for a judge to explain itself before its verdict."""
@@ -110,13 +111,18 @@ class JudgeDesk:
     def _request(self, prompt: Prompt) -> Request:
         """Return the request for a prompt. Its id follows from the judge and the ask alone."""
         ask = Generate(self._shown(prompt), self._sampling)
-        return request(f"judge-{self._identity.digest}", digest(ask), "judge", "verdict", 0, ask)
+        return request(
+            f"judge-{self._identity.digest}", digest(content_of_ask(ask)), "judge", "verdict", 0, ask
+        )
 
     def _shown(self, prompt: Prompt) -> Prompt:
         """Return the prompt as this judge can read it: without a chat template, messages become one text."""
-        if isinstance(prompt, str) or self._backend.card.is_chat:
+        card = self._backend.card
+        if unseen := media_of(prompt) - card.media:
+            raise PlanError(takes_no("the judge", "a prompt", unseen, card))
+        if isinstance(prompt, str) or card.is_chat:
             return prompt
-        return "\n\n".join(message.content for message in prompt) + "\n\n"
+        return "\n\n".join(message.text for message in prompt) + "\n\n"
 
     def _known(self, asked: Request) -> Completion | Failure | None:
         """Return the reply to a request without asking the model, if there is one."""

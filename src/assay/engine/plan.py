@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from assay.core.errors import PlanError, Problem, listing
+from assay.core.media import Medium
 from assay.core.model import ModelCard
 from assay.core.origin import Origin
 from assay.core.request import Kind, Windows
@@ -23,6 +24,7 @@ def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
             problems.append(_cannot(task, kind, card))
         problems += _no_template(task, card)
         problems += _unfit_windows(task, card)
+        problems += _unseen_media(task, card)
     if problems:
         raise PlanError(problems)
 
@@ -68,3 +70,32 @@ def _unfit_windows(task: Task, card: ModelCard) -> list[Problem]:
     )
     fix = f"--window-tokens {context}, or fewer"
     return [Problem("PLAN-002", what, fix, Origin(task.spec.source))]
+
+
+def takes_no(who: str, what: str, media: Iterable[Medium], card: ModelCard, where: str = "") -> Problem:
+    """Return the problem of media for a model that does not take them."""
+    taken = f"takes {', '.join(['text', *sorted(card.media)])}" if card.media else "takes text alone"
+    return Problem(
+        "PLAN-005",
+        f"{what} shows {', '.join(sorted(media))}; {who} {card.name!r} {taken}",
+        "use a model that takes them",
+        Origin(where) if where else None,
+    )
+
+
+def _unseen_media(task: Task, card: ModelCard) -> list[Problem]:
+    """Return the problem of a task whose prompts hold what the model does not take.
+
+    A task says so by its settings: `media`, the media of its prompts, and `has_media_addresses`.
+    """
+    media = {Medium(name) for name in task.spec.settings.get("media", ())}
+    name, source = f"task {task.spec.name!r}", task.spec.source
+    if unseen := media - card.media:
+        return [takes_no("model", name, unseen, card, source)]
+    if media and task.spec.settings.get("has_media_addresses") and not card.fetches_media:
+        what = (
+            f"{name} names media by their addresses; model {card.name!r} reads local files and fetches none"
+        )
+        fix = "fetch the files and name their paths, or use a model behind a server that fetches them"
+        return [Problem("PLAN-005", what, fix, Origin(source))]
+    return []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.prompt import Prompt, final_text, with_final_text, without_data
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows
 from assay.core.sample import Sample
 
@@ -72,7 +72,7 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
         if isinstance(ask, Span):
             whole = final_text(ask.prompt)
             context, text = with_final_text(ask.prompt, whole[: ask.start]), whole[ask.start :]
-        place = contexts.setdefault(context, len(contexts))
+        place = contexts.setdefault(without_data(context), len(contexts))
         asks.append(
             AskRecord(
                 request.id,

@@ -127,7 +127,7 @@ def test_system_message_question_and_nearest_examples_stay() -> None:
     fitted = Fitting(mock(75)).requests(task, SAMPLE)
     prompt = next(r.ask.prompt for r in fitted if r.track == "prob")
     assert isinstance(prompt, tuple)
-    assert [m.content.split(" word")[0] for m in prompt] == [
+    assert [m.text.split(" word")[0] for m in prompt] == [
         "Be brief.",
         "example 3",
         "yes",

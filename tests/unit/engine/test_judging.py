@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from assay.backends.mock import MockBackend
 from assay.core.errors import PlanError
+from assay.core.media import Image
 from assay.core.ports import Backend, Judge, ResponseCache
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Request, Sampling
@@ -165,3 +166,9 @@ def test_a_backend_that_answers_with_something_else_is_an_error(monkeypatch: pyt
 def test_the_desk_is_a_judge() -> None:
     judge: Judge = JudgeDesk(FakeBackend(), NoJournal(), NoCache())
     assert judge.identity() == FakeBackend().identity()
+
+
+def test_a_judge_is_not_asked_about_what_it_cannot_see() -> None:
+    judge = JudgeDesk(Recording(is_chat=True), NoJournal(), NoCache())
+    with pytest.raises(PlanError, match=r"PLAN-005 a prompt shows image; the judge .* takes text alone"):
+        judge.ask([(Message("user", (Image("image/png", sha256="0"),)),)])

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from assay.core.errors import PlanError
+from assay.core.media import Medium
 from assay.core.model import ModelCard
 from assay.core.request import Kind
-from assay.core.task import TaskSettings
+from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.table.compile import compile_table
 from assay.engine.plan import check_plan
 from fakes.engine import FakeTask
@@ -56,3 +58,32 @@ def test_windows_need_a_model_that_shows_its_tokens(tmp_path: Path) -> None:
     task = compile_table(str(tmp_path / "a.txt"), TaskSettings()).task
     with pytest.raises(PlanError, match=r"PLAN-004.*window by window; model 'm' does not show the tokens"):
         check_plan([task], ModelCard("m", frozenset(Kind), is_chat=False, has_windows=False))
+
+
+class Shows(FakeTask):
+    """A task whose prompts hold media."""
+
+    def __init__(self, *media: str, by_address: bool = False) -> None:
+        super().__init__(1)
+        self._shown = {"media": list(media), "has_media_addresses": by_address}
+
+    @property
+    def spec(self) -> TaskSpec:
+        return msgspec.structs.replace(super().spec, settings=self._shown)
+
+
+def test_media_need_a_model_that_takes_them() -> None:
+    sees = ModelCard("m", frozenset(Kind), is_chat=True, media=frozenset({Medium.IMAGE}))
+    check_plan([Shows("image")], sees)
+    with pytest.raises(PlanError, match=r"PLAN-005.*shows audio; model 'm' takes text, image"):
+        check_plan([Shows("image", "audio")], sees)
+    with pytest.raises(PlanError, match=r"PLAN-005.*shows image; model 'm' takes text alone"):
+        check_plan([Shows("image")], ModelCard("m", frozenset(Kind), is_chat=True))
+
+
+def test_addresses_need_a_model_that_fetches_them() -> None:
+    task = Shows("image", by_address=True)
+    sees = ModelCard("m", frozenset(Kind), is_chat=True, media=frozenset({Medium.IMAGE}))
+    with pytest.raises(PlanError, match=r"PLAN-005.*by their addresses; model 'm' reads local files"):
+        check_plan([task], sees)
+    check_plan([task], msgspec.structs.replace(sees, fetches_media=True))

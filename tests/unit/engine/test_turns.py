@@ -57,7 +57,7 @@ class Talker(FakeBackend):
             yield Response(response.request_id, response.key, self._outcome(ask), 0.5)
 
     def _outcome(self, ask: Ask) -> Outcome:
-        last = ask.prompt if isinstance(ask.prompt, str) else ask.prompt[-1].content
+        last = ask.prompt if isinstance(ask.prompt, str) else ask.prompt[-1].text
         if last.endswith("!"):
             return Failure("injected", "asked to fail", attempts=2)
         finish = Finish.LENGTH if last.endswith("~") else Finish.END
@@ -72,7 +72,7 @@ def expected(first: Prompt, turns: Sequence[str]) -> list[str] | int:
     answers: list[str] = []
     prompt = first
     for number, turn in enumerate((*turns, None)):
-        last = prompt if isinstance(prompt, str) else prompt[-1].content
+        last = prompt if isinstance(prompt, str) else prompt[-1].text
         if last.endswith("!"):
             return number + 1
         answer = said_to(prompt)
@@ -125,7 +125,7 @@ def test_each_conversation_as_if_it_were_alone(
         assert list(output.turns) == (right if turns else [])
         assert (output.n_tokens, outcome.n_prompt_tokens) == (2 * len(right), 3 * len(right))
         assert response.seconds == 0.5 * len(right)
-        spoken = [first if isinstance(first, str) else first[-1].content, *turns]
+        spoken = [first if isinstance(first, str) else first[-1].text, *turns]
         assert (output.finish is Finish.LENGTH) == any(text.endswith("~") for text in spoken)
 
 

@@ -164,7 +164,7 @@ class Asking(NamedTuple):
             start = len(prompt if self.is_faithful else prompt.rstrip(" "))
             return Span(wish.context + wish.continuation, start)
         if prompt[-1].role == "assistant":
-            begun = prompt[-1].content
+            begun = prompt[-1].text
             return Span(
                 (*prompt[:-1], Message("assistant", begun + wish.continuation)), len(begun.rstrip(" "))
             )

@@ -26,5 +26,5 @@ def _led(messages: Sequence[Message], lead: str) -> tuple[Message, ...]:
     first = next((at for at, message in enumerate(messages) if message.role == "user"), None)
     if first is None:
         return (*messages, Message("user", lead))
-    said = Message("user", f"{lead}{AFTER_LEAD}{messages[first].content}")
+    said = Message("user", f"{lead}{AFTER_LEAD}{messages[first].text}")
     return (*messages[:first], said, *messages[first + 1 :])

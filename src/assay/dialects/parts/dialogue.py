@@ -130,6 +130,6 @@ def _extend(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:
         if not content or (role == "system" and messages):
             continue
         if messages and messages[-1].role == role:
-            messages[-1] = Message(role, f"{messages[-1].content}\n{content}")
+            messages[-1] = Message(role, f"{messages[-1].text}\n{content}")
         else:
             messages.append(Message(role, content))

@@ -147,7 +147,7 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
     else:
         for message in prompt:
             text.append(f"{message.role}\n", style="bold cyan")
-            text.append(message.content + "\n")
+            text.append(message.shown + "\n")
         text.rstrip()
     return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
 

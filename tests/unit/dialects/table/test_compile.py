@@ -181,7 +181,7 @@ SYSTEM = TableMeta(
 
 def questions(prompt: Prompt) -> list[str]:
     """Return the questions that a prompt holds, in their order."""
-    text = prompt if isinstance(prompt, str) else "\n".join(message.content for message in prompt)
+    text = prompt if isinstance(prompt, str) else "\n".join(message.text for message in prompt)
     return re.findall(r"q\d", text)
 
 

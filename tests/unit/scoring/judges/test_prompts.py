@@ -28,7 +28,7 @@ def user(prompt: object) -> str:
     assert isinstance(prompt, tuple)
     message = prompt[-1]
     assert isinstance(message, Message)
-    return message.content
+    return message.text
 
 
 def test_own_prompts_show_every_turn_and_reference_of_any_conversation() -> None:

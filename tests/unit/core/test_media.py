@@ -1,0 +1,85 @@
+"""Messages with media: what they are called, what decides their key, what is stored of them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from assay.core.media import Audio, Image, Medium, Part, Text, Video
+from assay.core.prompt import Message, Prompt, final_text, media_of, with_final_text, without_data
+from assay.core.request import Generate, Request, Sampling, request
+
+CAT = Image("image/png", path="/pets/cat.png", sha256="c0", n_bytes=120, extent="64x64")
+
+
+def asked(*parts: Part) -> Request:
+    return request("t", "s", "gen", "answer", 0, Generate((Message("user", parts),), Sampling()))
+
+
+def test_the_key_of_a_text_is_what_it_was_before_there_were_media() -> None:
+    plain = request("t", "s", "gen", "answer", 0, Generate((Message("user", "Is it red?"),), Sampling()))
+    assert plain.key == "43f3a4a088cf480da51abeb792dd38c7"
+
+
+def test_the_key_follows_the_content_and_not_the_place() -> None:
+    key = asked(CAT, Text("What?")).key
+    moved = msgspec.structs.replace(CAT, path="/elsewhere/tom.png")
+    in_base64 = Image("image/png", sha256="c0", n_bytes=120, data="AAAA")
+    assert asked(moved, Text("What?")).key == asked(in_base64, Text("What?")).key == key
+    changed = msgspec.structs.replace(CAT, sha256="d1")
+    assert len({key, asked(changed, Text("What?")).key, asked(Text("What?"), CAT).key}) == 3
+
+
+def test_an_address_is_known_by_itself() -> None:
+    one, other = Image(url="https://a/1.png"), Image(url="https://a/2.png")
+    assert asked(one).key != asked(other).key
+
+
+def test_the_medium_is_part_of_the_key() -> None:
+    assert asked(Audio("x/y", sha256="c0")).key != asked(Video("x/y", sha256="c0")).key
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (CAT, "[image /pets/cat.png 64x64]"),
+        (Audio("audio/wav", path="a.wav", sha256="0", extent="0.6 s"), "[audio a.wav 0.6 s]"),
+        (Video(url="https://a/b.mp4"), "[video https://a/b.mp4]"),
+        (
+            Image("image/png", sha256="0", n_bytes=1234, data="AA=="),
+            "[image image/png of 1,234 bytes in base64]",
+        ),
+    ],
+)
+def test_a_medium_has_a_name(part: Part, shown: str) -> None:
+    message = Message("user", (Text("Look:"), part))
+    assert str(part) == shown
+    assert message.shown == f"Look:\n{shown}"
+    assert message.text == "Look:"
+
+
+def test_what_is_stored_holds_no_data() -> None:
+    part = Image("image/png", sha256="c0", n_bytes=120, data="QUJD")
+    stored = without_data((Message("user", (Text("a"), part)),))
+    encoded = msgspec.json.encode(stored)
+    assert b"QUJD" not in encoded
+    assert msgspec.json.decode(encoded, type=Prompt) == (
+        Message("user", (Text("a"), Image("image/png", sha256="c0", n_bytes=120))),
+    )
+
+
+def test_text_alone_is_the_same_object() -> None:
+    prompt = (Message("user", "a"), Message("assistant", "b"))
+    assert without_data(prompt) is prompt
+    assert media_of(prompt) == media_of("a") == frozenset()
+    assert media_of((Message("user", (CAT,)),)) == {Medium.IMAGE}
+
+
+def test_the_final_text_is_the_last_part() -> None:
+    prompt: Prompt = (Message("user", (CAT, Text("What?"))),)
+    assert final_text(prompt) == "What?"
+    assert with_final_text(prompt, "Who?") == (Message("user", (CAT, Text("Who?"))),)
+    ending: Prompt = (Message("user", (Text("What?"), CAT)),)
+    assert final_text(ending) == ""
+    assert with_final_text(ending, "") == ending
+    assert with_final_text(ending, "So?") == (Message("user", (Text("What?"), CAT, Text("So?"))),)
