@@ -21,6 +21,8 @@ from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 
 Namespaces = Mapping[str, Mapping[str, Any]]
+_PACKAGE_FILE = "__init__"
+"""The file that stands for its folder."""
 
 
 class AuthorModules:
@@ -81,7 +83,7 @@ class AuthorModules:
         vars(module).update(
             __name__=own_name,
             __file__=str(path),
-            __package__=self._package,
+            __package__=_package_of(name, path),
             __builtins__=self._builtins,
         )
         sys.modules[own_name] = module
@@ -89,6 +91,7 @@ class AuthorModules:
             exec(self._compiled(path), vars(module))  # noqa: S102 (the person's own program, named by them)
         except BaseException as error:
             del sys.modules[own_name]
+            self.files.remove(path)
             if is_new:
                 self._forget(name)
             if isinstance(error, AuthorError) or not isinstance(error, Exception | SystemExit):
@@ -119,7 +122,7 @@ class AuthorModules:
             package = error.name.partition(".")[0]
             if package in self._roots:
                 return Problem(self._code, str(error), "correct the import", where)
-            if self._beside(f"{self._package}.{package}") is not None:
+            if self._file_of(f"{self._package}.{package}") is not None:
                 what = f"it imports {error.name!r}, a file beside it, as if that were installed"
                 return Problem(self._code, what, f"write from .{package} import ...", where)
             return Problem(
@@ -159,7 +162,7 @@ class AuthorModules:
         root = name.partition(".")[0]
         if level == 0 and root not in self._roots:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        full = self._resolved(name, level)
+        full = self._resolved(name, level, globals)
         module = self._found(full)
         self._note(globals, module)
         if not fromlist:
@@ -167,7 +170,7 @@ class AuthorModules:
         for wanted in fromlist:
             if wanted != "*" and not hasattr(module, wanted) and not self._adds(full, wanted):
                 submodule = f"{full}.{wanted}"
-                if submodule in self._modules or self._beside(submodule) is not None:
+                if submodule in self._modules or self._file_of(submodule) is not None:
                     self._note(globals, self._found(submodule))
                 else:
                     known = [known for known in vars(module) if not known.startswith("__")]
@@ -195,18 +198,19 @@ class AuthorModules:
         return sorted(map(Path, found))
 
     def _adds(self, name: str, wanted: str) -> bool:
-        """Whether a file beside the author's adds a name to a module of the table, as `utils.py` may."""
-        beside = self._beside(name) if name in self._extendable else None
+        """Whether a file of the author's adds a name to a module of the table, as `utils.py` may."""
+        beside = self._file_of(name) if name in self._extendable else None
         if beside is None or beside in self.files:
             return False
         return hasattr(self._run(name, beside), wanted)
 
-    def _resolved(self, name: str, level: int) -> str:
+    def _resolved(self, name: str, level: int, importing: Mapping[str, Any] | None = None) -> str:
+        """Return the full name of a module, which dots count from the package of the file that imports."""
         if level == 0:
             found = (alias for alias in self._aliases if name == alias or name.startswith(f"{alias}."))
             alias = next(found, None)
             return name if alias is None else self._aliases[alias] + name.removeprefix(alias)
-        parents = self._package.split(".")
+        parents = str((importing or {}).get("__package__") or self._package).split(".")
         if level > len(parents):
             raise ImportError("attempted relative import beyond top-level package")
         base = ".".join(parents[: len(parents) - level + 1])
@@ -215,21 +219,27 @@ class AuthorModules:
     def _found(self, name: str) -> ModuleType:
         if name in self._modules:
             return self._modules[name]
-        beside = self._beside(name)
-        if beside is not None:
-            return self._run(name, beside)
+        path = self._file_of(name)
+        if path is not None:
+            return self._run(name, path)
         raise ModuleNotFoundError(
             f"there is no module {name!r}{nearest(name, self._modules)}, nor a file of that name here",
             name=name,
         )
 
-    def _beside(self, name: str) -> Path | None:
-        """Return the file beside the author's that a module name of the package means."""
+    def _file_of(self, name: str) -> Path | None:
+        """Return the file that a module name of the package means: one beside the author's."""
         parent, _, last = name.rpartition(".")
         if self._folder is None or parent != self._package:
             return None
         path = self._folder / f"{last}.py"
         return path if path.is_file() else None
+
+
+def _package_of(name: str, path: Path) -> str:
+    """Return the package that dots count from in a file, which may stand for its folder."""
+    parent, _, last = name.rpartition(".")
+    return name if path.stem == _PACKAGE_FILE != last else parent
 
 
 def place_in(error: BaseException, path: Path) -> Origin:

@@ -1,0 +1,77 @@
+"""Which file of a folder defines a name, found by reading the files and not by running them.
+
+The originals' packages import all their modules when they are imported, some of which need packages that are
+rarely installed. A config needs one or two of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+_TOP = re.compile(r"^(?:class|def|async def) (\w+)|^(\w+)(?:\s*:[^=\n]+)?\s*=(?!=)", re.MULTILINE)
+"""A definition at the top of a file: a class, a function, a variable."""
+_REGISTERED = re.compile(r"register_module\(\s*(?:name\s*=\s*)?['\"]([^'\"]+)['\"]")
+_SKIPPED = ("__pycache__", "configs", "tests")
+
+
+class Definitions:
+    """The names that the files below a folder define; the files are read when a name is first asked for."""
+
+    def __init__(self, folder: Path, *, depth: int | None = None) -> None:
+        """Take the folder, and how many folders deep its files are looked for; None: all."""
+        self._folder = folder
+        self._depth = depth
+
+    def file_of(self, name: str) -> Path | None:
+        """Return the file that defines a name at its top; of several the one nearest to the folder."""
+        return self._index.get(name)
+
+    def file_registering(self, name: str) -> Path | None:
+        """Return the file in which something is registered under a name."""
+        return self._registered.get(name)
+
+    def names(self) -> list[str]:
+        """Return all names that are defined."""
+        return list(self._index)
+
+    @property
+    def _n_parts(self) -> int:
+        return len(self._folder.parts)
+
+    @cached_property
+    def _texts(self) -> list[tuple[Path, str]]:
+        return [(path, path.read_text(encoding="utf-8", errors="replace")) for path in self._files()]
+
+    @cached_property
+    def _index(self) -> dict[str, Path]:
+        index: dict[str, Path] = {}
+        for path, text in self._texts:
+            for match in _TOP.finditer(text):
+                index.setdefault(match[1] or match[2], path)
+        return index
+
+    @cached_property
+    def _registered(self) -> dict[str, Path]:
+        index: dict[str, Path] = {}
+        for path, text in self._texts:
+            for match in _REGISTERED.finditer(text):
+                index.setdefault(match[1], path)
+        return index
+
+    def _files(self) -> Iterator[Path]:
+        """Yield the files, those of a folder before those of folders in it."""
+        for folder, folders, names in os.walk(self._folder):
+            is_deepest = self._depth is not None and len(Path(folder).parts) - self._n_parts >= self._depth
+            inside = () if is_deepest else sorted(folders)
+            folders[:] = [name for name in inside if name not in _SKIPPED and not name.startswith(".")]
+            yield from (Path(folder, name) for name in sorted(names) if name.endswith(".py"))
+
+
+def defines(path: Path, name: str) -> bool:
+    """Whether a file defines a name at its top."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return name in text and any(name in (match[1], match[2]) for match in _TOP.finditer(text))

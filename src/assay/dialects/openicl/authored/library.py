@@ -1,0 +1,198 @@
+"""What the packages `opencompass` and `ais_bench.benchmark` offer to authors' files, under their names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from assay.dialects.openicl.authored.base_classes import BaseDataset, BaseEvaluator
+from assay.dialects.openicl.authored.data_paths import DataPaths
+from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
+from assay.dialects.openicl.authored.own_datasets import own_datasets
+from assay.dialects.openicl.authored.registries import Registry, registries
+
+TEXT, IMAGE, VIDEO, AUDIO = (f"<AIS_{medium}_START>" for medium in ("TEXT", "IMAGE", "VIDEO", "AUDIO"))
+END = "<AIS_CONTENT_TAG>"
+_MARKS = {
+    "AIS_TEXT_START": TEXT,
+    "AIS_IMAGE_START": IMAGE,
+    "AIS_VIDEO_START": VIDEO,
+    "AIS_AUDIO_START": AUDIO,
+    "AIS_CONTENT_TAG": END,
+}
+_EXCEPTIONS = (
+    "AISBenchBaseException",
+    "AISBenchConfigError",
+    "AISBenchDataContentError",
+    "AISBenchDumpError",
+    "AISBenchImplementationError",
+    "AISBenchImportError",
+    "AISBenchInvalidTypeException",
+    "AISBenchKeyError",
+    "AISBenchMetricError",
+    "AISBenchModuleNotFoundError",
+    "AISBenchNotImplementedError",
+    "AISBenchRuntimeError",
+    "AISBenchTypeError",
+    "AISBenchValueError",
+    "CommandError",
+    "FileMatchError",
+    "FileOperationError",
+    "ParameterValueError",
+    "PredictionInvalidException",
+)
+_CODES = (
+    *("CALC_CODES", "DSET_CODES", "ICLE_CODES", "ICLI_CODES", "ICLR_CODES", "MODEL_CODES", "SUMM_CODES"),
+    *("SWEB_CODES", "SWEBP_CODES", "TEVAL_CODES", "TINFER_CODES", "TMAN_CODES", "UNK_CODES", "UTILS_CODES"),
+)
+_COMPONENTS = {
+    "openicl.icl_prompt_template": (
+        "PromptTemplate",
+        "MultiTurnPromptTemplate",
+        "MMPromptTemplate",
+        "BasePromptTemplate",
+    ),
+    "openicl.icl_retriever": (
+        "BaseRetriever",
+        "BM25Retriever",
+        "DPPRetriever",
+        "FixKRetriever",
+        "MDLRetriever",
+        "RandomRetriever",
+        "SlidingWindowRetriever",
+        "TopkRetriever",
+        "VotekRetriever",
+        "ZeroRetriever",
+    ),
+    "openicl.icl_inferencer": (
+        "BaseInferencer",
+        "ChatInferencer",
+        "CLPInferencer",
+        "GenInferencer",
+        "LLInferencer",
+        "MultiTurnGenInferencer",
+        "PPLInferencer",
+        "PPLOnlyInferencer",
+        "SCInferencer",
+    ),
+}
+"""Parts that configs name, which Assay does itself: authors' files may import them and hand them on."""
+
+
+class Library(NamedTuple):
+    """The modules, and what files registered through them."""
+
+    namespaces: Mapping[str, Mapping[str, Any]]
+    registries: Mapping[str, Registry]
+
+
+def library(
+    data: DataPaths, postprocessors: Mapping[str, Any], evaluators: Mapping[str, type[BaseEvaluator]]
+) -> Library:
+    """Return the modules of both packages; they share their classes and registries."""
+    registered: dict[str, Any] = dict(registries())
+    components = {name: {one: type(one, (), {}) for one in names} for name, names in _COMPONENTS.items()}
+    scoring = {"BaseEvaluator": BaseEvaluator, **evaluators}
+    datasets = own_datasets(data)
+    base = {"BaseDataset": BaseDataset, "BaseJDGDataset": BaseDataset}
+    every_component = {name: part for parts in components.values() for name, part in parts.items()}
+    shared: dict[str, Mapping[str, Any]] = {
+        "registry": registered,
+        "datasets": {**base, **datasets},
+        "datasets.base": base,
+        "datasets.custom": datasets,
+        "openicl": {**scoring, **every_component},
+        "openicl.icl_evaluator": scoring,
+        "openicl.icl_evaluator.icl_base_evaluator": scoring,
+        **components,
+    }
+    finding = {"get_data_path": data.get_data_path}
+    log = {"get_logger": get_logger}
+    namespaces: dict[str, Mapping[str, Any]] = {
+        **_under(OPENCOMPASS, shared),
+        **_under(AISBENCH, shared),
+        **_under(
+            OPENCOMPASS,
+            {
+                "utils": {**finding, **log},
+                "utils.datasets": finding,
+                "utils.logging": log,
+                "utils.text_postprocessors": postprocessors,
+            },
+        ),
+        **_under(
+            AISBENCH,
+            {
+                "datasets.utils.datasets": {**finding, "get_content_str": get_content_str},
+                "utils.logging": {"AISLogger": AuthorLog, "get_logger": get_logger},
+                "utils.logging.logger": {"AISLogger": AuthorLog},
+                "utils.logging.error_codes": {name: ErrorCodes(name) for name in _CODES},
+                "utils.logging.exceptions": {name: _exception(name) for name in _EXCEPTIONS},
+                "utils.postprocess.text_postprocessors": postprocessors,
+                "utils.postprocess.model_postprocessors": postprocessors,
+                "utils.prompt": _MARKS,
+                "utils.prompt.prompt": _MARKS,
+            },
+        ),
+    }
+    return Library(namespaces, registered)
+
+
+def _under(package: str, modules: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {f"{package}.{name}": names for name, names in modules.items()}
+
+
+def get_logger(*_: Any, **__: Any) -> AuthorLog:
+    """Return where authors' files report what they do."""
+    return AuthorLog()
+
+
+def get_content_str(msgs: Iterable[Mapping[str, Any]]) -> str:
+    """Return the parts of a message, given in the form of OpenAI's, as one text with marks."""
+    made = []
+    for part in msgs:
+        kind = str(part["type"])
+        mark = {"text": TEXT, "image_url": IMAGE, "video_url": VIDEO, "audio_url": AUDIO}[kind]
+        value = part.get(kind, part.get("text", ""))
+        made.append(f"{mark}{value['url'] if isinstance(value, Mapping) else value}{END}")
+    return "".join(made)
+
+
+class AuthorLog:
+    """A log of authors' files; the original's takes a code before some messages."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self._log = logging.getLogger("assay.author")
+
+    def __getattr__(self, level: str) -> Any:
+        if level.startswith("_"):
+            raise AttributeError(level)
+        return self._said
+
+    def _said(self, *said: Any, **_: Any) -> None:
+        self._log.debug("%s", " ".join(str(one) for one in said))
+
+
+class ErrorCodes:
+    """Codes of errors by name: each is its own name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, code: str) -> str:
+        if code.startswith("_"):
+            raise AttributeError(code)
+        return f"{self._name}.{code}"
+
+
+class AuthorRaised(Exception):
+    """What an author's file raises in AISBench's way: with a code and a message."""
+
+    def __init__(self, error_code: Any = "", message: str | None = None) -> None:
+        super().__init__(str(error_code) if message is None else message)
+
+
+def _exception(name: str) -> type[AuthorRaised]:
+    return type(name, (AuthorRaised,), {})
+

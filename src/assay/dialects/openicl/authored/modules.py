@@ -1,0 +1,129 @@
+"""The modules that authors' files import, found where they lie: beside the config, or in a checkout.
+
+A package is a folder and is never run as a whole: what is imported from it comes from the one file that
+defines the name. Names of Assay's own library (`library`) go before those of a checkout, so that classes of a
+checkout stand on Assay's base classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from assay.core.errors import nearest
+from assay.dialects.openicl.authored.definitions import Definitions, defines
+from assay.dialects.parts.author_modules import AuthorModules, Namespaces
+
+CODE = "OPENICL-011"
+OPENCOMPASS, AISBENCH = "opencompass", "ais_bench.benchmark"
+PACKAGES = (OPENCOMPASS, AISBENCH)
+"""The packages that files believe to be part of."""
+_DATASETS = "datasets"
+"""Where authors' files belong in each of them."""
+_OWN_DEPTH = 1
+"""So many folders below the config's are looked through: it may lie in a folder of very many."""
+
+
+class _Place(NamedTuple):
+    """A folder whose files are the modules of a package."""
+
+    package: str
+    folder: Path
+    definitions: Definitions
+
+
+class OwnModules(AuthorModules):
+    """The modules that the files in a config's folders see, and those of the checkout behind them."""
+
+    def __init__(self, namespaces: Namespaces, folders: Sequence[Path], root: Path | None) -> None:
+        """Take the library, the person's own folders, and the folder that a checkout's package lies in."""
+        own = [
+            _Place(f"{package}.{_DATASETS}", folder, Definitions(folder, depth=_OWN_DEPTH))
+            for folder in dict.fromkeys(folders)
+            for package in reversed(PACKAGES)
+        ]
+        tops = {package.partition(".")[0] for package in PACKAGES} if root is not None else ()
+        checkout = [_Place(top, root / top, Definitions(root / top)) for top in sorted(tops) if root]
+        self._own = own
+        self._places = [*own, *checkout]
+        self._lent = namespaces
+        self._packages: dict[Path, Definitions] = {}
+        super().__init__(f"{AISBENCH}.{_DATASETS}", namespaces, code=CODE)
+
+    def code(self, module: str, name: str) -> Any:
+        """Return what a module has under a name: the person's own, the library's, the checkout's, or None."""
+        own = next((path for place in self._own if (path := place.definitions.file_of(name))), None)
+        if own is not None:
+            return vars(self._found(self._name_of(own))).get(name)
+        known = vars(self._modules[module]).get(name) if module in self._modules else None
+        if known is not None or not self._adds(module, name):
+            return known
+        return vars(self._module(module)).get(name)
+
+    def run_registering(self, name: str) -> bool:
+        """Run the file in which something is registered under a name; return whether there is one."""
+        found = (place.definitions.file_registering(name) for place in self._places)
+        path = next(filter(None, found), None)
+        if path is not None:
+            self._found(self._name_of(path))
+        return path is not None
+
+    def has_own(self, name: str) -> bool:
+        """Whether a file of the person's own defines a name."""
+        return any(place.definitions.file_of(name) for place in self._own)
+
+    def near(self, name: str) -> str:
+        """Return a hint to the nearest name that the person's own files define."""
+        return nearest(name, [known for place in self._own for known in place.definitions.names()])
+
+    def _adds(self, name: str, wanted: str) -> bool:
+        """Whether a file adds a name to a module: its own file to the library's, or one of a package."""
+        path = self._file_of(name)
+        if path is not None and path not in self.files and defines(path, wanted):
+            self._run(name, path)
+            return wanted in vars(self._module(name))
+        found = (self._definitions(folder).file_of(wanted) for folder in self._folders_of(name))
+        defining = next(filter(None, found), None)
+        if defining is None or defining == path:
+            return False
+        value = vars(self._found(self._name_of(defining))).get(wanted)
+        setattr(self._module(name), wanted, value)
+        return value is not None
+
+    def _found(self, name: str) -> ModuleType:
+        if name not in self._modules and self._file_of(name) is None and any(self._folders_of(name)):
+            return self._module(name)
+        return super()._found(name)
+
+    def _run(self, name: str, path: Path) -> ModuleType:
+        module = super()._run(name, path)
+        # What a checkout has in place of the library's own is not for others.
+        vars(module).update(self._lent.get(name, {}))
+        return module
+
+    def _file_of(self, name: str) -> Path | None:
+        places = (place.with_name(f"{place.name}.py") for place in self._where(name))
+        return next((path for path in places if path.is_file()), None)
+
+    def _folders_of(self, name: str) -> Iterator[Path]:
+        return (place for place in self._where(name) if place.is_dir())
+
+    def _where(self, name: str) -> Iterator[Path]:
+        """Yield where a module or package may lie."""
+        for place in self._places:
+            if name == place.package:
+                yield place.folder
+            elif name.startswith(f"{place.package}."):
+                yield place.folder.joinpath(*name.removeprefix(f"{place.package}.").split("."))
+
+    def _definitions(self, folder: Path) -> Definitions:
+        for place in self._places:
+            if place.folder == folder:
+                return place.definitions
+        return self._packages.setdefault(folder, Definitions(folder))
+
+    def _name_of(self, path: Path) -> str:
+        place = next(place for place in self._places if path.is_relative_to(place.folder))
+        return ".".join((place.package, *path.relative_to(place.folder).with_suffix("").parts))

@@ -1,0 +1,103 @@
+"""Dataset classes that need no code of an author's: files of rows, as configs of both systems name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from assay.core.errors import AuthorError, Problem
+from assay.core.origin import Origin
+from assay.dialects.openicl.authored.base_classes import BaseDataset
+from assay.dialects.openicl.authored.data_paths import DataPaths
+from assay.sources.datasets_library import library
+from assay.sources.files import open_source
+
+
+class FileRows(list[dict[str, Any]]):
+    """The rows of a file, read here and not by the library `datasets`; they know where they stand."""
+
+    def __init__(self, path: Path) -> None:
+        source = open_source(path)
+        source.check()
+        self.path = path
+        records = list(source.records())
+        super().__init__(dict(record.fields) for record in records)
+        self.origins: list[Origin] = [record.origin for record in records]
+
+    def repeated(self, times: int) -> FileRows:
+        """Return the rows with each so many times, one after the other."""
+        made = FileRows.__new__(FileRows)
+        list.__init__(made, [row for row in self for _ in range(times)])
+        made.path, made.origins = self.path, [origin for origin in self.origins for _ in range(times)]
+        return made
+
+
+def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
+    """Return the classes by name, which find their files through `data`."""
+
+    class CustomDataset(BaseDataset):
+        """A file of rows, of any format that Assay reads."""
+
+        def load(self, path: str, file_name: str | None = None, local_mode: bool = False) -> Any:
+            place = data.get_data_path(path)
+            return FileRows(Path(place) / file_name if file_name else Path(place))
+
+    class CodeCustomDataset(CustomDataset):
+        """The same with every row several times, for metrics over several answers."""
+
+        def load(
+            self, path: str, file_name: str | None = None, local_mode: bool = False, num_repeats: int = 1
+        ) -> Any:
+            return super().load(path, file_name).repeated(num_repeats)
+
+    class JsonlDataset(CustomDataset):
+        """A file of rows."""
+
+    class HFDataset(BaseDataset):
+        """Whatever `datasets.load_dataset` loads from this machine."""
+
+        def load(self, **kwargs: Any) -> Any:
+            found = {key: _found(data, value) for key, value in kwargs.items() if key in _PATHS}
+            with library() as datasets:
+                return datasets.load_dataset(**{**kwargs, **found})
+
+    class MMCustomDataset(BaseDataset):
+        """Rows that name files: `type`, `path`, `question`, `answer`. They become one `content` column."""
+
+        def load(self, path: str, mm_type: str = "path", num_frames: int = 5) -> Any:
+            place = Path(data.get_data_path(path))
+            rows = FileRows(place)
+            for row, origin in zip(rows, rows.origins, strict=True):
+                row["content"] = "".join(_segments(row, origin, place.parent))
+            return rows
+
+    return {
+        one.__name__: one
+        for one in (CustomDataset, CodeCustomDataset, JsonlDataset, HFDataset, MMCustomDataset)
+    }
+
+
+_PATHS = ("path", "data_files", "data_dir")
+
+
+def _found(data: DataPaths, value: Any) -> Any:
+    """Return a path where it lies; a list or dict of them likewise; what is nowhere stays as it is."""
+    if isinstance(value, Mapping):
+        return {key: _found(data, one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_found(data, one) for one in value]
+    place = data.find(value) if isinstance(value, str) else None
+    return value if place is None else str(place)
+
+
+def _segments(row: Mapping[str, Any], origin: Origin, folder: Path) -> Iterator[str]:
+    """Yield a row's files and its question, in the form in which `content` holds them."""
+    medium, paths = row.get("type"), row.get("path", ())
+    if medium not in ("image", "video", "audio"):
+        what = f"found {medium!r}, expected image, video or audio"
+        raise AuthorError(Problem("OPENICL-013", what, "correct the value", origin.at("type")))
+    for path in [paths] if isinstance(paths, str) else paths:
+        beside = folder / path
+        yield f"<AIS_{medium.upper()}_START>{beside if beside.exists() else path}<AIS_CONTENT_TAG>"
+    yield f"<AIS_TEXT_START>{row.get('question', '')}<AIS_CONTENT_TAG>"

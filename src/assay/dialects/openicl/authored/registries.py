@@ -1,0 +1,66 @@
+"""Registries as authors' files use them: a decorator that keeps classes and functions by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+NAMES = (
+    "CLIENTS",
+    "DICT_POSTPROCESSORS",
+    "EVALUATORS",
+    "ICL_DATASET_READERS",
+    "ICL_EVALUATORS",
+    "ICL_INFERENCERS",
+    "ICL_PROMPT_TEMPLATES",
+    "ICL_RETRIEVERS",
+    "LOAD_DATASET",
+    "METRICS",
+    "MODELS",
+    "PARTITIONERS",
+    "PERF_METRIC_CALCULATORS",
+    "RUNNERS",
+    "TASKS",
+    "TEXT_POSTPROCESSORS",
+    "TOT_WRAPPER",
+)
+
+
+class Registry:
+    """Classes and functions by the names they were registered under; the last of a name counts."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.module_dict: dict[str, Any] = {}
+
+    def register_module(
+        self, name: str | list[str] | None = None, force: bool = True, module: Any = None
+    ) -> Callable[[T], T] | Any:
+        """Keep a class or function, as a decorator or at once; without a name under its own."""
+        if module is not None:
+            return self._keep(module, name)
+        if name is not None and not isinstance(name, str | list):
+            return self._keep(name, None)
+
+        def keep(registered: T) -> T:
+            kept: T = self._keep(registered, name)
+            return kept
+
+        return keep
+
+    def get(self, name: str) -> Any:
+        """Return what was registered under a name; None where nothing was."""
+        return self.module_dict.get(name)
+
+    def _keep(self, module: Any, name: str | list[str] | None) -> Any:
+        names = [module.__name__] if name is None else [name] if isinstance(name, str) else name
+        for one in names:
+            self.module_dict[one] = module
+        return module
+
+
+def registries() -> dict[str, Registry]:
+    """Return a set of empty registries by the names that files import."""
+    return {name: Registry(name.lower()) for name in NAMES}
