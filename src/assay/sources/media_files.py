@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import importlib.util
 import io
+import os
 import warnings
 from functools import lru_cache
 from pathlib import Path
@@ -22,10 +23,10 @@ _REMEMBERED = 100_000
 """Files whose facts are kept: a few hundred bytes each."""
 
 
-def media_file(path: Path, medium: Medium) -> AnyMedia:
+def media_file(path: str | Path, medium: Medium) -> AnyMedia:
     """Return the part for a file; raise Broken when it is missing, empty, cut off or something else."""
     try:
-        facts = path.stat()
+        facts = os.stat(path)
         return _media_file(str(path), medium, facts.st_size, facts.st_mtime_ns)
     except FileNotFoundError:
         raise Broken("there is no such file") from None

@@ -7,6 +7,7 @@ A medium is a path, a `file://` address, an address of the web, or `data:TYPE;ba
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,8 @@ STARTS: dict[str, Medium | None] = {
 
 _DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.IGNORECASE)
 _SHOWN_CHARS = 120
+_LONGEST_PATH = 4096
+"""What Linux takes, and no other system more than a little beyond."""
 
 MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
     Difference(
@@ -50,7 +53,7 @@ MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
         "media-files",
         always,
         "`file://` addresses go to the server, which must be able to read the same paths",
-        "files are read here and sent as base64; what the model sees is the same",
+        "files are read here and sent as base64, WAV and MP3 as `input_audio`; the model sees the same",
         is_reproduced=False,
     ),
 )
@@ -101,14 +104,16 @@ def clipped(where: str) -> str:
     return where if len(where) <= _SHOWN_CHARS else f"{where[:_SHOWN_CHARS]}... ({len(where):,} characters)"
 
 
-def _found(name: str, roots: Sequence[Path]) -> Path:
+def _found(name: str, roots: Sequence[Path]) -> str:
     """Return the first file of a name; where there is none, the path as it is written."""
     if not name.strip():
         raise Broken("it has no path")
+    if len(name) > _LONGEST_PATH:
+        raise Broken("it is no path; base64 needs data:TYPE;base64, before it")
     # An address may spell a space as %20; a file may as well be called so.
-    spellings = dict.fromkeys((name, unquote(name)))
-    candidates = [root / spelling for spelling in spellings for root in (Path(), *roots)]
-    try:
-        return next((path for path in candidates if path.is_file()), Path(name))
-    except (OSError, ValueError):  # Base64 without `data:` before it is no path that a system knows.
-        raise Broken("it is no path; base64 needs data:TYPE;base64, before it") from None
+    for spelling in dict.fromkeys((name, unquote(name))):
+        for root in ("", *map(str, roots)):
+            path = os.path.join(root, spelling)
+            if os.path.isfile(path):
+                return path
+    return name
