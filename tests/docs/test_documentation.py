@@ -37,6 +37,7 @@ from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
 from assay.scoring.aggregations import AGGREGATIONS
+from assay.scoring.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
 from assay.scoring.metrics import LIST_METRICS
 from assay.scoring.metrics.row_values import CORRECTED as CORRECTED_ROWS
 from assay.scoring.metrics.row_values import ROW_METRICS
@@ -278,6 +279,14 @@ def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_
     rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in corrected.items()]
     assert [row for row in rows if row not in page] == []
     assert [name for name in ALIASES if f"| `{name}` |" not in page] == []
+
+
+def test_every_evaluator_of_configs_is_documented_with_its_differences() -> None:
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    assert [name for name in EVALUATORS if f"\n| `{name}` | " not in page] == []
+    rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in CORRECTED_EVALUATORS.items()]
+    rows += [f"| {name} | {one.original} | {one.here} |" for name, one in REPEATED.items()]
+    assert [row for row in rows if row not in page] == []
 
 
 def test_every_function_for_task_classes_is_documented() -> None:

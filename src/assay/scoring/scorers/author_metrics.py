@@ -23,8 +23,9 @@ from assay.scoring.scorers.corpus_values import corpus_metrics
 from assay.scoring.scorers.list_values import Values, evaluate
 from assay.scoring.scorers.outcomes import score_of
 
+
 AUTHOR_RULE = "post_processing"
-"""The rule of an answer that the author's own code made of what the model wrote."""
+"""Begins the name of every rule by which an author's code, or a post-processor of theirs, finds answers."""
 
 
 class AuthorLists(Protocol):
@@ -32,6 +33,8 @@ class AuthorLists(Protocol):
 
     chooses_itself: bool
     """Whether the author's code, and not the inner scorer, decides between options."""
+    rule: str
+    """How answers are found in what the model wrote: `post_processing`, and by what."""
 
     @property
     def metrics(self) -> Sequence[Any]:
@@ -50,8 +53,17 @@ class AuthorLists(Protocol):
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
         """Return what the author's code makes of all rows; rows that failed are None."""
 
+    def chosen(self, number: int, option: int) -> Any:
+        """Return a row's prediction where the inner scorer chose an option; -1 for none."""
+
     def references(self) -> Sequence[Any]:
-        """Return the right answers."""
+        """Return the right answers, as metrics take them."""
+
+    def target(self, reference: Any) -> Any:
+        """Return the right answer in a reference, as a person reads it."""
+
+    def is_unanswered(self, number: int) -> bool:
+        """Whether no answer was found in what the model wrote about a row; asked after `predictions`."""
 
 
 class _Kept(NamedTuple):
@@ -128,7 +140,10 @@ class AuthorMetrics:
         chosen = [None if isinstance(raw, Failure) else raw for raw in raws]
         if self._inner is None or self._author.chooses_itself:
             return list(self._author.predictions(chosen))
-        return [_chosen_option(rows[number]) if number in rows else None for number in range(n)]
+        return [
+            self._author.chosen(number, _chosen_option(rows[number])) if number in rows else None
+            for number in range(n)
+        ]
 
     def _score(
         self,
@@ -141,7 +156,7 @@ class AuthorMetrics:
         number = self._author.row(kept.sample.id)
         names = list(values.per_row) or list(values.whole)[:1] or ["none"]
         deciding = names[0]
-        target = _spelled(references[number])
+        target = _spelled(self._author.target(references[number]))
         known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
         if kept.inner is not None:
             known |= {
@@ -157,7 +172,7 @@ class AuthorMetrics:
             why = f"{kept.raw.kind}: {kept.raw.message}"
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
         if kept.inner is None or self._author.chooses_itself:
-            known |= {"answer": _answer(predictions[number], kept.sample), "rule": AUTHOR_RULE}
+            known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
         if at is not None and at in values.troubles:
             why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
@@ -170,6 +185,8 @@ class AuthorMetrics:
         ):
             return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
         value, *_ = every = [values.per_row[name][at] for name in names]
+        if not value and self._author.is_unanswered(number):
+            return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
         known["ratios"] = {
             name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
         }
@@ -200,7 +217,7 @@ class AuthorMetrics:
         for name in values.whole:
             if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
-            made += corpus_metrics(self.track, values.owners[name], name, scores, rows)
+            made += corpus_metrics(self.track, values.owners[name], name, scores, rows, values.whole[name])
         return made
 
 

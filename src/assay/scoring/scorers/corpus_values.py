@@ -9,15 +9,23 @@ from typing import Any
 import msgspec
 
 from assay.core.score import MACRO, Metric, Score, Verdict
-from assay.scoring.scorers.list_values import interval, whole_value
+from assay.scoring.scorers.list_values import interval, is_costly, whole_value
 
 
 def corpus_metrics(
-    track: str, metric: Any, name: str, scores: Sequence[Score], rows: Mapping[str, tuple[Any, Any]]
+    track: str,
+    metric: Any,
+    name: str,
+    scores: Sequence[Score],
+    rows: Mapping[str, tuple[Any, Any]],
+    known: float | None = None,
 ) -> list[Metric]:
     """Return one value of a metric over all rows and over each group; `rows` has prediction and reference of
-    the samples that count, by id.
+    the samples that count, by id. With `known`, its value over all, a costly metric is not called again, and
+    has no values over groups.
     """
+    if known is not None and is_costly(metric):
+        return [_metric(track, metric, name, None, scores, rows, known)]
     groups: dict[str, list[Score]] = {}
     for score in scores:
         if score.group is not None:
@@ -34,11 +42,12 @@ def _metric(
     group: str | None,
     scores: Sequence[Score],
     rows: Mapping[str, tuple[Any, Any]],
+    known: float | None = None,
 ) -> Metric:
     members = {score.sample_id for score in scores}
     pairs = [pair for sample_id, pair in rows.items() if sample_id in members]
     predictions, references = [prediction for prediction, _ in pairs], [reference for _, reference in pairs]
-    value = whole_value(metric, name, predictions, references)
+    value = whole_value(metric, name, predictions, references) if known is None else known
     low, high = interval(metric, name, predictions, references)
     return Metric(
         scores[0].task,
