@@ -248,7 +248,7 @@ def _manifest(
     names = [family.name for family in families(specs)]
     name = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
     return RunManifest(
-        _slug(f"{name}-{model.name.rstrip('/').rsplit('/', 1)[-1]}") + f"-{fingerprint[:8]}",
+        _slug(f"{name}-{_short(model.name)}") + f"-{fingerprint[:8]}",
         specs,
         model,
         settings.recorded(),
@@ -257,6 +257,12 @@ def _manifest(
         notes=tuple(note for one in compiled for note in one.notes),
         judge=grader,
     )
+
+
+def _short(model: str) -> str:
+    """Return the last word of a model's name, and of one at an address the name rather than the address."""
+    named, _, _ = model.partition("@http")
+    return named.rstrip("/").rsplit("/", 1)[-1]
 
 
 def _slug(text: str) -> str:

@@ -31,7 +31,9 @@ _TABLE = {
 
 _OPTIONS = (
     click.option(
-        "--model", "-m", help="smollm2 (default), hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, ultraeval:URL, mock."
+        "--model",
+        "-m",
+        help="smollm2 (default), hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, openai:NAME@URL, ultraeval:URL, mock.",
     ),
     click.option(
         "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An argument of the model."

@@ -73,6 +73,12 @@ class ListMetric:
         intervals: dict[str, tuple[float, float]] = self.__dict__.setdefault("_last_intervals", {})
         return intervals
 
+    @property
+    def last_counts(self) -> dict[str, list[float]]:
+        """For values that are a sum over the samples: each sample's part of it."""
+        counts: dict[str, list[float]] = self.__dict__.setdefault("_last_counts", {})
+        return counts
+
     def setup_metric(self, *_: Any, **__: Any) -> None:
         """Take what the run knows: model_args, dataset_args, evaluation_args, dataset. Does nothing here."""
 

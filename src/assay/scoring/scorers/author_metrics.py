@@ -19,7 +19,8 @@ from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
-from assay.scoring.scorers.corpus_values import corpus_metrics
+from assay.scoring.judges.binding import bind_judge, needs_judge
+from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics
 from assay.scoring.scorers.list_values import Values, evaluate
 from assay.scoring.scorers.outcomes import score_of
 
@@ -88,13 +89,11 @@ class AuthorMetrics:
     @property
     def needs_judge(self) -> bool:
         """Whether a metric asks a model for its opinion."""
-        return any(hasattr(metric, "bind") for metric in self._author.metrics)
+        return any(map(needs_judge, self._author.metrics))
 
     def bind(self, judge: Judge) -> None:
         """Give the judge to the metrics that need one."""
-        for metric in self._author.metrics:
-            if hasattr(metric, "bind"):
-                metric.bind(judge)
+        bind_judge(self._author.metrics, judge)
 
     def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
         """Take one sample."""
@@ -121,6 +120,8 @@ class AuthorMetrics:
             [predictions[number] for number in usable],
             [references[number] for number in usable],
         )
+        # Taken before metrics are called again, over groups.
+        notes = tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric)))
         by_row = {number: at for at, number in enumerate(usable)}
         scores = [
             self._score(kept, predictions, references, values, by_row.get(self._author.row(kept.sample.id)))
@@ -131,7 +132,7 @@ class AuthorMetrics:
             self._metrics(scores, values, predictions, references, usable),
             values.lower_is_better,
             values.off_scale,
-            tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric))),
+            notes,
         )
 
     def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
@@ -215,6 +216,15 @@ class AuthorMetrics:
             if number in kept
         }
         for name in values.whole:
+            if name in values.counts:
+                parts = dict(zip(usable, values.counts[name], strict=True))
+                counted = {
+                    sample_id: part
+                    for number, sample_id in numbered
+                    if number in kept and (part := parts[number]) is not None
+                }
+                made += counted_metrics(self.track, name, scores, counted)
+                continue
             if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
             made += corpus_metrics(self.track, values.owners[name], name, scores, rows, values.whole[name])

@@ -10,7 +10,7 @@ import random
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from assay.core.errors import AssayError, PlanError, Problem
 from assay.core.origin import Origin
@@ -21,6 +21,8 @@ _N_RESAMPLES = 200
 _MAX_RESAMPLED = 50_000
 """Rows that resampling may score in all; beyond, a value has no interval."""
 
+PlacedT = TypeVar("PlacedT")
+
 
 class Values(NamedTuple):
     """What metrics said."""
@@ -30,6 +32,8 @@ class Values(NamedTuple):
     whole: dict[str, float]
     ratios: dict[str, list[Ratio | None]]
     """For each name that divides a sum over the rows by another: the rows' parts of both."""
+    counts: dict[str, list[float | None]]
+    """For each name that is a sum over the rows: the rows' parts of it."""
     owners: dict[str, Any]
     """The metric that each name comes from."""
     lower_is_better: frozenset[str]
@@ -53,6 +57,7 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
     ratios: dict[str, list[Ratio | None]] = {}
+    counts: dict[str, list[float | None]] = {}
     owners: dict[str, Any] = {}
     lower: set[str] = set()
     off_scale: set[str] = set()
@@ -75,6 +80,7 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
         troubles |= _unjudged(metric, kept)
         # Taken before the metric is called again, for rows by themselves.
         parts = dict(getattr(metric, "last_ratios", {}))
+        sums = dict(getattr(metric, "last_counts", {}))
         lists = _row_values(metric, predictions, references, kept, found)
         for name, value in found.items():
             unit = unit_of(metric, name)
@@ -84,19 +90,28 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                 lower.add(name)
             if not unit.is_share:
                 off_scale.add(name)
+            if len(sums.get(name, ())) == len(kept):
+                counts[name] = _placed(sums[name], kept, len(predictions))
             if name in lists:
-                placed: list[float | None] = [None] * len(predictions)
-                for at, one in zip(kept, lists[name], strict=True):
-                    placed[at] = one
-                    if one is None and at not in troubles:
-                        troubles[at] = f"the metric {_name_of(metric)} gives no number for {name}"
-                per_row[name] = placed
+                per_row[name] = _placed(lists[name], kept, len(predictions))
+                troubles = _unnumbered(metric, name, kept, per_row[name]) | troubles
             if len(parts.get(name, ())) == len(kept):
-                shares = dict(zip(kept, parts[name], strict=True))
-                ratios[name] = [
-                    Ratio(*shares[at]) if at in shares else None for at in range(len(predictions))
-                ]
-    return Values(per_row, whole, ratios, owners, frozenset(lower), frozenset(off_scale), troubles)
+                shares = [Ratio(*one) for one in parts[name]]
+                ratios[name] = _placed(shares, kept, len(predictions))
+    return Values(per_row, whole, ratios, counts, owners, frozenset(lower), frozenset(off_scale), troubles)
+
+
+def _placed(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
+    """Return the values of some rows at these rows' places among all, None elsewhere."""
+    by_row = dict(zip(kept, values, strict=True))
+    return [by_row.get(at) for at in range(n)]
+
+
+def _unnumbered(
+    metric: Any, name: str, kept: Sequence[int], values: Sequence[float | None]
+) -> dict[int, str]:
+    why = f"the metric {_name_of(metric)} gives no number for {name}"
+    return {at: why for at in kept if values[at] is None}
 
 
 def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
@@ -141,7 +156,8 @@ def _row_values(
         given = lists.get(name)
         if given is not None and len(given) == len(kept):
             made[name] = [_number(one) for one in given]
-    missing = [name for name in found if name not in made]
+    # What is a sum over the rows is nothing that a row has.
+    missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
     if missing and not is_costly(metric):
         try:
             alone = [_called(metric, predictions, references, [at]) for at in kept]
