@@ -16,7 +16,9 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import Code, Offered, last_name
+from assay.dialects.openicl.authored.modules import AISBENCH
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
+from assay.dialects.openicl.config.symbol import Symbol
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Evaluation, Scoring
 from assay.dialects.openicl.evaluators import Evaluators
@@ -32,6 +34,7 @@ from assay.dialects.openicl.retrievers.registry import make_retriever
 from assay.dialects.openicl.retrievers.retriever import Retriever
 from assay.dialects.openicl.scoring_parts import ScoringParts
 from assay.dialects.openicl.task import Asking, ConfigTask
+from assay.dialects.openicl.templates.meta import CHAT, LOCAL_CHAT_OF_OPENCOMPASS
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
@@ -176,7 +179,12 @@ class _Compilation:
             spec,
             _spec_of(infer.ice_template),
             output_column=reader.output_column,
-            rendering=Rendering(self._is_chat, self._asked.meta_template, self._settings.is_faithful),
+            rendering=Rendering(
+                self._is_chat,
+                self._asked.meta_template,
+                self._settings.is_faithful,
+                CHAT if _is_aisbenchs(self._entry) else LOCAL_CHAT_OF_OPENCOMPASS,
+            ),
             ice_separator=retriever.ice_separator,
             ice_eos_token=retriever.ice_eos_token,
             replace_token=self._inference.replace_token,
@@ -417,6 +425,13 @@ class _Compilation:
 
     def _files(self) -> list[Path]:
         return sorted({*self._found.config.files, *self._code.modules.files})
+
+
+def _is_aisbenchs(entry: DatasetEntry) -> bool:
+    """Whether an entry is written for AISBench: it names a part of it."""
+    infer = entry.infer_cfg
+    named = [entry.type, infer.inferencer.type, infer.retriever.type]
+    return any(isinstance(one, Symbol) and one.module.startswith(AISBENCH) for one in named)
 
 
 def _spec_of(component: Component | None) -> TemplateSpec | None:
