@@ -56,6 +56,10 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache: bool = True
     retry_failed: bool = False
     fresh: bool = False
+    stage: Literal["all", "infer", "score"] = "all"
+    """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""
+    answers_from: str | None = None
+    """The run whose answers are scored; None: the latest of this model and these datasets."""
     table: dict[str, Any] = {}
     """What was said about a table on the command line, in the meta file's own words."""
 

@@ -75,6 +75,11 @@ class RunFolder:
         """Store the report."""
         self._replace(REPORT, text.encode())
 
+    def drop_results(self) -> None:
+        """Take away what an earlier start came to, where answers are not scored now."""
+        for name in (SUMMARY, REPORT):
+            (self.path / name).unlink(missing_ok=True)
+
     def release(self) -> None:
         """Let another process take the folder."""
         if self._lock is not None:

@@ -22,6 +22,14 @@ FAILED_SAMPLES = 3
 @click.option("--out", metavar="DIR", help="Folder of the run. [runs/ID]")
 @click.option("--runs-dir", metavar="DIR", help="Where runs without --out are kept. [runs]")
 @click.option("--cache/--no-cache", default=None, help="Keep the model's answers between runs. [yes]")
+@click.option(
+    "--stage",
+    type=click.Choice(["all", "infer", "score"]),
+    help="Only ask the model, or only score what it answered: without the model. [all]",
+)
+@click.option(
+    "--answers-from", metavar="RUN", help="The run whose answers --stage score scores. [the latest that fits]"
+)
 @click.option("--retry-failed", is_flag=True, default=None, help="Ask again what failed in this run.")
 @click.option(
     "--fresh", is_flag=True, default=None, help="Set an earlier run of the same aside and ask everything."
