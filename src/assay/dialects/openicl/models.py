@@ -179,6 +179,11 @@ def read_models(entries: Sequence[Mapping[str, Any]], source: str) -> list[Model
     return models
 
 
+def family_of(entry: Mapping[str, Any]) -> Family | None:
+    """Return what kind of model an entry names; None where it names none that is read."""
+    return _FAMILIES.get(last_name(entry.get("type", "")), (None, None))[0]
+
+
 class _Reading:
     """One model on its way."""
 

@@ -51,13 +51,13 @@ def read_summary(config: LoadedConfig, key: str | None = None) -> Summary:
         problems.raise_if_any()
     said: Mapping[str, Any] = (config.values[key] if key is not None else summarizer_in(config)) or {}
     notes = []
-    for name in said:
-        if name not in _KEYS:
-            what = f"summarizer has the unknown key {name!r}{nearest(str(name), _KEYS)}"
-            problems.add(Problem(CODE, what, f"use some of {listing(_KEYS)}", where))
     kind = last_name(said["type"]) if said.get("type") else _USUAL[0]
     if kind not in _USUAL:
         notes.append(f"summarizer {kind}: its own table is not made here; the usual one is")
+    for name in said:
+        if name not in _KEYS and kind in _USUAL:
+            what = f"summarizer has the unknown key {name!r}{nearest(str(name), _KEYS)}"
+            problems.add(Problem(CODE, what, f"use some of {listing(_KEYS)}", where))
     written = said.get("summary_groups")
     if written is None:
         named = [value for name, value in config.values.items() if name.endswith(GROUPS_SUFFIX)]
