@@ -66,10 +66,13 @@ assay.run({str(data)!r}, model="mock", method=["ppl", "prob", "gen"], out={str(t
     assert loaded_after(code).isdisjoint({"torch", "transformers", "aiohttp", "pyarrow", "pandas"})
 
 
-def test_a_client_is_not_loaded_before_a_server_is_asked() -> None:
-    code = """
+@pytest.mark.parametrize(
+    "model", ["ultraeval:http://127.0.0.1:5002/infer", "openai:m@http://127.0.0.1:8000/v1"]
+)
+def test_a_client_is_not_loaded_before_a_server_is_asked(model: str) -> None:
+    code = f"""
 from assay.backends.registry import open_backend
-open_backend("ultraeval:http://127.0.0.1:5002/infer", {}).identity()
+open_backend({model!r}, {{}}).identity()
 """
     assert "aiohttp" not in loaded_after(code)
 

@@ -46,6 +46,19 @@ CASES = [
     ("repeated_ids.jsonl", (), "TABLE-012", said("column 'id'", "'1'")),
     ("bad_meta.csv", (), "TABLE-002", said("bad_meta.csv.meta.json")),
     ("bad_value.csv", (), "TABLE-004", said("'data_type'", "'quiz'", "'mcq', 'qa', 'text'")),
+    (
+        "bad_lengths.csv",
+        (),
+        "TABLE-017",
+        said("row 2 (line 3), column 'max_tokens'", "'many'", "row 3", "'0'", "row 4", "'1.5'"),
+    ),
+    (
+        "bad_requests.csv",
+        (),
+        "TABLE-004",
+        said("'request_count'", "'-4'", "'sampling_mode'", "'random'", "add up to 0.9, expected 1"),
+    ),
+    ("unknown_request.csv", (), "TABLE-003", said("'requests_count'", "'request_count'")),
     ("bad_template.csv", (), "TABLE-006", said("'rounds'", "'round'")),
     ("bad_jinja.csv", (), "TEMPLATE-001", said("bad_jinja.csv.meta.json")),
     ("failing_jinja.csv", (), "TABLE-015", said("row 1 (line 2)")),
@@ -74,6 +87,13 @@ CASES = [
     ("fine.csv", ("--model-arg", "delay=5"), "MODEL-002", said("'delay'", "delay_ms")),
     ("fine.csv", ("--model", "hf:/no/such/model"), "MODEL-003", said("/no/such/model")),
     ("fine.csv", ("--model", "ultraeval:host/infer"), "MODEL-001", said("'host/infer'", "http://")),
+    ("fine.csv", ("--model", "openai:m"), "MODEL-001", said("http://", "openai:MODEL@")),
+    (
+        "fine.csv",
+        ("--model", "openai:m@http://h/v1", "--model-arg", "key_env=NOT_SET"),
+        "MODEL-009",
+        said("key_env"),
+    ),
     ("fine.csv", ("--method", "ppl", "--model-arg", "kinds=generate"), "PLAN-001", said("'ppl'", "'gen'")),
     ("fine.csv", ("--chat", "on"), "PLAN-003", said("'fine'", "'mock'", "--chat off")),
     (

@@ -16,6 +16,7 @@ from aiohttp import web
 from assay.core.ports import Backend
 from assay.core.request import Ask, Generate, Sampling, Span, request
 from assay.core.response import Completion, Likelihood
+from fakes.loopback import on_loopback
 
 Body = dict[str, Any]
 Model = Callable[[Body], Any]
@@ -105,28 +106,11 @@ class InferServer:
 def serving(model: Model = small_model) -> Iterator[InferServer]:
     """Serve a model at a free port until the block ends."""
     server = InferServer(model)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def start() -> web.AppRunner:
-        app = web.Application(client_max_size=2**28)
-        app.router.add_post("/infer", server.infer)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/infer"
-        return runner
-
-    runner = asyncio.run_coroutine_threadsafe(start(), loop).result()
-    try:
+    app = web.Application(client_max_size=2**28)
+    app.router.add_post("/infer", server.infer)
+    with on_loopback(app) as address:
+        server.url = f"{address}/infer"
         yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def in_turn(*models: Model) -> Model:

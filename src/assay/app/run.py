@@ -275,7 +275,7 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
     names = [family.name for family in families(specs)]
     name = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
     return RunManifest(
-        _slug(f"{name}-{model.name.rstrip('/').rsplit('/', 1)[-1]}") + f"-{fingerprint[:8]}",
+        _slug(f"{name}-{_short(model.name)}") + f"-{fingerprint[:8]}",
         specs,
         model,
         settings.recorded(),
@@ -285,6 +285,12 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
         judge=grader,
         card=work.backend.card,
     )
+
+
+def _short(model: str) -> str:
+    """Return the last word of a model's name, and of one at an address the name rather than the address."""
+    named, _, _ = model.partition("@http")
+    return named.rstrip("/").rsplit("/", 1)[-1]
 
 
 def _slug(text: str) -> str:

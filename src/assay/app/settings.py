@@ -6,6 +6,7 @@ which wins over the default.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from assay.core.request import WindowScheme
 from assay.core.run import Setting
 
 FILE = "assay.toml"
-_SECRET = ("key", "token", "secret", "password")
+_SECRET = {"key", "token", "secret", "password"}
 
 
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,10 +76,17 @@ class Settings:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
         plain = msgspec.json.decode(msgspec.json.encode(self.values))
         plain["model_args"] = {
-            name: "(hidden)" if any(word in name.lower() for word in _SECRET) else value
-            for name, value in plain["model_args"].items()
+            name: "(hidden)" if _is_secret(name) else value for name, value in plain["model_args"].items()
         }
         return {name: Setting(value, self._sources[name]) for name, value in plain.items()}
+
+
+def _is_secret(name: str) -> bool:
+    """Whether an argument's name says so, as `hf_token` does. `batch_tokens` does not, nor does `key_env`,
+    which names a variable: hidden, the model could not be opened again as it was.
+    """
+    words = re.split(r"[^a-z]+", name.lower())
+    return words[-1] != "env" and not _SECRET.isdisjoint(words)
 
 
 def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Settings:

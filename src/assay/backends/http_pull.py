@@ -106,4 +106,5 @@ class _Crew(Generic[J, R]):
     def _finished(self, task: asyncio.Future[R]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
+            task.exception()  # Looked at here: of several errors one is raised, the others are not logged.
             self._done.put(task)

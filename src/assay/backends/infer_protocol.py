@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from assay.core.ids import draw
+from assay.backends.repeats import n_drawn, repeat_seed
 from assay.core.request import Generate, Request, Sampling, Span
 from assay.core.response import Failure, Finish, Likelihood, Output
 
@@ -72,9 +72,10 @@ def parts_of(request: Request) -> list[Part] | Failure:
     sampling = ask.sampling
     if sampling.max_tokens < 1:
         return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
-    # Greedy repeats are equal: written once.
-    n_texts = sampling.n if sampling.temperature > 0 else 1
-    return [Part(request, _writing(sampling, request.index, n), (ask.prompt,), n) for n in range(n_texts)]
+    return [
+        Part(request, _writing(sampling, request.index, n), (ask.prompt,), n)
+        for n in range(n_drawn(sampling))
+    ]
 
 
 def _texts_to_score(ask: Span, text: str) -> tuple[str, ...] | Failure:
@@ -88,17 +89,13 @@ def _texts_to_score(ask: Span, text: str) -> tuple[str, ...] | Failure:
 
 
 def _writing(sampling: Sampling, index: int, number: int) -> Params:
-    is_sampled = sampling.temperature > 0
-    seed = sampling.seed if is_sampled else None
-    if seed is not None and (index or number):
-        # One seed gives one text: repeats need seeds of their own. Requests of one index still share calls.
-        seed = draw(seed, "repeat", str(index), str(number)).getrandbits(31)
     return Params(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
-        top_p=sampling.top_p if is_sampled else 1.0,
+        top_p=sampling.top_p if sampling.temperature > 0 else 1.0,
         stop=sampling.stop or None,
-        seed=seed,
+        # The same for all requests of one index: they still share calls.
+        seed=repeat_seed(sampling, index, number),
         prompt_logprobs=None,
     )
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
+from assay.backends.addresses import checked_address
 from assay.backends.arguments import read_arguments
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
 from assay.backends.http_pull import in_flight
 from assay.backends.infer_batches import Batches, Call
 from assay.backends.infer_protocol import Part, parts_of, read
 from assay.backends.problems import unknown_model
+from assay.backends.request_parts import Answer, UnderWay
 from assay.core.model import ModelCard, ModelIdentity, Token
-from assay.core.request import Ask, Generate, Kind, Request
-from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome, Output, Response
+from assay.core.request import Ask, Kind, Request
+from assay.core.response import Completion, Failure, Finish, Likelihood, Output, Response
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -44,14 +45,6 @@ class InferArgs(msgspec.Struct, frozen=True):
     """Attempts after the first, when the trouble may pass."""
     retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
     """Wait before the first of them; each later one is twice as long, 60 at most."""
-
-
-class Answer(NamedTuple):
-    """What came of one part."""
-
-    part: Part
-    outcome: Output | Likelihood | Failure
-    seconds: float
 
 
 class InferServerBackend:
@@ -85,15 +78,14 @@ class InferServerBackend:
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
-        waiting: dict[str, _Waiting] = {}
-        for answers in in_flight(self._jobs(requests, waiting), self._work, at_most=self._args.concurrency):
+        under_way = UnderWay()
+        for answers in in_flight(self._jobs(requests, under_way), self._work, at_most=self._args.concurrency):
             if isinstance(answers, Response):
                 yield answers
                 continue
             for answer in answers:
-                id_ = answer.part.request.id
-                if waiting[id_].complete(answer):
-                    yield self._counted(waiting.pop(id_).response())
+                if (response := under_way.complete(answer)) is not None:
+                    yield self._counted(response)
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return nothing: the server does not show its tokens."""
@@ -125,7 +117,7 @@ class InferServerBackend:
 
     # --- gathering ---
 
-    def _jobs(self, requests: Iterable[Request], waiting: dict[str, _Waiting]) -> Iterator[Call | Response]:
+    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Call | Response]:
         """Yield calls as they become full, and the responses to what no server needs to be asked."""
         batches = Batches(self._args.batch_size)
         for request in requests:
@@ -133,7 +125,7 @@ class InferServerBackend:
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
                 continue
-            waiting[request.id] = _Waiting(request, len(parts))
+            under_way.expect(request, len(parts))
             for part in parts:
                 yield from batches.add(part)
         yield from batches.rest()
@@ -158,49 +150,24 @@ class InferServerBackend:
         document = {"params": msgspec.to_builtins(call.parts[0].params), "instances": call.instances}
         is_single = len(call.parts) == 1
         try:
-            reply = await self._endpoint.post(session, document, is_patient=is_single or not is_half)
+            reply: Any = await self._endpoint.post(session, document, is_patient=is_single or not is_half)
             replies = _checked_reply(reply, len(call.instances))
         except CallTrouble as trouble:
             if is_single:
                 failure = Failure(trouble.kind, str(trouble), trouble.attempts)
-                return [Answer(call.parts[0], failure, time.perf_counter() - began)]
+                return [_answer(call.parts[0], failure, time.perf_counter() - began)]
             return [
                 answer
                 for half in call.halves()
                 for answer in await self._answered(session, half, is_half=True)
             ]
         seconds = (time.perf_counter() - began) / len(call.parts)
-        return [Answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]
+        return [_answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]
 
 
-class _Waiting:
-    """A request whose parts are under way."""
-
-    def __init__(self, request: Request, n_owed: int) -> None:
-        self._request = request
-        self._n_owed = n_owed
-        self._answers: list[Answer] = []
-
-    def complete(self, answer: Answer) -> bool:
-        """Take an answer; return whether it was the last one."""
-        self._answers.append(answer)
-        return len(self._answers) == self._n_owed
-
-    def response(self) -> Response:
-        """Return what all parts together answer."""
-        seconds = sum(answer.seconds for answer in self._answers)
-        return Response(self._request.id, self._request.key, self._outcome(), seconds)
-
-    def _outcome(self) -> Outcome:
-        outputs: list[Output] = []
-        for answer in sorted(self._answers, key=lambda answer: answer.part.number):
-            if not isinstance(answer.outcome, Output):
-                return answer.outcome
-            outputs.append(answer.outcome)
-        assert isinstance(self._request.ask, Generate)
-        if len(outputs) == 1:
-            outputs *= self._request.ask.sampling.n
-        return Completion(tuple(outputs), n_prompt_tokens=0)
+def _answer(part: Part, outcome: Output | Likelihood | Failure, seconds: float) -> Answer:
+    texts = (outcome,) if isinstance(outcome, Output) else outcome
+    return Answer(part.request, part.number, texts, seconds)
 
 
 def _checked_reply(reply: object, n_expected: int) -> list[object]:
@@ -213,20 +180,7 @@ def _checked_reply(reply: object, n_expected: int) -> list[object]:
 
 
 def _checked(url: str) -> str:
-    """Return an address that can be called, or raise MODEL-001."""
     example = "write ultraeval:http://127.0.0.1:5002/infer"
     if not url:
         raise unknown_model("ultraeval needs the address of a server", example)
-    try:
-        parts = urlsplit(url)
-        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_whole = False
-    if not is_whole:
-        raise unknown_model(f"{url!r} is no address of a server", example)
-    if parts.username is not None or parts.password is not None:
-        raise unknown_model(
-            f"the address of {parts.hostname!r} holds a name or a password, which every run would write down",
-            "leave them out of the address",
-        )
-    return url
+    return checked_address(url, example)

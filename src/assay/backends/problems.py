@@ -1,7 +1,8 @@
 """The problems a model can have, each with its code and its mending.
 
 MODEL-001 unknown backend · 002 wrong model argument · 003 files missing · 004 extra not installed ·
-005 does not load · 006 does not fit into memory · 007 server not reached · 008 address not served.
+005 does not load · 006 does not fit into memory · 007 server not reached · 008 address not served ·
+009 key missing or refused.
 `docs/errors.md` explains them to people.
 """
 
@@ -50,10 +51,15 @@ def unreachable(what: str) -> BackendError:
     return BackendError(Problem("MODEL-007", what, fix))
 
 
-def no_such_endpoint(what: str) -> BackendError:
+def no_such_endpoint(what: str, fix: str) -> BackendError:
     """Return MODEL-008: something answers at the address, but does not take what is sent."""
-    fix = "give the whole address, with its path, such as http://127.0.0.1:5002/infer"
     return BackendError(Problem("MODEL-008", what, fix))
+
+
+def refused_key(what: str) -> BackendError:
+    """Return MODEL-009: the server wants a key, or another one than it was shown."""
+    fix = "put the key into OPENAI_API_KEY, or into a variable that --model-arg key_env=NAME names"
+    return BackendError(Problem("MODEL-009", what, fix))
 
 
 def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:

@@ -1,7 +1,7 @@
 """Names of backends, and how a model named on the command line becomes one.
 
     MODEL = backend[:where[@url]]      smollm2 · mock · hf:/folder · hf:org/name@revision · hf:/path/x.gguf
-                                       ultraeval:http://host:port/infer
+                                       openai:model@http://host:port/v1 · ultraeval:http://host:port/infer
 
 The table holds strings, so that naming a backend imports nothing of it.
 """
@@ -21,6 +21,7 @@ DEFAULT_MODEL = "smollm2"
 BACKENDS: dict[str, str] = {
     "hf": "assay.backends.hf:HfBackend",
     "mock": "assay.backends.mock:MockBackend",
+    "openai": "assay.backends.openai_server:OpenAIBackend",
     "smollm2": "assay.backends.embedded:SmolLM2Backend",
     "ultraeval": "assay.backends.infer_server:InferServerBackend",
 }

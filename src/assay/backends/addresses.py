@@ -1,0 +1,24 @@
+"""Addresses of servers as people write them. Every run writes them down, so they may hold no secret."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from assay.backends.problems import unknown_model
+
+
+def checked_address(url: str, example: str) -> str:
+    """Return an address that can be called, or raise MODEL-001."""
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise unknown_model(f"{url!r} is no address of a server", example)
+    if parts.username is not None or parts.password is not None:
+        raise unknown_model(
+            f"the address of {parts.hostname!r} holds a name or a password, which every run would write down",
+            "leave them out of the address",
+        )
+    return url

@@ -1,0 +1,42 @@
+"""Server-sent events: bytes as they come in, the data of whole events out. Knows nothing of what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class EventStream:
+    """Puts events together, wherever the network cut them: inside a line, a line end or a character."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Take the next bytes; yield the data of each event that they complete."""
+        for line in self._lines(chunk):
+            if line:
+                self._take(line)
+            elif self._data:
+                yield b"\n".join(self._data)
+                self._data.clear()
+
+    def _lines(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the lines that are whole. A carriage return at the very end may be half of a line end."""
+        text = self._rest + chunk
+        begin = 0
+        for end in _LINE_END.finditer(text):
+            if end[0] == b"\r" and end.end() == len(text):
+                break
+            yield text[begin : end.start()]
+            begin = end.end()
+        self._rest = text[begin:]
+
+    def _take(self, line: bytes) -> None:
+        """Keep a line of data. Comments, names and numbers of events mean nothing to whoever reads here."""
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))

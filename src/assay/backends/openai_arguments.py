@@ -1,0 +1,176 @@
+"""What can be set on a model behind an OpenAI-compatible address, and what of it changes answers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from assay.backends.arguments import read_arguments
+from assay.backends.problems import refused_key, wrong_argument
+from assay.core.errors import listing, nearest
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Api: TypeAlias = Literal["chat", "completions"]
+
+EXTRA = "extra."
+"""What begins so names a field of the body that the server takes and Assay does not know."""
+DEFAULT_KEY = "OPENAI_API_KEY"
+OMITTABLE = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "seed",
+    "stream_options",
+    "continue_final_message",
+    "add_generation_prompt",
+)
+_ELSEWHERE = {
+    "model": "write openai:MODEL@URL",
+    "messages": "the dataset writes them",
+    "prompt": "the dataset writes it",
+    "n": "use --samples",
+    "max_tokens": "use --max-tokens",
+    "max_completion_tokens": "use --max-tokens, and --model-arg max_tokens_name=max_completion_tokens",
+    "temperature": "use --temperature",
+    "top_p": "use --top-p",
+    "stop": "use --stop",
+    "seed": "use --seed",
+    "stream": "use --model-arg stream=true",
+    "stream_options": "use --model-arg stream=true",
+    "continue_final_message": "it is sent where a reply is begun",
+    "add_generation_prompt": "it is sent where a reply is begun",
+}
+"""Fields that are written already, and how a person sets them."""
+_SECRET = re.compile(r"key|secret|password|authorization", re.IGNORECASE)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY = re.compile(r"[!-~]+")
+
+
+class Decoding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Settings of decoding that not every server has; sent as they are, by the names of vLLM's server."""
+
+    top_k: int | None = None
+    """Draw among so many of the likeliest tokens."""
+    min_p: float | None = None
+    """Draw among tokens that have at least this share of the likeliest one's probability."""
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+
+
+class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
+    """What can be set on the client."""
+
+    api: Api | None = None
+    """Where prompts go. None: conversations to chat, texts to completions."""
+    stream: bool = False
+    """Whether answers come token by token."""
+    concurrency: Positive = 16
+    """Calls under way at the same time."""
+    n_per_call: Positive = 1
+    """Texts asked for in one call, where several are drawn for a prompt."""
+    timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
+    """How long one attempt may take."""
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    """Attempts after the first, when the trouble may pass."""
+    retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    """Wait before the first of them; each later one is twice as long, 60 at most."""
+    key_env: str | None = None
+    """The environment variable that holds the key. None: OPENAI_API_KEY, if it is set."""
+    max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What the server calls the greatest length of an answer."""
+    omit: str = ""
+    """Fields that are not sent, with commas between."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The arguments as they are used."""
+
+    args: OpenAIArgs
+    extra: dict[str, Any]
+    """Further fields of the body."""
+    omitted: frozenset[str]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of every body that a person set by model arguments."""
+        named = {
+            name: value
+            for name in Decoding.__struct_fields__
+            if (value := getattr(self.args, name)) is not None
+        }
+        return {**named, **self.extra}
+
+    def changing_answers(self) -> dict[str, str | int | float | bool]:
+        """Return what another value of would be another model, as far as answers go."""
+        changed: dict[str, str | int | float | bool] = {}
+        if self.args.api is not None:
+            changed["api"] = self.args.api
+        if self.args.n_per_call > 1:
+            changed["n_per_call"] = self.args.n_per_call  # Each call has one seed.
+        if self.omitted:
+            changed["omit"] = ",".join(sorted(self.omitted))
+        for name, value in self.fields.items():
+            is_plain = isinstance(value, str | int | float | bool)
+            changed[name] = value if is_plain else msgspec.json.encode(value, order="sorted").decode()
+        return changed
+
+
+def read_asked(given: Mapping[str, str]) -> Asked:
+    """Return the arguments that a person gave, or raise MODEL-002."""
+    plain = {name: value for name, value in given.items() if not name.startswith(EXTRA)}
+    args = read_arguments("openai", OpenAIArgs, plain)
+    further = {name.removeprefix(EXTRA): given[name] for name in given.keys() - plain.keys()}
+    extra = {name: _extra(name, further[name]) for name in sorted(further)}
+    return Asked(args, extra, _omitted(args.omit))
+
+
+def read_key(args: OpenAIArgs) -> str | None:
+    """Return the key from the environment, or raise MODEL-009. What a person gave is never repeated.
+
+    It may be the key itself, put where the name of a variable belongs.
+    """
+    if args.key_env is not None and not _VARIABLE.fullmatch(args.key_env):
+        raise refused_key("key_env is not the name of an environment variable")
+    key = os.environ.get(args.key_env or DEFAULT_KEY, "").strip()
+    if key and not _KEY.fullmatch(key):
+        raise refused_key("the key holds a character that no key has: a space, a line break or a letter")
+    if args.key_env is not None and not key:
+        raise refused_key("the environment variable that key_env names is not set")
+    return key or None
+
+
+def _extra(name: str, value: str) -> Any:
+    """Return a field's value: JSON where it is such, else the text itself."""
+    if name in _ELSEWHERE:
+        raise wrong_argument(f"openai argument {EXTRA}{name}: Assay writes {name!r} itself", _ELSEWHERE[name])
+    if name in Decoding.__struct_fields__:
+        raise wrong_argument(f"openai argument {EXTRA}{name}: {name!r} has a name", f"write {name}={value}")
+    if not name:
+        raise wrong_argument(f"openai argument {EXTRA!r} names no field", f"write {EXTRA}ignore_eos=true")
+    if _SECRET.search(name):
+        raise wrong_argument(
+            f"openai argument {EXTRA}{name} looks like a secret, which every run would write down",
+            "keys come from the environment: --model-arg key_env=NAME",
+        )
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
+
+
+def _omitted(text: str) -> frozenset[str]:
+    """Read `temperature,seed`."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in OMITTABLE:
+            raise wrong_argument(
+                f"openai argument omit: {name!r} cannot be left out{nearest(name, OMITTABLE)}",
+                f"use some of: {listing(OMITTABLE)}",
+            )
+    return frozenset(names)

@@ -1,0 +1,289 @@
+"""The protocol of OpenAI-compatible servers: what is sent for an ask, and what a reply says about it.
+
+    POST .../chat/completions {"model", "messages", ...}     POST .../completions {"model", "prompt", ...}
+
+A reply is read alike whether it came whole or token by token: `openai_stream` puts the pieces together.
+
+No sockets here: media files are read when a body is written, nothing else is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.backends.http_post import CallTrouble, not_json
+from assay.backends.message_parts import openai_content
+from assay.backends.openai_arguments import Api, Asked
+from assay.backends.repeats import n_drawn, repeat_seed
+from assay.core.prompt import Prompt, final_text
+from assay.core.request import Generate, Request, Sampling
+from assay.core.response import Failure, Finish, Output
+
+PATHS: dict[Api, str] = {"chat": "/chat/completions", "completions": "/completions"}
+
+_ENDED = {"stop", "eos", "eos_token", "end_turn", "stop_sequence"}
+_CUT = {"length", "max_tokens", "max_output_tokens", "model_length"}
+_BROKEN_OFF = {"abort", "cancelled", "error", "insufficient_system_resource"}
+"""The server gave up on a text that it had begun; another time it may not."""
+_CALLED = {"tool_calls", "function_call"}
+_FILTERED = "content_filter"
+_TOO_MANY = 429
+
+
+# --- what is sent ---
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Texts of one request that one call asks for."""
+
+    request: Request
+    ask: Generate
+    number: int
+    """Which of the request's texts is the first of them."""
+    n_texts: int
+
+    def after(self, n_written: int) -> Part:
+        """Return what is still owed when so many texts are there."""
+        return Part(self.request, self.ask, self.number + n_written, self.n_texts - n_written)
+
+
+def parts_of(request: Request, asked: Asked) -> list[Part] | Failure:
+    """Return what to ask for a request, or why it cannot be answered."""
+    ask = request.ask
+    if not isinstance(ask, Generate):
+        why = f"the server is asked for texts alone, not for {ask.kind.value}; use --method gen"
+        return Failure("not_generated", why)
+    if isinstance(ask.prompt, tuple) and asked.args.api == "completions":
+        return Failure("chat", "api=completions takes plain text; it was asked with a conversation")
+    if not ask.prompt:
+        return Failure("empty", "the prompt is empty")
+    if ask.sampling.max_tokens < 1:
+        return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
+    n_texts, step = n_drawn(ask.sampling), asked.args.n_per_call
+    return [Part(request, ask, first, min(step, n_texts - first)) for first in range(0, n_texts, step)]
+
+
+def api_of(prompt: Prompt, asked: Asked) -> Api:
+    """Return where a prompt goes: conversations to chat, texts to completions, unless a person said."""
+    return asked.args.api or ("completions" if isinstance(prompt, str) else "chat")
+
+
+def body_of(part: Part, model: str, asked: Asked) -> dict[str, Any]:
+    """Return the body of a call; raise MediaTrouble when a medium of its prompt cannot be read."""
+    sampling = part.ask.sampling
+    fields = {
+        "model": model,
+        **_prompt(part.ask.prompt, api_of(part.ask.prompt, asked)),
+        **_decoding(sampling, part, asked),
+        **asked.fields,
+    }
+    if asked.args.stream:
+        fields |= {"stream": True, "stream_options": {"include_usage": True}}
+    sent = {name: value for name, value in fields.items() if name not in asked.omitted}
+    if "max_tokens" in sent:
+        sent[asked.args.max_tokens_name] = sent.pop("max_tokens")
+    return sent
+
+
+def _prompt(prompt: Prompt, api: Api) -> dict[str, Any]:
+    if isinstance(prompt, str):
+        return {"prompt": prompt} if api == "completions" else {"messages": [_said("user", prompt)]}
+    fields: dict[str, Any] = {
+        "messages": [_said(message.role, openai_content(message)) for message in prompt]
+    }
+    if prompt[-1].role == "assistant":
+        # A begun reply is continued only by servers that are told to. One that does not know these fields
+        # says so or goes on all the same; left out, most would answer the begun reply with another turn.
+        fields |= {"continue_final_message": True, "add_generation_prompt": False}
+    return fields
+
+
+def _said(role: str, content: str | list[dict[str, Any]]) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def _decoding(sampling: Sampling, part: Part, asked: Asked) -> dict[str, Any]:
+    fields: dict[str, Any] = {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}
+    if sampling.temperature > 0:
+        # Sent also where it is 1: a server may have another default, such as the checkpoint's own.
+        fields["top_p"] = sampling.top_p
+    if sampling.stop:
+        fields["stop"] = list(sampling.stop)
+    seed = repeat_seed(sampling, part.request.index, part.number)
+    if seed is not None:
+        fields["seed"] = seed
+    if part.n_texts > 1:
+        fields["n"] = part.n_texts
+    return fields
+
+
+# --- what comes back ---
+
+
+class Said(msgspec.Struct):
+    """A message of the model, or a piece of one."""
+
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    """The same by another name: servers use one of them, or both with the same text."""
+    refusal: str | None = None
+
+
+class Choice(msgspec.Struct):
+    """One of the texts, or a piece of it."""
+
+    index: int | None = None
+    finish_reason: str | None = None
+    message: Said | None = None
+    delta: Said | None = None
+    text: str | None = None
+    stop_reason: Any = None
+    """vLLM: the stop string or token that ended the text."""
+    matched_stop: Any = None
+    """SGLang: the same."""
+
+
+class Usage(msgspec.Struct):
+    """What the server counted."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class Reply(msgspec.Struct):
+    """A reply, or a piece of one."""
+
+    choices: list[Choice] = []
+    usage: Usage | None = None
+    error: Any = None
+
+
+class Written(NamedTuple):
+    """A text, and whether the server said why it ended."""
+
+    output: Output
+    is_end_said: bool
+
+
+_decoder = msgspec.json.Decoder(Reply)
+
+
+def decoded(content: bytes) -> Reply:
+    """Return a reply; raise CallTrouble when it is none, or says that something went wrong."""
+    try:
+        reply = _decoder.decode(content)
+    except msgspec.ValidationError as trouble:
+        raise CallTrouble("wrong_reply", f"the reply is not what the protocol says: {trouble}") from None
+    except msgspec.DecodeError:
+        raise not_json(content) from None
+    if reply.error is not None:
+        raise _trouble(reply.error)
+    return reply
+
+
+def _trouble(error: Any) -> CallTrouble:
+    """Return the trouble that a reply of status 200 speaks of, as servers do that had begun to answer."""
+    described = error if isinstance(error, dict) else {"message": str(error)}
+    code = str(described.get("code"))
+    is_ours = code.isdecimal() and 400 <= int(code) < 500 and int(code) != _TOO_MANY
+    message = f"the server says: {described.get('message') or error}"
+    return CallTrouble("server", message, may_pass=not is_ours)
+
+
+def checked(reply: Reply) -> Reply:
+    """Return a whole reply that can be read; raise CallTrouble when asking again may bring a better one."""
+    if not reply.choices:
+        raise CallTrouble("wrong_reply", "the reply holds no choices")
+    for choice in reply.choices:
+        if choice.finish_reason in _BROKEN_OFF:
+            why = f"the server broke the text off: finish_reason {choice.finish_reason!r}"
+            raise CallTrouble("broken_off", why, may_pass=True)
+    return reply
+
+
+def read(reply: Reply, ask: Generate) -> list[Written] | Failure:
+    """Return the texts of a reply, or why one of them is no answer."""
+    usage = reply.usage or Usage()
+    # Servers count several texts together, or only the first: the share of one is not known.
+    n_tokens = (usage.completion_tokens or 0) if len(reply.choices) == 1 else 0
+    written: list[Written] = []
+    for choice in sorted(reply.choices, key=lambda one: one.index or 0):
+        one = _written(choice, ask, n_tokens)
+        if isinstance(one, Failure):
+            return one
+        written.append(one)
+    return written
+
+
+def _written(choice: Choice, ask: Generate, n_tokens: int) -> Written | Failure:
+    said = choice.message or Said()
+    text = choice.text if choice.text is not None else said.content
+    if text is None:
+        text = said.refusal
+    reason = choice.finish_reason
+    if reason == _FILTERED:
+        return Failure(_FILTERED, "the server's filter held the answer back")
+    if not text and reason in _CALLED:
+        return Failure("tool_calls", "the model called a tool instead of answering; no tools were offered")
+    is_end_said = reason in _ENDED or reason in _CUT
+    if text is None and not is_end_said:
+        return Failure("no_text", f"the reply holds no text, and finish_reason {reason!r}")
+    # With a reason, no text is an answer too: the model ended at once, or its thoughts took all the room.
+    text = _without_begun(text or "", ask.prompt)
+    text, finish = _ended(text, choice, ask.sampling, n_tokens)
+    reasoning = said.reasoning_content or said.reasoning or None
+    return Written(Output(text, finish, n_tokens, reasoning), is_end_said or finish is Finish.STOP)
+
+
+def _ended(text: str, choice: Choice, sampling: Sampling, n_tokens: int) -> tuple[str, Finish]:
+    """Return a text, cut at stop strings that the server left in it, and why it ended.
+
+    Most servers say `stop` both for a stop string that they cut away and for a model that ended its turn;
+    those count as END where the server names no stop string.
+    """
+    cuts = [at for stop in sampling.stop if (at := text.find(stop)) >= 0]
+    if cuts:
+        return text[: min(cuts)], Finish.STOP
+    if choice.finish_reason in _CUT:
+        return text, Finish.LENGTH
+    if choice.finish_reason not in _ENDED and n_tokens >= sampling.max_tokens:
+        return text, Finish.LENGTH
+    is_stopped = any(stop in sampling.stop for stop in (choice.stop_reason, choice.matched_stop))
+    return text, Finish.STOP if is_stopped else Finish.END
+
+
+def _without_begun(text: str, prompt: Prompt) -> str:
+    """Return what the model wrote: some servers repeat the begun reply in front of it, others do not."""
+    if isinstance(prompt, str) or prompt[-1].role != "assistant":
+        return text
+    return text.removeprefix(final_text(prompt))
+
+
+def n_prompt_tokens(reply: Reply) -> int:
+    """Return the tokens of the prompt, 0 when the server does not say."""
+    return (reply.usage.prompt_tokens or 0) if reply.usage else 0
+
+
+# --- which models there are ---
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model]
+
+
+def model_ids(content: bytes) -> list[str]:
+    """Return the names in a list of models; raise CallTrouble when it is none."""
+    try:
+        models = msgspec.json.decode(content, type=_Models)
+    except msgspec.DecodeError as trouble:
+        raise CallTrouble("wrong_reply", f"this is no list of models: {trouble}") from None
+    return [model.id for model in models.data]

@@ -1,0 +1,57 @@
+"""Requests that take several calls: what came of each part, put together when the last one is there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from assay.core.request import Generate, Request
+from assay.core.response import Completion, Failure, Likelihood, Outcome, Output, Response
+
+
+class Answer(NamedTuple):
+    """What came of one part."""
+
+    request: Request
+    number: int
+    """Which of the request's texts is the first of this part."""
+    outcome: tuple[Output, ...] | Likelihood | Failure
+    seconds: float
+    n_prompt_tokens: int = 0
+
+
+class UnderWay:
+    """The requests of which parts are owed."""
+
+    def __init__(self) -> None:
+        self._n_owed: dict[str, int] = {}
+        self._answers: dict[str, list[Answer]] = {}
+
+    def expect(self, request: Request, n_parts: int) -> None:
+        """Note that a request has so many parts."""
+        self._n_owed[request.id] = n_parts
+        self._answers[request.id] = []
+
+    def complete(self, answer: Answer) -> Response | None:
+        """Take an answer; return the response to its request, if it was the last one owed."""
+        request = answer.request
+        answers = self._answers[request.id]
+        answers.append(answer)
+        if len(answers) < self._n_owed[request.id]:
+            return None
+        del self._n_owed[request.id], self._answers[request.id]
+        seconds = sum(one.seconds for one in answers)
+        return Response(request.id, request.key, _outcome(request, answers), seconds)
+
+
+def _outcome(request: Request, answers: list[Answer]) -> Outcome:
+    """Return what all parts together answer: all texts in their order, or the first that is none."""
+    outputs: list[Output] = []
+    answers.sort(key=lambda answer: answer.number)
+    for answer in answers:
+        if not isinstance(answer.outcome, tuple):
+            return answer.outcome
+        outputs += answer.outcome
+    assert isinstance(request.ask, Generate)
+    if len(outputs) == 1:
+        outputs *= request.ask.sampling.n  # Greedy texts are equal: one was written.
+    return Completion(tuple(outputs), answers[0].n_prompt_tokens)
