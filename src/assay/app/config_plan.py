@@ -81,7 +81,8 @@ class Planner:
         config = None if names.config is None else self._files.load(_existing(names.config))
         written = list(self._model_entries(names, config))
         datasets = self._datasets(names, config)
-        if needs_model and not any(entries for _, entries in written):
+        has_combinations = config is not None and _COMBINATIONS in config.values
+        if needs_model and not has_combinations and not any(entries for _, entries in written):
             what = "no model was named"
             fix = "--models NAME, --hf-path FOLDER, or `models` in the config"
             raise UsageError(Problem("USAGE-006", what, fix))

@@ -29,14 +29,14 @@ _LOOKED_AT = 20
 class Kept:
     """An earlier run, as the model in whose place it answers."""
 
-    def __init__(self, run: StoredRun) -> None:
+    def __init__(self, run: StoredRun, values: RunSettings) -> None:
         card = run.manifest.card
         if card is None or not (run.path / JOURNAL).is_file():
             what = "the run does not say what its model could do: an earlier version of Assay made it"
             raise StoreError(Problem("STORE-007", what, "run it again with its model", Origin(str(run.path))))
         self.run = run
         self.answers = StoredAnswers(run.path / JOURNAL)
-        self.model = StoredModel(run.manifest.model, card, self.answers)
+        self.model = StoredModel(run.manifest.model, card, self.answers, list(_another_model(run, values)))
         self.fitting = RecordedFitting(_shots_shown(run))
 
     def require(self, tasks: Sequence[Task]) -> None:
@@ -68,7 +68,7 @@ class Kept:
 def opened_model(datasets: tuple[str, ...], values: RunSettings) -> Iterator[tuple[Backend, Kept | None]]:
     """Open the model, or what is kept of it where answers are only scored."""
     if values.stage == "score":
-        kept = Kept(find_answers(datasets, values))
+        kept = Kept(find_answers(datasets, values), values)
         backend: Backend = kept.model
     else:
         kept = None
@@ -102,6 +102,13 @@ def _is_of(run: StoredRun, datasets: tuple[str, ...], values: RunSettings) -> bo
     is_model = all(name in recorded and recorded[name].value == value for name, value in asked.items())
     sources = {task.source for task in run.manifest.tasks}
     return is_model and not sources.isdisjoint(datasets)
+
+
+def _another_model(run: StoredRun, values: RunSettings) -> Iterator[str]:
+    """Yield a note where the answers are not of the model that is named now."""
+    asked = run.manifest.settings.get("model")
+    if asked is not None and asked.value != values.model:
+        yield f"the answers are those of {asked.value}, not of {values.model}, which was not asked"
 
 
 def _shots_shown(run: StoredRun) -> ShotsShown:

@@ -75,11 +75,14 @@ class StoredAnswers:
 class StoredModel:
     """A `Backend` in the place of a model that is not opened."""
 
-    def __init__(self, identity: ModelIdentity, card: ModelCard, answers: StoredAnswers) -> None:
+    def __init__(
+        self, identity: ModelIdentity, card: ModelCard, answers: StoredAnswers, notes: Sequence[str] = ()
+    ) -> None:
         self._identity = identity
         self._card = card
         self._answers = answers
-        self.n_not_asked = 0
+        self._notes = notes
+        self._n_not_asked = 0
 
     @property
     def card(self) -> ModelCard:
@@ -95,7 +98,7 @@ class StoredModel:
         for request in requests:
             failure = self._answers.failure(request.key)
             if failure is None:
-                self.n_not_asked += 1
+                self._n_not_asked += 1
                 failure = Failure(NOT_ASKED, "the model was never asked this: its answers are not stored")
             yield Response(request.id, request.key, failure)
 
@@ -113,10 +116,11 @@ class StoredModel:
 
     def notes(self) -> Sequence[str]:
         """Say how much it was never asked."""
-        if not self.n_not_asked:
-            return ()
+        if not self._n_not_asked:
+            return self._notes
         return (
-            f"{self.n_not_asked:,} questions were never asked of the model and count as failed; "
+            *self._notes,
+            f"{self._n_not_asked:,} questions were never asked of the model and count as failed; "
             "the prompts or the rows have changed, or the model was not asked about all of them",
         )
 

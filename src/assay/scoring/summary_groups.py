@@ -81,15 +81,16 @@ class _Groups:
                     f"subsets are not there: {listing(lacking, at_most=5)}"
                 )
                 continue
+            parts = (self._members.get(one.name, (one.name,)) for one in group.subsets)
+            tasks = tuple(dict.fromkeys(name for part in parts for name in part))
             try:
-                metric = self._join(group, [one for one in found if one is not None])
+                metric = self._join(group, [one for one in found if one is not None], tasks)
             except ArithmeticError as error:
                 self._notes.append(f"group {group.name!r} has no {group.label}: {error}")
                 continue
             made.append(metric)
             self._known.setdefault(group.name, []).append(metric)
-            parts = (self._members.get(one.name, (one.name,)) for one in group.subsets)
-            self._members[group.name] = tuple(dict.fromkeys(name for part in parts for name in part))
+            self._members[group.name] = tasks
         return Grouped(tuple(made), self._members, tuple(self._notes))
 
     def _find(self, subset: Subset) -> Metric | None:
@@ -98,15 +99,18 @@ class _Groups:
         fitting = [one for one in ordered if subset.metric in (None, one.metric)]
         return fitting[0] if fitting and fitting[0].value is not None else None
 
-    def _join(self, group: SummaryGroup, metrics: Sequence[Metric]) -> Metric:
+    def _join(self, group: SummaryGroup, metrics: Sequence[Metric], tasks: Sequence[str]) -> Metric:
         members = list(_members(group, metrics))
         is_share = all(one.metric.is_share and one.is_as_measured for one in members)
         estimate = self._estimate(group, members)
         if is_share and group.joining != "sum":
             estimate = _as_share(estimate, has_interval=group.joining in _LINEAR)
-        else:
+        elif is_share:
             is_share = False
+            estimate = clipped(estimate, 0.0, _PERCENT * math.fsum(_weight(group, one) for one in members))
         methods = {one.method for one in metrics}
+        # A task that is in several groups of the group has its rows once.
+        rows = [in_order(self._known[name])[0] for name in tasks]
         return Metric(
             group.name,
             methods.pop() if len(methods) == 1 else MIXED,
@@ -115,11 +119,11 @@ class _Groups:
             estimate.value,
             estimate.low,
             estimate.high,
-            n=sum(one.n for one in metrics),
-            n_scored=sum(one.n_scored for one in metrics),
-            n_unanswered=sum(one.n_unanswered for one in metrics),
-            n_truncated=sum(one.n_truncated for one in metrics),
-            n_failed=sum(one.n_failed for one in metrics),
+            n=sum(one.n for one in rows),
+            n_scored=sum(one.n_scored for one in rows),
+            n_unanswered=sum(one.n_unanswered for one in rows),
+            n_truncated=sum(one.n_truncated for one in rows),
+            n_failed=sum(one.n_failed for one in rows),
             stderr=estimate.stderr,
             higher_is_better=all(one.higher_is_better for one in metrics)
             and group.joining != "standard_deviation",

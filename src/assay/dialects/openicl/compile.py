@@ -97,7 +97,7 @@ class _Compilation:
         self._code = code
         self._config = found.config.path
         self._notes: list[str] = []
-        self._inference = inference_of(self._entry, settings, found.where)
+        self._inference = inference_of(self._entry, settings, found.where, asked)
         self._check_method()
         self._is_chat = settings.is_chat
         self._data = load(self._entry, code, self._config, found.where)

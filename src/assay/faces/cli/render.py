@@ -247,11 +247,10 @@ def show_result(run: FinishedRun) -> None:
 
 
 def _show_answered(run: FinishedRun) -> None:
-    """Print what the model was asked, where nothing is scored yet, and what comes next."""
+    """Print what the model was asked, where nothing is scored yet."""
     tally = run.tally
     failed = f", {tally.n_failed:,} samples failed" if tally.n_failed else ""
     out.print(f"answers to {tally.n_requests:,} requests about {tally.n_samples:,} samples are kept{failed}")
-    out.print("[dim]the same command with --stage score scores them, without the model[/]")
     out.print(f"[dim]answers[/] {escape(str(run.folder))}", soft_wrap=True)
 
 
@@ -273,7 +272,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
             "samples[/]"
         )
     for metric in foremost(metrics, manifest):
-        for line in _warnings(metric):
+        # What a group lacks is told of its tasks.
+        for line in () if metric.task in manifest.groups else _warnings(metric):
             out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)

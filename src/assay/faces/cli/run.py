@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ from assay.faces.cli.options import dataset_options, settings_from
 
 if TYPE_CHECKING:
     from assay.app.run import FinishedRun
+    from assay.core.summary_group import SummaryGroup
 
 FAILED_SAMPLES = 3
 """Exit status of a run that is complete but has failed samples."""
@@ -45,17 +47,22 @@ def run(datasets: tuple[str, ...], **flags: Any) -> int:
 
 def evaluate(datasets: tuple[str, ...], settings: Settings) -> int:
     """Run, show how it goes and what came out; return the exit status."""
-    return status_of(evaluated(datasets, settings))
+    finished = evaluated(datasets, settings)
+    if settings.values.stage == "infer":
+        click.echo("the same command with --stage score scores them, without the model")
+    return status_of(finished)
 
 
-def evaluated(datasets: tuple[str, ...], settings: Settings) -> FinishedRun:
-    """Run, show how it goes and what came out; return the run."""
+def evaluated(
+    datasets: tuple[str, ...], settings: Settings, groups: Sequence[SummaryGroup] = ()
+) -> FinishedRun:
+    """Run, show how it goes and what came out; return the run. `groups`: what is also told together."""
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_result
 
     with TerminalObserver() as observer:
-        finished = evaluate_datasets(datasets, settings, observer)
+        finished = evaluate_datasets(datasets, settings, observer, groups)
     show_result(finished)
     return finished
 
