@@ -14,9 +14,10 @@ from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
 OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"
 MODEL_POSTPROCESSOR = "pred_postprocessor"
+EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
 MODEL_STOPS = "stop_words"
-_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, MODEL_LENGTH, MODEL_STOPS)
+_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS)
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -28,6 +29,8 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """How the model wants roles to be marked, as its config in the original says."""
     model_postprocessor: str | None = None
     """What the model's texts go through before the dataset's own post-processor."""
+    embedder: str | None = None
+    """The folder of the encoder by which retrievers find examples that are near."""
     max_out_len: int | None = None
     """The model's greatest length of a text, where the dataset's config names none."""
     stop_words: tuple[str, ...] = ()
@@ -44,6 +47,7 @@ def config_arguments(said: Mapping[str, str]) -> ConfigArguments:
         _folder(said.get(OPENICL_ROOT)),
         _meta(said.get(META_TEMPLATE)),
         said.get(MODEL_POSTPROCESSOR),
+        said.get(EMBEDDER),
         _length(said.get(MODEL_LENGTH)),
         _stops(said.get(MODEL_STOPS)),
     )
