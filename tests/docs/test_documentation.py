@@ -27,8 +27,9 @@ from assay.backends.openai_arguments import OpenAIArgs
 from assay.dialects.leap.quirks import QUIRKS as TASK_QUIRKS
 from assay.dialects.leap.quirks import REPRODUCED
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
-from assay.dialects.table.meta import FIELDS
+from assay.dialects.table.meta import FIELDS, TableMeta
 from assay.dialects.table.quirks import quirks_of
+from assay.dialects.table.requested import SharedLengths, Shares
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.parameters import SHIPPED
@@ -38,6 +39,7 @@ from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
 from assay.scoring.aggregations import AGGREGATIONS
+from assay.scoring.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
 from assay.scoring.metrics import LIST_METRICS
 from assay.scoring.metrics.row_values import CORRECTED as CORRECTED_ROWS
 from assay.scoring.metrics.row_values import ROW_METRICS
@@ -207,10 +209,12 @@ def whole_documentation() -> str:
 def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "dialects" / "table.md").read_text(encoding="utf-8")
     methods = ("ppl", "prob", "gen")
+    shares = SharedLengths(Shares(((8, 1.0),)))
+    said = TableMeta(sampling_mode="random", output_config=shares)
     quirks = {
         quirk
         for data_type in ("mcq", "qa")
-        for quirk in quirks_of(methods, data_type, is_faithful=False, has_shots=True)
+        for quirk in quirks_of(methods, data_type, said, is_faithful=False, has_shots=True)
     }
     missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
     assert quirks
@@ -281,6 +285,14 @@ def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_
     rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in corrected.items()]
     assert [row for row in rows if row not in page] == []
     assert [name for name in ALIASES if f"| `{name}` |" not in page] == []
+
+
+def test_every_evaluator_of_configs_is_documented_with_its_differences() -> None:
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    assert [name for name in EVALUATORS if f"\n| `{name}` | " not in page] == []
+    rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in CORRECTED_EVALUATORS.items()]
+    rows += [f"| {name} | {one.original} | {one.here} |" for name, one in REPEATED.items()]
+    assert [row for row in rows if row not in page] == []
 
 
 def test_every_function_for_task_classes_is_documented() -> None:

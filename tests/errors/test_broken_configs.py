@@ -71,7 +71,7 @@ def files(workdir: Path) -> None:
 
 def entries_of(name: str) -> list[Entry]:
     config = ConfigFiles().load(Path(f"{name}.py"))
-    return checked_entries(config, dataset_lists(config))
+    return [one.entry for one in checked_entries(config, dataset_lists(config))]
 
 
 def test_the_config_that_is_edited_is_fine() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -17,10 +17,12 @@ from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.parts.compiled import Compiled
 from assay.dialects.table.compile import compile_table
-from assay.dialects.table.config import ConfigEntry, read_config
 from assay.dialects.table.meta import TableMeta, to_meta
 from assay.sources.file_names import on_disk, require_text
 from assay.sources.hub import Hub
+
+if TYPE_CHECKING:
+    from assay.dialects.openicl.config.entry import TableEntry
 
 _SPLITS = ("train", "training", "validation", "valid", "val", "dev", "test")
 
@@ -102,7 +104,7 @@ def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:
     """Find what a person named: a path, or `name:config,config` under the data root."""
     path = Path(name)
     if path.suffix == ".py" and path.is_file():
-        return [_entry(entry) for entry in read_config(path)]
+        return _in_config(name)
     if path.exists() or hub is None:
         if hub is None and not path.exists() and not path.suffix:
             raise AuthorError(
@@ -130,8 +132,24 @@ def _siblings(path: Path) -> list[str]:
     return [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
 
 
-def _entry(entry: ConfigEntry) -> Located:
-    return Located(entry.path, entry.said)
+def _in_config(name: str) -> list[Located]:
+    """Return the tables that a config names, which needs no code for them."""
+    # Imported when used: a table itself has not to wait for the loader of configs.
+    from assay.dialects.openicl.config.entry import TableEntry
+    from assay.dialects.openicl.entries import entries_of
+
+    return [
+        located(one.entry, one.config.path, one.where)
+        for one in entries_of(name, None)
+        if isinstance(one.entry, TableEntry)
+    ]
+
+
+def located(entry: TableEntry, config: Path, where: Origin) -> Located:
+    """Return a table of a config: its path counts from the working folder, or else from the config's."""
+    here, beside = on_disk(Path(entry.path)), on_disk(config.parent / entry.path)
+    path = beside if not here.exists() and beside.exists() else here
+    return Located(str(path), to_meta({"abbr": entry.abbr, **entry.said}, where))
 
 
 def _other_split(one: Located, path: str, split: str, hub: Hub | None) -> str:

@@ -21,8 +21,8 @@ from assay.scoring.scorers.registry import explain_output
 from assay.scoring.scorers.row_reading import WHOLE_OUTPUT
 from assay.scoring.scorers.task_results import TASK_RULE
 
-_OTHER_RULES = frozenset({AUTHOR_RULE, TASK_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
-"""Rules of answers that were not found by Assay's own extraction."""
+_OTHER_RULES = frozenset({TASK_RULE, WHOLE_OUTPUT, *POSTPROCESSORS})
+"""Rules of answers that were not found by Assay's own extraction, beside those of authors."""
 
 
 class AskExplained(msgspec.Struct, frozen=True):
@@ -65,7 +65,11 @@ def _asks(
 ) -> tuple[AskExplained, ...]:
     explained = []
     # What an author's code or a post-processor looks for in an answer, only that code knows.
-    by_others = {score.track for score in scores if score.rule in _OTHER_RULES}
+    by_others = {
+        score.track
+        for score in scores
+        if score.rule in _OTHER_RULES or (score.rule or "").startswith(AUTHOR_RULE)
+    }
     for asked in record.asks:
         ask = record.ask(asked)
         response = responses.get(asked.id)

@@ -15,7 +15,9 @@ from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
+from assay.dialects.openicl.detect import config_files, is_config
 from assay.dialects.parts.compiled import Compiled
+from assay.dialects.table.compile import compile_table
 from assay.dialects.ultraeval.detect import folders_of_many, is_dataset
 from assay.sources.hub import Hub
 
@@ -152,6 +154,30 @@ def _compile_tasks(name: str, settings: TaskSettings, around: Surroundings) -> S
     return compile_tasks(name, settings, _leap_tools(root, around.backend))
 
 
+def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
+    from assay.app.datasets import located
+    from assay.app.openicl_scoring import OpenIclScoring, offered
+    from assay.backends.embedding import open_embedder
+    from assay.dialects.openicl.arguments import config_arguments
+    from assay.dialects.openicl.compile import Tools, code_for, compile_entry
+    from assay.dialects.openicl.config.entry import TableEntry
+    from assay.dialects.openicl.entries import entries_of
+
+    asked = config_arguments(settings.dataset_args)
+    found = entries_of(name, asked.root)
+    root = None if around.hub is None else around.hub.root
+    tools = Tools(offered(), OpenIclScoring(), root, open_embedder)
+    code = code_for(found, asked, tools)
+    compiled: list[Compiled] = []
+    for one in found:
+        if isinstance(one.entry, TableEntry):
+            table = located(one.entry, one.config.path, one.where)
+            compiled.append(compile_table(table.path, settings, table.said, meta_file=None))
+        else:
+            compiled.append(compile_entry(one, name, settings, asked, tools, code))
+    return compiled
+
+
 LANGUAGES = {
     "ultraeval": Language(
         is_dataset,
@@ -172,6 +198,18 @@ LANGUAGES = {
             "table": "say it in the class",
         },
         "a Task class",
+    ),
+    "openicl": Language(
+        is_config,
+        _in_folder(config_files),
+        _compile_configs,
+        frozenset({"samples", "dataset_args"}),
+        {
+            "shots_from": "say it in the config: reader_cfg.train_split",
+            "split": "say it in the config: reader_cfg.test_split",
+            "table": "say it in the config",
+        },
+        "a config",
     ),
     "llmbox": Language(
         _is_class,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -12,65 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
-from assay.core.origin import Origin
-from assay.core.request import Generate, Sampling, request
-from assay.core.response import Completion, Failure, Finish, Output, Response
-from assay.core.sample import Sample
-from assay.core.score import Metric, Score, Verdict
-from assay.core.task import Answered, Evaluation
-from assay.scoring.aggregate import MeanAggregator
+from assay.core.score import Score, Verdict
 from assay.scoring.metrics import LIST_METRICS
 from assay.scoring.scorers.author_metrics import AuthorMetrics
 from assay.scoring.scorers.list_values import evaluate
-
-
-class Lists:
-    """What a dialect knows: predictions are the answers as they stand."""
-
-    chooses_itself = False
-
-    def __init__(self, metrics: Sequence[Any], references: Sequence[Any]) -> None:
-        self.metrics = metrics
-        self._references = references
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._references)
-
-    def row(self, sample_id: str) -> int:
-        return int(sample_id)
-
-    def raw(self, answers: Sequence[Answered]) -> tuple[Any, ...] | Failure:
-        outcome = answers[0].response.outcome
-        if isinstance(outcome, Failure):
-            return outcome
-        assert isinstance(outcome, Completion)
-        return (outcome.outputs[0].text,)
-
-    def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
-        return ["" if raw is None else raw[0] for raw in raws]
-
-    def references(self) -> Sequence[Any]:
-        return self._references
-
-
-def scored(
-    metrics: Sequence[Any],
-    predictions: Sequence[str | None],
-    references: Sequence[Any],
-    groups: Sequence[str] | None = None,
-) -> tuple[Evaluation, dict[tuple[str, str | None], Metric]]:
-    """Score answers, None for one that failed; return the evaluation and the aggregated metrics."""
-    scorer = AuthorMetrics("gen", Lists(metrics, references))
-    for n, text in enumerate(predictions):
-        sample = Sample(str(n), {}, Origin("here", row=n + 1), group=groups[n] if groups else None)
-        asked = request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
-        outcome = Failure("x", "y") if text is None else Completion((Output(text, Finish.END, 1),), 1)
-        scorer.add(sample, [Answered(asked, Response(asked.id, asked.key, outcome))])
-    evaluation = scorer.finish()
-    aggregator = MeanAggregator()
-    aggregator.take(evaluation)
-    return evaluation, {(m.metric, m.group): m for m in aggregator.metrics()}
+from fakes.author_lists import Lists, scored
 
 
 class Share:

@@ -25,6 +25,9 @@ Raw = tuple[Any, ...]
 class AuthorEvaluation:
     """The lists that one object's metrics compare."""
 
+    rule = "post_processing"
+    """The author's own code finds the answers."""
+
     def __init__(self, prepared: Prepared, *, is_faithful: bool) -> None:
         self._prepared = prepared
         self._dataset = prepared.dataset
@@ -98,9 +101,21 @@ class AuthorEvaluation:
         by_row = [made[number :: self.n_rows] for number in range(self.n_rows)]
         return by_row if self.groups_samples else [_most_frequent(several) for several in by_row]
 
+    def chosen(self, number: int, option: int) -> int:
+        """Return the index of an option, which is what metrics of classes compare."""
+        return option
+
     def references(self) -> list[Any]:
         """Return the right answers, one for each row."""
         return references_of(self._prepared)
+
+    def target(self, reference: Any) -> Any:
+        """Return the right answer as it is."""
+        return reference
+
+    def is_unanswered(self, number: int) -> bool:
+        """Say no: the author's code alone knows what it takes for an answer."""
+        return False
 
     def _filled(self, raw: Raw | None, number: int, n_samples: int, answer: Any) -> Raw:
         """Return stand-ins of the right shape for a row that failed; what is made of them is dropped."""

@@ -23,6 +23,7 @@ from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
+from assay.dialects.table.requested import Lengths, chosen_rows
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
 from assay.dialects.table.task import Prompting, Style, TableTask
@@ -77,9 +78,9 @@ def compile_table(
     notes += found.notes
     name = composed(said.abbr or Path(path).name.split(".")[0])
     if layout.data_type == "text":
-        task = _text_task(path, name, source, said, settings, found)
+        task = _text_task(path, name, source, said, settings, found, notes)
         return CompiledTable(task, found, None, tuple(notes))
-    notes += _without_effect(said, layout)
+    notes += _without_effect(said, layout, settings)
     methods = _methods(settings, said, layout, source)
     where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
     dialogue = make_dialogue(said, layout, where, faithful=settings.is_faithful)
@@ -114,7 +115,10 @@ def compile_table(
         settings.score_by or "sum",
         sampling,
     )
-    rows = _rows(said.test_range, found.n_rows, source)
+    rows = _rows(said, settings, found, source, name, notes)
+    lengths = None
+    if said.output_config is not None:
+        lengths = Lengths(said.output_config, len(rows), settings.seed, name, settings.is_faithful)
     recorded = _recorded(said, layout, settings, prompting, pool)
     spec = TaskSpec(
         name,
@@ -124,21 +128,29 @@ def compile_table(
         if shot_source is None
         else f"{source.content_hash()}+{shot_source.content_hash()}",
         methods,
-        len(range(found.n_rows)[rows]),
+        len(rows),
         found.n_rows,
         recorded,
-        quirks_of(methods, layout.data_type, is_faithful=settings.is_faithful, has_shots=pool is not None),
+        quirks_of(
+            methods, layout.data_type, said, is_faithful=settings.is_faithful, has_shots=pool is not None
+        ),
     )
-    table = TableTask(spec, Rows(source, layout, frozenset(found.twins), rows), prompting, pool)
+    table = TableTask(spec, Rows(source, layout, frozenset(found.twins), rows, lengths), prompting, pool)
     return CompiledTable(table, found, pool, tuple(notes))
 
 
 def _text_task(
-    path: str, name: str, source: Source, said: TableMeta, settings: TaskSettings, found: Survey
+    path: str,
+    name: str,
+    source: Source,
+    said: TableMeta,
+    settings: TaskSettings,
+    found: Survey,
+    notes: list[str],
 ) -> TextTask:
     check_texts(path, said, settings)
     windows = windows_of(said)
-    rows = _rows(said.test_range, found.n_rows, source)
+    rows = _rows(said, settings, found, source, name, notes)
     recorded = {
         "said": said,
         "layout": found.layout,
@@ -152,19 +164,23 @@ def _text_task(
         path,
         source.content_hash(),
         ("ppl",),
-        1 if is_joined(windows) else len(range(found.n_rows)[rows]),
+        1 if is_joined(windows) else len(rows),
         found.n_rows,
         msgspec.json.decode(msgspec.json.encode(recorded)),
     )
     return TextTask(spec, Rows(source, found.layout, frozenset(found.twins), rows), windows)
 
 
-def _without_effect(said: TableMeta, layout: Layout) -> list[str]:
-    """Say that windows were asked for where there are none."""
+def _without_effect(said: TableMeta, layout: Layout, settings: TaskSettings) -> list[str]:
+    """Say what was asked for and has no effect: windows where there are none, a length that rows have."""
+    notes = []
     given = [name for name in ("windows", "window_tokens", "stride") if getattr(said, name) is not None]
-    if not given:
-        return []
-    return [f"{listing(given)} concern plain texts and have no effect on a {layout.data_type} table"]
+    if given:
+        notes.append(f"{listing(given)} concern plain texts and have no effect on a {layout.data_type} table")
+    if layout.length_column is not None and (settings.max_tokens or said.max_tokens):
+        where = "'output_config'" if said.output_config else f"the column {layout.length_column!r}"
+        notes.append(f"{where} says how long answers may be; max_tokens counts where a row says nothing")
+    return notes
 
 
 def _all_said(
@@ -318,9 +334,24 @@ def _stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str
 _SLICE = re.compile(r"^\[?(-?\d*):(-?\d*)(?::(-?\d*))?\]?$")
 
 
-def _rows(test_range: str | None, n_rows: int, source: Source) -> slice:
+def _rows(
+    said: TableMeta, settings: TaskSettings, found: Survey, source: Source, name: str, notes: list[str]
+) -> range | tuple[int, ...]:
+    """Return which rows are asked, in order: of those in the range as many as are requested."""
+    rows = _in_range(said.test_range, found.n_rows, source)
+    mode = said.sampling_mode or "default"
+    chosen = chosen_rows(rows, said.request_count, mode, seed=settings.seed, task=name)
+    if len(chosen) > len(rows):
+        notes.append(
+            f"{len(rows):,} rows are asked {len(chosen):,} times in all; the times of one row are one "
+            "observation, and the interval is no narrower for them"
+        )
+    return chosen
+
+
+def _in_range(test_range: str | None, n_rows: int, source: Source) -> range:
     if test_range is None:
-        return slice(0, n_rows, 1)
+        return range(n_rows)
     match = _SLICE.match(test_range.strip())
     if match is None or match[3] == "0":
         raise AuthorError(
@@ -332,7 +363,7 @@ def _rows(test_range: str | None, n_rows: int, source: Source) -> slice:
             )
         )
     bounds = [int(part) if part else None for part in match.groups()]
-    return slice(*slice(*bounds).indices(n_rows))
+    return range(n_rows)[slice(*bounds)]
 
 
 def _recorded(

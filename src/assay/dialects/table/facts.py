@@ -31,6 +31,9 @@ def facts_of(survey: Survey, spec: TaskSpec) -> list[tuple[str, str]]:
     if survey.n_without_answer and layout.answer_column:
         rows.append(("unknown", f"{survey.n_without_answer:,} rows have no answer: kept, not scored"))
     rows += _company(layout)
+    if layout.length_column is not None and "gen" in spec.methods:
+        said = spec.settings["said"].get("output_config")
+        rows.append(("length", layout.length_column if said is None else f"output_config, {said['method']}"))
     settings = spec.settings
     if "ppl" in spec.methods:
         decided = (

@@ -14,6 +14,7 @@ from assay.core.sample import Sample
 from assay.dialects.parts.choices import AnswerForm, Options, labels_for, listed, read_answer
 from assay.dialects.parts.template import field
 from assay.dialects.table.meta import DataType
+from assay.dialects.table.requested import read_length
 
 OPTION_LIST = "option_list"
 """The field under which a template finds all options as lines: `A. text`."""
@@ -39,6 +40,8 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether an empty cell is an option all the same, as the original has it."""
     keeps_empty_texts: bool = False
     """Whether texts are joined, so that an empty one among them does no harm."""
+    length_column: str | None = None
+    """The column that says how long a row's answer may be."""
 
     def options_of(self, fields: Mapping[str, Any]) -> Options:
         """Return a record's options; empty cells at the end are options the row does not have."""
@@ -93,6 +96,10 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         return Sample(
             sample_id, fields, origin, options.texts, options.labels, gold, group=group, cluster=cluster
         )
+
+    def length_of(self, fields: Mapping[str, Any]) -> int | None:
+        """Return how many tokens a record allows its answer; ValueError where it says something else."""
+        return None if self.length_column is None else read_length(fields.get(self.length_column))
 
     def own_id(self, fields: Mapping[str, Any]) -> str | None:
         """Return the dataset's own id of a record, if it has one."""

@@ -1,6 +1,6 @@
 """What a person may say about a table: in `<file>.meta.json`, in a config entry, or on the command line.
 
-The original's nine documented fields keep their names and meanings; the others are Assay's own.
+OpenCompass's nine documented fields and AISBench's three keep names and meanings; the others are Assay's own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
+from assay.dialects.table.requested import OutputConfig, Positive, SamplingMode
 
 DataType: TypeAlias = Literal["mcq", "qa", "text"]
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
@@ -60,6 +61,12 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     """Tokens of a window. Default: as many as the model reads."""
     stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Tokens between the beginnings of `hf-stride` windows."""
+    request_count: Positive | None = None
+    """How many rows are asked: the first ones, or all and then again from the first one on."""
+    sampling_mode: SamplingMode | None = None
+    """Which rows are asked, and in which order."""
+    output_config: OutputConfig | None = None
+    """How long the answers may be, row by row."""
 
     def over(self, lower: TableMeta) -> TableMeta:
         """Return this, with what it leaves unsaid taken from a lower authority."""
@@ -68,8 +75,15 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
 
 
 FIELDS = TableMeta.__struct_fields__
-# What AISBench writes into the same file for its serving benchmark; it says nothing about scoring.
-_SERVING_KEYS = ("request_count", "sampling_mode", "output_config")
+_NUMBERS_AS_TEXT = ("request_count", "output_config")
+"""Keys in which a number may be written as a text, as AISBench allows."""
+_EXPECTED = {
+    "output_config": (
+        '; expected {"method": "uniform", "params": {"min_value": 1, "max_value": 64}} or {"method": '
+        '"percentage", "params": {"percentage_distribute": [[16, 0.5], [64, 0.5]]}}'
+    )
+}
+"""Keys whose form takes more words than the names of values."""
 
 
 def meta_path(data_path: Path) -> Path:
@@ -87,11 +101,7 @@ def read_meta(path: Path, notes: list[str]) -> TableMeta:
                 "TABLE-002", f"byte {error.start} is not utf-8", "save the file as utf-8", Origin(str(path))
             )
         ) from error
-    said = _parse(text, Origin(str(path)), notes)
-    for key in _SERVING_KEYS:
-        if said.pop(key, None) is not None:
-            notes.append(f"{path.name}: {key!r} belongs to the serving benchmark and has no effect on scores")
-    return to_meta(said, Origin(str(path)))
+    return to_meta(_parse(text, Origin(str(path)), notes), Origin(str(path)))
 
 
 def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
@@ -108,21 +118,22 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                 )
             )
     kinds = {field.name: field.type for field in msgspec.structs.fields(TableMeta)}
+    made = {}
     for key, value in said.items():
         if key in kinds:
             try:
-                msgspec.convert(value, kinds[key])
+                made[key] = msgspec.convert(value, kinds[key], strict=key not in _NUMBERS_AS_TEXT)
             except msgspec.ValidationError as error:
                 problems.add(
                     Problem(
                         "TABLE-004",
-                        f"key {key!r}: found {value!r}: {error}{allowed(kinds[key])}",
+                        f"key {key!r}: found {value!r}: {error}{allowed(kinds[key])}{_EXPECTED.get(key, '')}",
                         "correct the value",
                         where,
                     )
                 )
     problems.raise_if_any()
-    return msgspec.convert(said, TableMeta)
+    return TableMeta(**made)
 
 
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', re.DOTALL)

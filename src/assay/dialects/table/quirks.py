@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from assay.core.task import Quirk
 from assay.dialects.parts.differences import Difference, quirks
-from assay.dialects.table.meta import DataType
+from assay.dialects.table.meta import DataType, TableMeta
+from assay.dialects.table.requested import SharedLengths, UniformLengths
 
 
 class Traits(NamedTuple):
@@ -16,6 +17,10 @@ class Traits(NamedTuple):
     asks: frozenset[str]
     """Its methods, each with the kind of data behind a slash."""
     has_shots: bool
+    draws: bool
+    """Whether rows or the lengths of answers are drawn."""
+    has_shares: bool
+    """Whether rows are given lengths by shares."""
 
 
 def _in(*asks: str, needs_shots: bool = False) -> Callable[[Traits], bool]:
@@ -80,12 +85,31 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
         "all options are shown the same examples; room for the answer counts as needed",
         is_reproduced=False,
     ),
+    Difference(
+        "unseeded_draw",
+        lambda one: one.draws,
+        "AISBench draws rows and lengths anew whenever it reads the file: before the model is asked, and "
+        "before its answers are compared",
+        "they are drawn once, by the seed",
+        is_reproduced=False,
+    ),
+    Difference(
+        "rounded_shares",
+        lambda one: one.has_shares,
+        "AISBench loses a row of a share to rounding: 0.29 of 100 rows are 28",
+        "they are 29",
+    ),
 )
 
 
 def quirks_of(
-    methods: tuple[str, ...], data_type: DataType, *, is_faithful: bool, has_shots: bool
+    methods: tuple[str, ...], data_type: DataType, said: TableMeta, *, is_faithful: bool, has_shots: bool
 ) -> tuple[Quirk, ...]:
     """Return the differences that can touch a task, and what was done about each."""
-    traits = Traits(frozenset(f"{method}/{data_type}" for method in methods), has_shots)
+    traits = Traits(
+        frozenset(f"{method}/{data_type}" for method in methods),
+        has_shots,
+        draws=said.sampling_mode in ("random", "shuffle") or isinstance(said.output_config, UniformLengths),
+        has_shares=isinstance(said.output_config, SharedLengths),
+    )
     return quirks(_DIFFERENCES, traits, is_faithful=is_faithful)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from assay.core.sample import Sample
 from assay.dialects.table.layout import Layout, content_id
+from assay.dialects.table.requested import Lengths, in_order
 from assay.dialects.table.survey import Table
 
 
@@ -17,13 +18,26 @@ class Rows(NamedTuple):
     layout: Layout
     twins: frozenset[str] = frozenset()
     """Ids that several rows would share, as their content is equal."""
-    kept: slice = slice(None)
-    """Which rows, by position."""
+    chosen: range | tuple[int, ...] | None = None
+    """Which rows, by position: a range in the table's order, others in their own; None: all."""
+    lengths: Lengths | None = None
+    """How long their answers may be, where an output config says so."""
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples in the table's order; rows of equal content are told apart by a number."""
+        """Yield the samples as they are asked. Those in an order of their own are held in memory."""
+        samples = self._chosen()
+        return samples if self.lengths is None else self.lengths.put_in(samples)
+
+    def _chosen(self) -> Iterator[Sample]:
+        wanted = frozenset(self.chosen) if isinstance(self.chosen, tuple) else self.chosen
+        numbered = ((at, sample) for at, sample in self._numbered() if wanted is None or at in wanted)
+        if isinstance(self.chosen, tuple):
+            return in_order(dict(numbered), self.chosen)
+        return (sample for _, sample in numbered)
+
+    def _numbered(self) -> Iterator[tuple[int, Sample]]:
+        """Yield all rows with their places; rows of equal content are told apart by a number."""
         occurrences: dict[str, int] = {}
-        kept = range(self.kept.stop if self.kept.stop is not None else 2**62)[self.kept]
         for position, record in enumerate(self.table.records()):
             sample_id = self.layout.own_id(record.fields)
             if sample_id is None:
@@ -31,5 +45,4 @@ class Rows(NamedTuple):
                 if sample_id in self.twins:
                     occurrences[sample_id] = occurrences.get(sample_id, 0) + 1
                     sample_id = f"{sample_id}-{occurrences[sample_id]}"
-            if position in kept:
-                yield self.layout.sample(record.fields, record.origin, sample_id)
+            yield position, self.layout.sample(record.fields, record.origin, sample_id)

@@ -19,6 +19,7 @@ from assay.dialects.parts.choices import AnswerForms, listed, option_columns, re
 from assay.dialects.parts.template import field
 from assay.dialects.table.layout import Layout, content_id
 from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.requested import MAX_TOKENS
 from assay.sources.record import Record
 
 QUESTION_NAMES = ("question", "query", "prompt", "problem", "input", "question_stem", "sentence")
@@ -147,6 +148,7 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
         cluster_column=said.cluster_column,
         id_column=said.id_column or ("id" if "id" in columns else None),
         keeps_empty_options=faithful,
+        length_column=MAX_TOKENS if said.output_config or MAX_TOKENS in columns else None,
     )
 
 
@@ -256,6 +258,11 @@ def _check_row(layout: Layout, record: Record, problems: Problems) -> None:
             Problem("TABLE-008", "every field of the row is empty", "fill it in or delete it", record.origin)
         )
         return
+    try:
+        layout.length_of(record.fields)
+    except ValueError as error:
+        fix = "write how many tokens the answer may have, or leave it empty"
+        problems.add(Problem("TABLE-017", str(error), fix, record.origin.at(MAX_TOKENS)))
     if layout.data_type != "mcq":
         return
     options = layout.options_of(record.fields)

@@ -133,7 +133,11 @@ class TableTask(DescribedTask):
     def _gen(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         opening = self._opening(sample, "gen", shots)
         prompt = opening.verbatim if self._prompting.is_faithful else opening.generation
-        ask = Generate(prompt, self._prompting.sampling)
+        sampling = self._prompting.sampling
+        length = self._rows.layout.length_of(sample.fields)
+        if length is not None:
+            sampling = msgspec.structs.replace(sampling, max_tokens=length)
+        ask = Generate(prompt, sampling)
         yield self._request(sample, "gen", "answer", 0, ask, shots)
 
     def _request(self, sample: Sample, track: str, role: str, index: int, ask: Ask, shots: Shots) -> Request:

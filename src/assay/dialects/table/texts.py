@@ -20,7 +20,7 @@ SEPARATOR = "\n\n"
 _SHOWN_CHARS = 400
 _QUESTION_KEYS = (
     "human_prompt", "bot_prompt", "template", "output_column", "options", "option_labels", "answer_is",
-    "ppl_target",
+    "ppl_target", "output_config",
 )  # fmt: skip
 
 

@@ -93,6 +93,11 @@ _OPTIONS = (
         "--transform", metavar="VERSION|FILE", help="The transform script of a dataset's folder. [newest]"
     ),
     click.option(
+        "--openicl-root",
+        metavar="DIR",
+        help="Checkout of OpenCompass or AISBench, whose classes a config names.",
+    ),
+    click.option(
         "--data-root",
         "--task-dir",
         "data_root",
@@ -127,6 +132,10 @@ _OPTIONS = (
 )
 
 
+_DATASET_ARGS = ("transform", "openicl_root")
+"""Options that are arguments of one dialect each."""
+
+
 def dataset_options(command: F) -> F:
     """Give a command the options that say what to evaluate and how."""
     for option in reversed(_OPTIONS):
@@ -145,9 +154,10 @@ def settings_from(flags: dict[str, Any]) -> Settings:
         flags["table"] = table
     for name, example in _PAIRS.items():
         flags[name] = _pairs(flags.pop(name, ()), example) or None
-    transform = flags.pop("transform", None)
-    if transform is not None:
-        flags["dataset_args"] = {**(flags["dataset_args"] or {}), "transform": transform}
+    for name in _DATASET_ARGS:
+        value = flags.pop(name, None)
+        if value is not None:
+            flags["dataset_args"] = {**(flags["dataset_args"] or {}), name: value}
     given = {name: None if value == () else value for name, value in flags.items()}
     return resolve_settings(given, os.environ, Path.cwd())
 

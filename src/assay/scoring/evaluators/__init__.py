@@ -1,1 +1,17 @@
-"""Evaluators by the names that configs of OpenCompass and AISBench give: whole lists in, numbers out."""
+"""Evaluators as configs of OpenCompass and AISBench name them: metrics over lists that also see the rows."""
+
+from assay.scoring.evaluators.author import AuthorEvaluator
+from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
+from assay.scoring.evaluators.repeated import REPEATED, Repeated
+
+__all__ = [
+    "CORRECTED_EVALUATORS",
+    "EVALUATORS",
+    "REPEATED",
+    "AuthorEvaluator",
+    "EvaluatedRow",
+    "Evaluator",
+    "Repeated",
+    "make_evaluator",
+]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from assay.scoring.differences import Difference
 from assay.scoring.metrics.list_metric import ListMetric
 
 
@@ -26,6 +27,25 @@ class Evaluator(ListMetric):
     says what a perfect share is there); `last_score_lists` then holds the rows' values.
     """
 
+    difference: ClassVar[Difference | None] = None
+    """Where the original is not followed unless it is asked for."""
+    has_details: ClassVar[bool] = False
+    """Whether the original says of each row if it is right; else it takes the last of several runs alone."""
+    correct_by: str | None = "accuracy"
+    """The value of a row that says whether its answer is right, 1 or 0; None where no value does."""
+
+    def __init__(self, *, is_faithful: bool = False) -> None:
+        self.is_faithful = is_faithful
+        """Whether the original's value is wanted, right or not."""
+
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the values by name."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(predictions, references)")
+
+    @property
+    def last_correct(self) -> list[float] | None:
+        """For each row of the latest call 1 where its answer is right, else 0; None where that is not said.
+
+        A row that could not be judged is NaN.
+        """
+        return None if self.correct_by is None else self.last_score_lists.get(self.correct_by)

@@ -14,7 +14,7 @@ from assay.core.ports import Judge
 from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, Finish
 from assay.core.score import Verdict
-from assay.scoring.extract.extraction import Rule
+from assay.scoring.extract.extraction import Rule, search
 from assay.scoring.judges.reading import read_verdict
 
 
@@ -28,6 +28,10 @@ class Question(NamedTuple):
     """How the verdict is found in the reply."""
     worth: Callable[[str], float]
     """What the verdict is worth to the model that is evaluated."""
+    is_raw: bool = False
+    """Whether the rules see all that the judge wrote, its reasoning and a reply cut off too."""
+    no_verdict: str = "the grade is outside the scale"
+    """What it means when a rule sees a statement that is no verdict."""
 
 
 class Unaskable(Exception):
@@ -44,6 +48,8 @@ class JudgeReply(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""
     rule: str | None = None
     """The rule that found the verdict, or that saw one which is none (a grade outside the scale)."""
+    said: str | None = None
+    """The verdict itself, as the rule names it."""
     why: str | None = None
     """Why there is no value."""
 
@@ -96,13 +102,16 @@ def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
         return JudgeReply(question.about, Verdict.FAILED, why="no text came back")
     output = outcome.outputs[0]
     is_whole = output.finish is not Finish.LENGTH
-    found = read_verdict(output.text, question.rules, is_whole=is_whole)
+    if question.is_raw:
+        found = search(output.text, question.rules, 0)
+    else:
+        found = read_verdict(output.text, question.rules, is_whole=is_whole)
     if found.answer is not None:
         value = question.worth(found.answer)
-        return JudgeReply(question.about, Verdict.SCORED, value, output.text, found.rule)
+        return JudgeReply(question.about, Verdict.SCORED, value, output.text, found.rule, found.answer)
     why = "no verdict in the reply"
     if found.rule is not None:
-        why = "the grade is outside the scale"
+        why = question.no_verdict
     elif not is_whole:
         after = f" after {output.n_tokens:,} tokens" if output.n_tokens else ""
         why = f"cut off{after}, before a verdict"

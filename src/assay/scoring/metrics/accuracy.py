@@ -25,10 +25,11 @@ class Accuracy(ListMetric):
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `Accuracy`, or `Accuracy:tag`."""
         name = "Accuracy" if self.tag is None else f"Accuracy:{self.tag}"
-        return self._mean(name, each_row(self, predictions, references, _is_equal))
+        return self._mean(name, each_row(self, predictions, references, is_equal))
 
 
-def _is_equal(prediction: Any, reference: Any) -> float:
+def is_equal(prediction: Any, reference: Any) -> float:
+    """Return 1 for equal values; Misfit for values of two kinds, and 0 for a prediction None."""
     seen, expected = _kind(prediction), _kind(reference)
     if prediction is not None and seen != expected:
         raise Misfit(

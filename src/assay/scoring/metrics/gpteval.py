@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from assay.core.errors import PlanError, Problem, listing
 from assay.core.ports import Judge
@@ -35,6 +35,8 @@ class GPTEval(ListMetric):
     Keys of a row: the questions are `question_1`, `question_2`, ..., or the list `turns`, or `instruction`;
     reference answers are `ref_answer_1`, `ref_answer_2`, ...; the rival's answer is `output`.
     """
+
+    needs_judge: ClassVar[bool] = True
 
     def __init__(self, multi_turn: bool = False, type: JudgeType = "single") -> None:
         """Say what is judged.

@@ -5,8 +5,26 @@ Knows nothing of samples, runs or models: predictions and references come in, nu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+
+class Unit(NamedTuple):
+    """What a value is counted in."""
+
+    scale: float
+    """What a perfect share is; 100.0 for percent."""
+    is_share: bool
+    """Whether it is a share at all."""
+
+
+def unit_of(metric: Any, name: str) -> Unit:
+    """Return what a value of a metric is counted in; the metric may be any object that an author wrote."""
+    own: Mapping[str, Unit] = getattr(metric, "units", {})
+    if name in own:
+        return own[name]
+    scale = float(getattr(metric, "scale", 1.0))
+    return Unit(scale, bool(getattr(metric, "is_share", scale != 1.0)))
 
 
 class ListMetric:
@@ -19,6 +37,10 @@ class ListMetric:
     """What a call returns for a perfect share: 100.0 for percent metrics. Samples' values are not scaled."""
     higher_is_better: ClassVar[bool] = True
     """Whether a larger value is the better one."""
+    units: Mapping[str, Unit] = {}
+    """Of the values that are counted otherwise than `scale` says."""
+    corpus_values: ClassVar[Collection[str]] = ()
+    """Values over all samples that are no mean of the samples' own, even where they happen to equal it."""
     takes_samples: ClassVar[bool] = False
     """Whether a prediction is the list of all answers to a question, and not the one they agree on."""
 
@@ -50,6 +72,12 @@ class ListMetric:
         """The 95 % intervals of the latest call's values that the metric knows itself, scaled as they are."""
         intervals: dict[str, tuple[float, float]] = self.__dict__.setdefault("_last_intervals", {})
         return intervals
+
+    @property
+    def last_counts(self) -> dict[str, list[float]]:
+        """For values that are a sum over the samples: each sample's part of it."""
+        counts: dict[str, list[float]] = self.__dict__.setdefault("_last_counts", {})
+        return counts
 
     def setup_metric(self, *_: Any, **__: Any) -> None:
         """Take what the run knows: model_args, dataset_args, evaluation_args, dataset. Does nothing here."""

@@ -66,7 +66,7 @@ class PassAtK(ListMetric):
         """Raise when k is not known, or cannot be estimated from so many answers."""
         k = self._known_k()
         if n_samples < k:
-            raise _too_few(k, n_samples, "")
+            raise too_few(k, n_samples, "")
 
     def notes(self) -> Sequence[str]:
         """Say what the sandbox protected from."""
@@ -125,10 +125,11 @@ def _check_counts(rows: Sequence[Row], k: int) -> None:
     fewest = min(len(samples) for samples, _ in rows)
     if fewest < k:
         first = next(number for number, (samples, _) in enumerate(rows, start=1) if len(samples) == fewest)
-        raise _too_few(k, fewest, f" (row {first})")
+        raise too_few(k, fewest, f" (row {first})")
 
 
-def _too_few(k: int, n: int, where: str) -> PlanError:
+def too_few(k: int, n: int, where: str) -> PlanError:
+    """Return the error for a k that cannot be estimated from n answers."""
     return PlanError(
         Problem(
             "CODE-004",

@@ -81,9 +81,14 @@ class Rouge(ListMetric):
         return rouge(text, targets, uses_stemmer=True, words=self.words)
 
 
+def has_ascii_words(text: str) -> bool:
+    """Whether rouge-score's own tokenizer finds a word in a text."""
+    return _ASCII_WORD.search(text) is not None
+
+
 def _refuse_other_scripts(targets: list[str]) -> None:
     for target in targets:
-        if not _ASCII_WORD.search(target) and words_of_any_script(target):
+        if not has_ascii_words(target) and words_of_any_script(target):
             raise Misfit(
                 f"the reference {target[:40]!r} has no word of a to z or digits, the only ones that "
                 "ROUGE's own tokenizer knows",

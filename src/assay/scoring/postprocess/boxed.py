@@ -15,11 +15,14 @@ _BRACED = re.compile(r"\{(.*)\}$")
 _PIECE_END = re.compile(r"\.(?!\d)")
 _FINAL = re.compile("final answer")
 _STATED = re.compile("final answer|answer is")
-_AFTER_ANSWER = re.compile(r"(?i)ANSWER\s*:\s*([^\n]+)")
+_AFTER_ANSWER = re.compile(r"answer\s*:\s*(.+)", re.IGNORECASE)
 _INVALID = "[INVALID]"
 _N_TAIL = 100
 """DAPO looks for a box in so many last characters."""
 _NO_NAME = "None"
+_AROUND_NAME = re.compile(r"\\(?:text|boxed)\{([^{}]+)\}")
+_BACKSLASH = re.compile(r"\\[\[\]]?")
+_MARKS_IN_NAME = str.maketrans({'"': None, "'": None, "~": " "})
 
 
 def last_boxed(text: str) -> str | None:
@@ -109,11 +112,9 @@ def _name(text: str) -> str | None:
     answer = _in_one_pair(last_boxed(text))
     if not answer or answer == _NO_NAME:
         return None
-    plain = re.sub(r"\\text\{([^}]+)\}", r"\1", answer)
-    plain = re.sub(r"\\boxed\{([^}]+)\}", r"\1", plain)
-    plain = re.sub(r"\\[\[\]]", "", plain).replace("\\", "")
-    plain = re.sub(r"\s+", " ", plain).strip()
-    return re.sub("[\"']", "", plain).replace("~", " ")
+    while (inner := _AROUND_NAME.sub(r"\1", answer)) != answer:
+        answer = inner
+    return " ".join(_BACKSLASH.sub("", answer).split()).translate(_MARKS_IN_NAME)
 
 
 def _olympiad(text: str, *, is_chinese: bool = False, is_deepseek: bool = False) -> str:

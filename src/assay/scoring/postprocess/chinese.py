@@ -16,7 +16,8 @@ from assay.scoring.postprocess.processor import PostProcessor, unchanged
 _SPACE = re.compile(r"\s+")
 
 
-def _parted(text: str) -> str:
+def parted(text: str) -> str:
+    """Return a Chinese text with spaces between its words; ValueError without jieba."""
     with warnings.catch_warnings():
         # jieba imports a module of setuptools that warns of its own end.
         warnings.simplefilter("ignore")
@@ -29,15 +30,15 @@ def _parted(text: str) -> str:
 
 
 def _general(text: str) -> str:
-    return _parted(short(text))
+    return parted(short(text))
 
 
 def _translation(text: str) -> str:
-    return _parted(_SPACE.sub(" ", text.strip().split("\n")[0]).strip())
+    return parted(_SPACE.sub(" ", text.strip().split("\n")[0]).strip())
 
 
 GENERAL = PostProcessor(
-    _parted,
+    parted,
     _general,
     Difference(
         "the text is cleaned as by `general`, and then parted as it was before",

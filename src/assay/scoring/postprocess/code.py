@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from itertools import takewhile
 
 from assay.scoring.differences import Difference
 from assay.scoring.postprocess.processor import PostProcessor, unchanged
 
 _QUOTES = '"""'
 _FENCE = "```"
-_BLOCK = re.compile(r"```(.*?)```", re.DOTALL)
-_ENDS_OF_A_FUNCTION = ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "<|endoftext|>")
+_END_OF_A_FUNCTION = re.compile(r"\n(?:class|def|if|print|[#@])|<\|endoftext\|>")
+_END_OF_A_BODY = re.compile(r"\n(?:\n\n|```)")
 _INDENT = "    "
 _LANGUAGE_BLOCK = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 _OPEN_BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+_CLEARS_FIGURE = re.compile(r"plt\.(?:show|clf|close)\(\)|savefig")
 _STATEMENT = re.compile(r"\s*(?:def|class|import|from|async|@)")
 
 
@@ -39,9 +41,7 @@ def _before_next_task(text: str) -> str:
 
 
 def _function_body(text: str) -> str:
-    for end in _ENDS_OF_A_FUNCTION:
-        text = text.split(end)[0]
-    return text
+    return _END_OF_A_FUNCTION.split(text, maxsplit=1)[0]
 
 
 def _body_from_reply(text: str) -> str:
@@ -56,14 +56,13 @@ def _body_from_reply(text: str) -> str:
 
 def first_block(text: str) -> str:
     """Return the first fenced block without the name of its language; a text without one as it is."""
-    if _FENCE not in text:
+    _, opening, after = text.partition(_FENCE)
+    if not opening:
         return text
-    block = _BLOCK.search(text)
-    if block is None:
-        return text.split(_FENCE)[1]
-    code = block[1]
-    # The rest of the opening line names a language.
-    return code if code.startswith("\n") else code[code.find("\n") + 1 :]
+    code, closing, _ = after.partition(_FENCE)
+    language, _, program = code.partition("\n")
+    # A block without its end, or with nothing but one line, is taken as it is.
+    return program if closing and language and "\n" in code else code
 
 
 def _without_imports(code: str) -> str:
@@ -110,14 +109,11 @@ def _last_of_blocks(text: str) -> str:
 
 def _completed_body(text: str) -> str:
     """Return the lines of a function's body that a base model wrote on."""
-    if text.startswith("   ") and not text.startswith(_INDENT):
-        text = f" {text}"
-    kept: list[str] = []
-    for line in text.split("\n\n\n")[0].split(f"\n{_FENCE}")[0].split("\n"):
-        if line and line[0] != " ":
-            break
-        kept.append(line)
-    return "\n".join(kept)
+    n_spaces = len(text) - len(text.lstrip(" "))
+    # A tokenizer may have put the first of four spaces into the prompt.
+    body = f" {text}" if n_spaces == len(_INDENT) - 1 else text
+    lines = _END_OF_A_BODY.split(body, maxsplit=1)[0].split("\n")
+    return "\n".join(takewhile(lambda line: line[:1] in ("", " "), lines))
 
 
 def _replied_body(text: str) -> str:
@@ -178,9 +174,7 @@ def _ds1000_completion(text: str) -> str:
 
 def _ds1000_matplotlib(text: str) -> str:
     """Return the program without the calls that would clear the figure before it is looked at."""
-    clears = ("plt.show()", "plt.clf()", "plt.close()", "savefig")
-    lines = _ds1000(text).split("\n")
-    return "\n".join(line for line in lines if not any(call in line for call in clears))
+    return "\n".join(line for line in _ds1000(text).split("\n") if not _CLEARS_FIGURE.search(line))
 
 
 def _cruxeval_output(text: str) -> str:

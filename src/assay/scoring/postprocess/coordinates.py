@@ -9,7 +9,7 @@ from assay.scoring.postprocess.processor import PostProcessor
 
 _N = r"\s*(-?\d+(?:\.\d+)?)\s*"
 _BOX = re.compile(rf"\[{_N},{_N},{_N},{_N}\]")
-_POINTS = re.compile(r"\[\s*\d+(?:\s*,\s*\d+)*\s*\]")
+_WHOLE_NUMBERS = re.compile(r"\[([\d\s,]+)\]")
 _NO_BOX = str([0.0] * 4)
 _NO_POINTS = "[]"
 
@@ -24,8 +24,8 @@ def _original_box(text: str) -> str:
 
 
 def _points(text: str) -> str | None:
-    found = _POINTS.search(text)
-    return found[0] if found else None
+    lists = _WHOLE_NUMBERS.finditer(text)
+    return next((one[0] for one in lists if all(part.strip().isdigit() for part in one[1].split(","))), None)
 
 
 def _original_points(text: str) -> str:

@@ -16,9 +16,7 @@ from assay.scoring.postprocess.letters import (
 from assay.scoring.postprocess.processor import PostProcessor
 
 _ANSWER_MARK = "【答案】"
-_MARKED = re.compile(r"【答案】\s*[:：]*\s*([A-Z])")
-_AFTER_ENGLISH = re.compile(r"answer is .*?([A-G])")
-_AFTER_CHINESE = re.compile(r"答案是.*?([A-G])")
+_PHRASES = ("answer is ", "答案是")
 _N_TAIL = 10
 """GAOKAO-Bench looks for unmarked answers in so many last characters."""
 
@@ -42,7 +40,9 @@ def _last_letter(text: str) -> str:
 
 def _letters_of_questions(text: str) -> str:
     capitals = "".join(re.findall("[A-Z]", text))
-    return "".join(_MARKED.findall(text)) + SEPARATOR + capitals
+    after_marks = (part.lstrip().lstrip(":：").lstrip() for part in text.split(_ANSWER_MARK)[1:])
+    marked = "".join(part[0] for part in after_marks if re.match("[A-Z]", part))
+    return marked + SEPARATOR + capitals
 
 
 def _letters_of_questions_or_none(text: str) -> str | None:
@@ -68,9 +68,10 @@ def _five_of_seven(text: str) -> str:
 
 
 def _stated_letter(text: str) -> str:
-    for mark in (_AFTER_ENGLISH, _AFTER_CHINESE):
-        if found := mark.search(text):
-            return found[1]
+    for phrase in _PHRASES:
+        for part in text.split(phrase)[1:]:
+            if stated := letters_of(part.split("\n")[0], "ABCDEFG"):
+                return stated[0]
     return letters_of(text, "ABCDEF")[:1]
 
 

@@ -7,15 +7,14 @@ import re
 from assay.scoring.differences import Difference
 from assay.scoring.postprocess.processor import PostProcessor, unchanged
 
-_STATED = re.compile(r"answer is\s*:?\s*", re.IGNORECASE)
+_STATED = re.compile(r"answer is\s*(?::\s*)?", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(.*?)\*\*")
 _VERDICT = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
 _PAIR_OF_NUMBERS = re.compile(r"\d\s*,\s*\d")
-_COMMA = re.compile(r"\s*,\s*")
-_SPACE = re.compile(r"\s+")
-_BBEH_PHRASES = ("The answer is: ", "The answer is ", "The final answer is: ", "The final answer is ")
-_BOX = re.compile(r"\\boxed{(.*?)}")
-_TEXT = re.compile(r"\\text(?:tt)?{(.*?)}")
+_BBEH_PHRASES = tuple(f"The {final}answer is{colon} " for final in ("", "final ") for colon in (":", ""))
+_LATEX = tuple(re.compile(rf"\\{command}\{{(.*?)\}}") for command in ("boxed", "text", "texttt"))
+_GOES_ON = re.compile(r"<eoa>|<TOKENS_UNUSED_1>|<\|im_end\|>|\[INST\]|\n(?:user|USER)")
+"""Where a reply to T-Eval ends and some models write on: their ends of turn, and turns of the user."""
 _YES_OR_NO = re.compile("yes|no")
 _YES_OR_NO_AS_WORD = re.compile(r"\b(?:yes|no)\b")
 _CHINESE_MARK = "答案是"
@@ -35,8 +34,8 @@ def _bbh(text: str) -> str:
     if verdict := _VERDICT.match(answer):
         return verdict[1].capitalize()
     if not _PAIR_OF_NUMBERS.search(answer):
-        answer = _COMMA.sub(" ", answer)
-    return _SPACE.sub(" ", answer).strip()
+        answer = answer.replace(",", " ")
+    return " ".join(answer.split())
 
 
 def _bbh_of_aisbench(text: str) -> str:
@@ -53,7 +52,7 @@ def _bbeh_stated(text: str) -> str:
 
 def _bbeh(text: str) -> str:
     answer = _bbeh_stated(text)
-    for wrapper in (_BOX, _TEXT, _BOLD):
+    for wrapper in (*_LATEX, _BOLD):
         answer = wrapper.sub(r"\1", answer)
     return answer.split("\n")[0].strip().lower()
 
@@ -97,14 +96,13 @@ def _before_next_question(text: str) -> str:
 
 
 def _game24(text: str) -> str:
-    return text.strip().split("\n")[-1].lower().replace("answer: ", "").split("=")[0]
+    last_line = text.strip().rpartition("\n")[2]
+    return last_line.partition("=")[0].lower().replace("answer: ", "")
 
 
 def _teval(text: str) -> str:
     """Return the JSON of a reply, without what models write on after it and without a fence."""
-    for end in ("<eoa>", "<TOKENS_UNUSED_1>", "<|im_end|>", "\nuser", "\nUSER", "[INST]"):
-        text = text.split(end)[0]
-    text = text.strip().removeprefix("```json").strip("`").strip()
+    text = _GOES_ON.split(text, maxsplit=1)[0].strip().removeprefix("```json").strip("`").strip()
     return text[1:-1] if text[:2] == "{{" and text[-2:] == "}}" else text
 
 

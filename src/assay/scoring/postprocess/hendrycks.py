@@ -8,26 +8,16 @@ from __future__ import annotations
 
 import re
 
-_FIRST = (
-    ("\n", ""),
-    (r"\!", ""),
-    ("\\\\", "\\"),
-    ("tfrac", "frac"),
-    ("dfrac", "frac"),
-    (r"\left", ""),
-    (r"\right", ""),
-    (r"^{\circ}", ""),
-    (r"^\circ", ""),
-    (r"\$", ""),
-)
+_FRACTION = re.compile("[td]frac")
+_WITHOUT_MEANING = re.compile(r"\\(?:left|right|\$)|\^(?:\\circ|\{\\circ\})")
 _UNIT = r"\text{ "
 _WHOLE_RATIO = re.compile(r"(0|-?[1-9][0-9]*)/(0|-?[1-9][0-9]*)")
 
 
 def hendrycks_form(answer: str) -> str:
     """Return the script's normal form; ValueError where the script breaks off."""
-    for found, written in _FIRST:
-        answer = answer.replace(found, written)
+    answer = answer.replace("\n", "").replace(r"\!", "").replace("\\\\", "\\")
+    answer = _WITHOUT_MEANING.sub("", _FRACTION.sub("frac", answer))
     if answer.count(_UNIT) > 1:
         raise ValueError("more than one unit")
     answer = answer.partition(_UNIT)[0].replace(r"\%", "")

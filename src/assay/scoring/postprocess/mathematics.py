@@ -15,20 +15,20 @@ from assay.scoring.postprocess.hendrycks import hendrycks_form
 from assay.scoring.postprocess.minerva import minerva_form
 from assay.scoring.postprocess.processor import PostProcessor
 
-_CONCLUSIONS = ("final answer", "therefore", "thus", "hence")
+_CONCLUDES = re.compile("final answer|therefore|thus|hence", re.IGNORECASE)
 _PIECE_END = re.compile(r"\.(?!\d)")
 
 _CLOZE_MARKS = ("The answer is therefore", "答案是")
 _GREEDY_DOLLARS = re.compile(r"\$(.*)\$")
 _DOLLARS = re.compile(r"\$([^$]+)\$")
-_LAST_NUMBER = re.compile(r"\$?\d+(?:\.\d+)?(?!\w)")
+_LAST_NUMBER = re.compile(r"\$?\d+(?:\.\d+)?\b")
 
 
 def _concluded(text: str, parted: Callable[[str], list[str]]) -> str:
     """Return the last line's first piece that concludes, or the text's first piece."""
     for line in reversed(text.split("\n")):
         for piece in parted(line):
-            if any(word in piece.lower() for word in _CONCLUSIONS):
+            if _CONCLUDES.search(piece):
                 return piece
     return parted(text)[0]
 
@@ -50,10 +50,9 @@ def _original_common(text: str) -> str:
 
 def _after_cloze_marks(text: str) -> str:
     for mark in _CLOZE_MARKS:
-        if text.startswith(mark):
-            text = text[len(mark) :].strip()
-        elif mark in text:
-            text = text.rpartition(mark)[2].strip()
+        if mark in text:
+            cut = text.partition if text.startswith(mark) else text.rpartition
+            text = cut(mark)[2].strip()
     return text
 
 

@@ -37,10 +37,10 @@ _MARKS = tuple(
 )
 """Pairs of marks in the order in which they are tried; None: the program goes on to the end."""
 _DONE = re.compile(r"\[?DONE")
-_TESTS = ("# Test", "#Test", "#test", "# test")
-_INTRODUCTION = re.compile(r"Here(.*?)\n")
-_DONE_QUOTED = re.compile(r"(?:'\s*|)(?:\[DONE\]|DONE)")
-_BEGIN_QUOTED = re.compile(r"(?:\[BEGIN\]|BEGIN)(?:'\s*|)")
+_OWN_TESTS = re.compile("# ?[Tt]est")
+_INTRODUCTION = "Here"
+_DONE_QUOTED = re.compile(r"(?:'\s*)?\[?DONE")
+_BEGIN_QUOTED = re.compile(r"BEGIN\]?(?:'\s*)?")
 
 
 def _between_marks(text: str) -> str:
@@ -65,15 +65,16 @@ def _before_done(text: str) -> str:
 
 def _of_block(text: str) -> str:
     """Return the program of a chat reply, without tests of its own."""
-    text = first_block(text) if _FENCE in text else _INTRODUCTION.sub("", text, count=1)
-    for test in _TESTS:
-        text = text.partition(test)[0]
-    text = text.strip()
-    if done := _DONE_QUOTED.search(text):
-        text = text[: done.start()]
-    if begun := _BEGIN_QUOTED.search(text):
-        text = text[begun.end() :]
-    return text.strip().removeprefix("'")
+    text = first_block(text) if _FENCE in text else _without_introduction(text)
+    program = _OWN_TESTS.split(text, maxsplit=1)[0].strip()
+    program = _DONE_QUOTED.split(program, maxsplit=1)[0]
+    return _BEGIN_QUOTED.split(program, maxsplit=1)[-1].strip().removeprefix("'")
+
+
+def _without_introduction(text: str) -> str:
+    """Return a text without the end of the line that says `Here is ...`."""
+    before, _, after = text.partition(_INTRODUCTION)
+    return before + after.partition("\n")[2] if "\n" in after else text
 
 
 MBPP_EVALUATOR = unchanged(_between_marks)

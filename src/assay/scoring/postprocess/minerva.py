@@ -8,82 +8,76 @@ from __future__ import annotations
 
 import re
 
-_SUBSTITUTIONS = (
-    ("an ", ""),
-    ("a ", ""),
-    (".$", "$"),
-    (r"\$", ""),
-    (r"\ ", ""),
-    (" ", ""),
-    ("mbox", "text"),
-    (r",\text{and}", ","),
-    (r"\text{and}", ","),
-    (r"\text{m}", r"\text{}"),
-)
-_LESS = (r"\le", "<")
-# fmt: off
-_REMOVED = (
-    "square", "ways", "integers", "dollars", "mph", "inches", "ft", "hours", "km", "units", r"\ldots", "sue",
-    "points", "feet", "minutes", "digits", "cents", "degrees", "cm", "gm", "pounds", "meters", "meals",
-    "edges", "students", "childrentickets", "multiples",
-    r"\text{s}", r"\text{.}", "\\text{\ns}", r"\text{}^2", r"\text{}^3", "\\text{\n}", r"\text{}",
-    r"\mathrm{th}", r"^\circ", r"^{\circ}", r"\;", r",\!", "{,}", '"', r"\dots", "\n", "\r", "\f",
-)
-# fmt: on
-_KEPT_BY_DAPO = ("ft", "\n", "\r", "\f")
+_ARTICLES_AND_SPACE = re.compile(r"an? |\\[$ ]|\.(?=\$)| ")
+_AND = re.compile(r",?\\text\{and\}")
+# The paper names these words; most are units, the others come from single questions.
+_UNITS = "inches feet ft km cm gm meters pounds mph hours minutes degrees dollars cents units square"
+_COUNTED = "ways integers digits points multiples edges meals students childrentickets sue"
+_EMPTY_TEXT = r"\\text\{m?\}(?:\^[23])?|\\text\{(?:\.|\n?s|\n)\}"
+_MARKUP = re.compile(rf'{_EMPTY_TEXT}|\\mathrm\{{th\}}|\^(?:\\circ|\{{\\circ\}})|\\l?dots|\\;|,\\!|\{{,\}}|"')
+_LINE_BREAK = re.compile(r"[\n\r\f]")
 _BRACKETED_TEXT = re.compile(r"\\text\{\((.*?)\)\}")
-_WRAPPERS = tuple(
-    re.compile(pattern)
-    for pattern in (r"\\text\{(.*?)\}", r"\\textbf\{(.*?)\}", r"\\overline\{(.*?)\}", r"\\boxed\{(.*)\}")
-)
-_FINAL_ANSWER = re.compile(r"finalansweris(.*)")
-_ANSWER = re.compile(r"answer?is:?(.*)")
-_INSIDE = (re.compile(r"oxed\{(.*?)\}"), re.compile(r"\$(.*?)\$"))
-_AROUND_DOLLARS = re.compile(r".*?(\$.*?\$).*")
-_BARE_FRACTION = re.compile(r"frac([^{])(.)")
-_BARE_ROOT = re.compile(r"sqrt([^{])")
+_COMMANDS = tuple(re.compile(rf"\\{command}\{{(.*?)\}}") for command in ("text", "textbf", "overline"))
+_WIDEST_BOX = re.compile(r"\\boxed\{(.*)\}")
+_BOX = re.compile(r"oxed\{([^}]*)\}")
+_FORMULA = re.compile(r".*?(\$.*?\$).*")
+_STATED = re.compile("answer?is:?")
+_BARE_FRACTION = re.compile(r"frac(?!\{)(.)(.)", re.DOTALL)
+_BARE_ROOT = re.compile(r"sqrt(?!\{)(.)", re.DOTALL)
+
+
+def _any_of(words: str) -> re.Pattern[str]:
+    """Return what finds any of the words, a longer one before one that it begins with."""
+    return re.compile("|".join(sorted(words.split(), key=len, reverse=True)))
+
+
+_WORDS = _any_of(f"{_UNITS} {_COUNTED}")
+_WORDS_OF_DAPO = _any_of(f"{_UNITS} {_COUNTED}".replace(" ft ", " "))
 
 
 def minerva_form(answer: str) -> str:
     """Return an answer in the form of Minerva's paper, which UltraEval has."""
-    return _extracted(_unwrapped(_without_words(answer)), (_FINAL_ANSWER, *_INSIDE))
+    return _stated(_unwrapped(_without_words(answer)))
 
 
 def opencompass_form(answer: str) -> str:
     r"""Return the form of OpenCompass: `\text{(B)}` is B, and what follows `answer is` counts."""
     plain = _unwrapped(_BRACKETED_TEXT.sub(r"\1", _without_words(answer)))
-    return _extracted(plain, (_FINAL_ANSWER, _ANSWER, *_INSIDE))
+    return _stated(plain, _STATED)
 
 
 def dapo_form(answer: str) -> str:
     """Return the form of DAPO: what follows the last `=` counts, and of a formula what stands in dollars."""
-    answer = answer.rpartition("=")[2]
-    for found, written in _SUBSTITUTIONS:
-        answer = answer.replace(found, written)
-    for removed in _REMOVED:
-        if removed not in _KEPT_BY_DAPO:
-            answer = answer.replace(removed, "")
-    return _written_out(_unwrapped(_AROUND_DOLLARS.sub(r"\1", answer))).strip()
+    plain = _MARKUP.sub("", _WORDS_OF_DAPO.sub("", _dense(answer.rpartition("=")[2])))
+    return _written_out(_unwrapped(_FORMULA.sub(r"\1", plain))).strip()
+
+
+def _dense(answer: str) -> str:
+    """Return an answer without articles and white space; `and` in it is a comma."""
+    return _AND.sub(",", _ARTICLES_AND_SPACE.sub("", answer).replace("mbox", "text"))
 
 
 def _without_words(answer: str) -> str:
-    for found, written in (*_SUBSTITUTIONS, _LESS):
-        answer = answer.replace(found, written)
-    for removed in _REMOVED:
-        answer = answer.replace(removed, "")
-    return answer
+    plain = _WORDS.sub("", _dense(answer).replace(r"\le", "<"))
+    return _LINE_BREAK.sub("", _MARKUP.sub("", plain))
 
 
 def _unwrapped(answer: str) -> str:
-    for wrapper in _WRAPPERS:
-        answer = wrapper.sub(r"\1", answer)
-    return answer
+    for command in _COMMANDS:
+        answer = command.sub(r"\1", answer)
+    return _WIDEST_BOX.sub(r"\1", answer)
 
 
-def _extracted(answer: str, inside: tuple[re.Pattern[str], ...]) -> str:
-    for pattern in inside:
-        if found := pattern.findall(answer):
-            answer = found[-1]
+def _stated(answer: str, phrase: re.Pattern[str] | None = None) -> str:
+    """Return what is stated as the answer, of that the last box, of that the last formula in dollars."""
+    answer = answer.split("finalansweris", maxsplit=1)[-1]
+    if phrase is not None:
+        answer = phrase.split(answer, maxsplit=1)[-1]
+    if boxes := _BOX.findall(answer):
+        answer = boxes[-1]
+    pieces = answer.split("$")
+    if len(pieces) > 2:
+        answer = pieces[(len(pieces) - 1) // 2 * 2 - 1]
     answer = answer.strip()
     if "rac" in answer and r"\frac" not in answer:
         answer = answer.replace("rac", r"\frac")

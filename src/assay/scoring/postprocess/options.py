@@ -12,10 +12,11 @@ from assay.scoring.postprocess.processor import PostProcessor
 
 _N_TAIL = 200
 """AISBench's variant looks at so many last characters."""
-_AFTER_ANSWER = re.compile(r"(?i)ANSWER\s*:\s*([A-D])")
+_AFTER_ANSWER = re.compile(r"answer\s*:\s*([A-D])", re.IGNORECASE)
 # Bold and brackets may stand around it; the a of "a dog" is no option.
 _LETTER_AFTER_ANSWER = re.compile(r"(?i:answer)\**\s*:[\s*(\[]*([A-D]|[b-d]|a(?!\s+[a-z]))(?![A-Za-z0-9])")
-_IN_BRACKETS = re.compile(r"\(([A-Z])")
+_IN_BRACKETS = re.compile(r"\([A-Z]")
+_PHRASE = "answer is "
 _CAPITAL = re.compile("[A-Z]")
 _NO_PERSON = "invalid"
 
@@ -74,22 +75,19 @@ def _last_answer(text: str) -> str | None:
 
 
 def _original_bracketed(text: str) -> str:
-    parts = text.split("answer is ")
-    stated = parts[1].strip() if len(parts) > 1 else text
-    found = _IN_BRACKETS.search(stated)
-    if found:
-        return found[1]
-    capital = _CAPITAL.search(stated)
-    return capital[0] if capital else stated
+    _, phrase, after = text.partition(_PHRASE)
+    stated = after.partition(_PHRASE)[0].strip() if phrase else text
+    return _lettered(stated) or stated
 
 
 def _bracketed(text: str) -> str | None:
-    letters = lone_capitals(text.rpartition("answer is ")[2])
-    found = _IN_BRACKETS.search(letters)
-    if found:
-        return found[1]
-    capital = _CAPITAL.search(letters)
-    return capital[0] if capital else None
+    return _lettered(lone_capitals(text.rpartition(_PHRASE)[2]))
+
+
+def _lettered(text: str) -> str | None:
+    """Return the first capital behind a bracket, else the first of all."""
+    found = _IN_BRACKETS.search(text) or _CAPITAL.search(text)
+    return found[0][-1] if found else None
 
 
 def _original_of_pair(text: str) -> str:

@@ -16,7 +16,7 @@ class PostProcessor(NamedTuple):
     """One named way of finding the answer in what a model wrote. Transforms use it on right answers too."""
 
     original: Find
-    """To the letter what the original returns."""
+    """What the original returns of anything that models write; of half a LaTeX command it can be another."""
     corrected: Find
     """The same without what is plainly wrong, with the same arguments; the same function where nothing is."""
     difference: Difference | None = None

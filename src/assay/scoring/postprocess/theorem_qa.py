@@ -12,33 +12,36 @@ from assay.scoring.differences import Difference
 from assay.scoring.postprocess.arithmetic import calculated
 from assay.scoring.postprocess.processor import PostProcessor
 
-_PHRASES = ("The answer is:", "The answer is", "the answer is")
-_STATED = re.compile("|".join(_PHRASES))
+_STATED = re.compile("The answer is:?|the answer is")
 _OPTION = re.compile(r"\([a-f]\)", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\d*\.?\d+")
+_NUMBER = re.compile(r"-?(?:\d*\.)?\d+")
 _NUMBER_AND_UNIT = re.compile(r"-?[\d.]+\s(?:\D+|\S+)$")
 _PI = "3.14"
-_PI_ALONE = re.compile(r"(?<![\d}])\\?π")
-_PI_TIMES = re.compile(r"(\d)\\?π")
-_PI_IN_BRACES = re.compile(r"\{\\?π\}")
-_PI_AFTER_SIGN = re.compile(r"\*\\?π")
-_UNITS = ("$", "¥", "°C", " C", "°")
+_PI_AND_BEFORE = re.compile(r"([\d}]?)π")
+_UNIT = re.compile("[$¥]|°C?| C")
 _ORIGINAL_VERDICTS = (("True", re.compile("yes|true")), ("False", re.compile("no|false")))
 _VERDICTS = (("True", re.compile(r"\b(?:yes|true)\b")), ("False", re.compile(r"\b(?:no|false)\b")))
 
 
 def _without_units(text: str) -> str:
-    text = _PI_ALONE.sub(_PI, text.replace(r"\pi", "π"))
-    text = _PI_TIMES.sub(rf"\g<1>*{_PI}", text)
-    text = _PI_AFTER_SIGN.sub(f"*{_PI}", _PI_IN_BRACES.sub(_PI, text)).replace("%", "/100")
-    for unit in _UNITS:
-        text = text.replace(unit, "")
-    return text
+    text = _PI_AND_BEFORE.sub(_pi_as_number, text.replace(r"\pi", "π"))
+    return _UNIT.sub("", text.replace("%", "/100"))
+
+
+def _pi_as_number(found: re.Match[str]) -> str:
+    """Return 3.14, times the digit before it; behind a brace, as of a fraction, the script leaves π alone."""
+    match found[1]:
+        case "":
+            return _PI
+        case "}":
+            return found[0]
+        case digit:
+            return f"{digit}*{_PI}"
 
 
 def _answer(text: str, verdicts: tuple[tuple[str, re.Pattern[str]], ...]) -> str:
     text = text.strip("\n")
-    if any(text.count(phrase) > 1 for phrase in _PHRASES):
+    if any(text.count(f"{the} answer is") > 1 for the in ("The", "the")):
         text = text.split("\n\n")[0]  # a base model goes on with questions of its own
     *before, stated = _STATED.split(text)
     stated = stated.strip("\n").rstrip(".").rstrip("/").strip(" ")

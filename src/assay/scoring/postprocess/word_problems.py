@@ -13,14 +13,13 @@ from assay.scoring.postprocess.processor import PostProcessor, unchanged
 
 _NUMBER = re.compile(NUMBER)
 _NOT_OF_VALUE = re.compile(r"\\?[$€£¥₩]\s?|,|\\,|\{,\}|\\!|(?<=[0-9])[ \u00a0\u202f\u2009](?=[0-9]{3})|^\+")
-_ORIGINAL_FLOAT = re.compile(r"-?\d*\.?\d+")
-_ORIGINAL_LAST = re.compile(r"-?\d+\.\d+|-?\d+")
-_ORIGINAL_PLAIN = re.compile(r"\d+\.\d+|\d+")
-_ORIGINAL_AFTER_PREFIX = re.compile(r"\d+\.?\d*")
-_ORIGINAL_RATIO = re.compile(r"-?\d*\.?/?\d+|\d+")
-_ORIGINAL_SCIENCE = re.compile(r"-?\d*\.?\d+|\d+")
+_ORIGINAL_FLOAT = re.compile(r"-?(?:\d*\.)?\d+")
+_ORIGINAL_LAST = re.compile(r"-?\d+(?:\.\d+)?")
+_ORIGINAL_PLAIN = re.compile(r"\d+(?:\.\d+)?")
+_ORIGINAL_AFTER_PREFIX = re.compile(r"\d+(?:\.\d*)?")
+_ORIGINAL_RATIO = re.compile(r"-?\d*\.?/?\d+")
 _COMMA_IN_NUMBER = re.compile(r"(\d),(\d)")
-_BOX = re.compile(r"\\boxed\{(.+?)\}")
+_BOX = re.compile(r"\\boxed\{([^}]+)\}")
 _BOX_OPENS = re.compile(r"\\f?boxed?\s*\{")
 _NEXT_QUESTION = "Question:"
 _HASHES = "#### "
@@ -133,14 +132,18 @@ def _mgsm(text: str, *, lang: str) -> str | None:
     return _value(found) if found else None
 
 
-def _parted_by_phrase(text: str, name: str) -> tuple[str, bool]:
-    """Return what follows the phrase that MathBench asks for, and whether it is there."""
-    parts = text.split("答案是" if "_cn" in name else "The answer is")
-    return (parts[1].strip(), True) if len(parts) > 1 else (text, False)
+def _stated(text: str, phrase: str) -> tuple[str, bool]:
+    """Return what follows a phrase up to its next, and whether it is there."""
+    before, found, after = text.partition(phrase)
+    return (after.partition(phrase)[0].strip(), True) if found else (before, False)
+
+
+def _mathbench_stated(text: str, name: str) -> tuple[str, bool]:
+    return _stated(text, "答案是" if "_cn" in name else "The answer is")
 
 
 def _original_mathbench(text: str, *, name: str) -> str:
-    stated, is_stated = _parted_by_phrase(text, name)
+    stated, is_stated = _mathbench_stated(text, name)
     found = _ORIGINAL_RATIO.findall(_COMMA_IN_NUMBER.sub(r"\1\2", stated))
     if not found:
         return stated
@@ -148,7 +151,7 @@ def _original_mathbench(text: str, *, name: str) -> str:
 
 
 def _mathbench(text: str, *, name: str) -> str | None:
-    stated, is_stated = _parted_by_phrase(text, name)
+    stated, is_stated = _mathbench_stated(text, name)
     found = _NUMBER.search(stated) if is_stated else _last(stated)
     if found is None:
         return stated if is_stated else None
@@ -156,24 +159,22 @@ def _mathbench(text: str, *, name: str) -> str | None:
 
 
 def _original_scibench(text: str) -> str:
-    parts = text.split("answer is")
-    stated = parts[1].strip() if len(parts) > 1 else text
+    stated, _ = _stated(text, "answer is")
     if box := _BOX.search(stated):
         return box[1]
-    found = _ORIGINAL_SCIENCE.findall(_COMMA_IN_NUMBER.sub(r"\1\2", stated))
+    found = _ORIGINAL_FLOAT.findall(_COMMA_IN_NUMBER.sub(r"\1\2", stated))
     return str(found[-1]) if found else stated
 
 
 def _scibench(text: str) -> str | None:
-    before, phrase, stated = text.partition("answer is")
-    stated = stated.partition("answer is")[0].strip() if phrase else before
+    stated, is_stated = _stated(text, "answer is")
     box = _BOX_OPENS.search(stated)
     end = braced(stated, box.end()) if box else None
     if box and end is not None:
         return stated[box.end() : end]
     found = _last(stated)
     if found is None:
-        return stated if phrase else None
+        return stated if is_stated else None
     return _spelled(found)
 
 

@@ -19,12 +19,14 @@ from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
-from assay.scoring.scorers.corpus_values import corpus_metrics
+from assay.scoring.judges.binding import bind_judge, needs_judge
+from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics
 from assay.scoring.scorers.list_values import Values, evaluate
 from assay.scoring.scorers.outcomes import score_of
 
+
 AUTHOR_RULE = "post_processing"
-"""The rule of an answer that the author's own code made of what the model wrote."""
+"""Begins the name of every rule by which an author's code, or a post-processor of theirs, finds answers."""
 
 
 class AuthorLists(Protocol):
@@ -32,6 +34,8 @@ class AuthorLists(Protocol):
 
     chooses_itself: bool
     """Whether the author's code, and not the inner scorer, decides between options."""
+    rule: str
+    """How answers are found in what the model wrote: `post_processing`, and by what."""
 
     @property
     def metrics(self) -> Sequence[Any]:
@@ -50,8 +54,17 @@ class AuthorLists(Protocol):
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
         """Return what the author's code makes of all rows; rows that failed are None."""
 
+    def chosen(self, number: int, option: int) -> Any:
+        """Return a row's prediction where the inner scorer chose an option; -1 for none."""
+
     def references(self) -> Sequence[Any]:
-        """Return the right answers."""
+        """Return the right answers, as metrics take them."""
+
+    def target(self, reference: Any) -> Any:
+        """Return the right answer in a reference, as a person reads it."""
+
+    def is_unanswered(self, number: int) -> bool:
+        """Whether no answer was found in what the model wrote about a row; asked after `predictions`."""
 
 
 class _Kept(NamedTuple):
@@ -76,13 +89,11 @@ class AuthorMetrics:
     @property
     def needs_judge(self) -> bool:
         """Whether a metric asks a model for its opinion."""
-        return any(hasattr(metric, "bind") for metric in self._author.metrics)
+        return any(map(needs_judge, self._author.metrics))
 
     def bind(self, judge: Judge) -> None:
         """Give the judge to the metrics that need one."""
-        for metric in self._author.metrics:
-            if hasattr(metric, "bind"):
-                metric.bind(judge)
+        bind_judge(self._author.metrics, judge)
 
     def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
         """Take one sample."""
@@ -109,6 +120,8 @@ class AuthorMetrics:
             [predictions[number] for number in usable],
             [references[number] for number in usable],
         )
+        # Taken before metrics are called again, over groups.
+        notes = tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric)))
         by_row = {number: at for at, number in enumerate(usable)}
         scores = [
             self._score(kept, predictions, references, values, by_row.get(self._author.row(kept.sample.id)))
@@ -119,7 +132,7 @@ class AuthorMetrics:
             self._metrics(scores, values, predictions, references, usable),
             values.lower_is_better,
             values.off_scale,
-            tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric))),
+            notes,
         )
 
     def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
@@ -128,7 +141,10 @@ class AuthorMetrics:
         chosen = [None if isinstance(raw, Failure) else raw for raw in raws]
         if self._inner is None or self._author.chooses_itself:
             return list(self._author.predictions(chosen))
-        return [_chosen_option(rows[number]) if number in rows else None for number in range(n)]
+        return [
+            self._author.chosen(number, _chosen_option(rows[number])) if number in rows else None
+            for number in range(n)
+        ]
 
     def _score(
         self,
@@ -141,7 +157,7 @@ class AuthorMetrics:
         number = self._author.row(kept.sample.id)
         names = list(values.per_row) or list(values.whole)[:1] or ["none"]
         deciding = names[0]
-        target = _spelled(references[number])
+        target = _spelled(self._author.target(references[number]))
         known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
         if kept.inner is not None:
             known |= {
@@ -157,7 +173,7 @@ class AuthorMetrics:
             why = f"{kept.raw.kind}: {kept.raw.message}"
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
         if kept.inner is None or self._author.chooses_itself:
-            known |= {"answer": _answer(predictions[number], kept.sample), "rule": AUTHOR_RULE}
+            known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
         if at is not None and at in values.troubles:
             why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
@@ -170,6 +186,8 @@ class AuthorMetrics:
         ):
             return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
         value, *_ = every = [values.per_row[name][at] for name in names]
+        if not value and self._author.is_unanswered(number):
+            return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
         known["ratios"] = {
             name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
         }
@@ -198,9 +216,18 @@ class AuthorMetrics:
             if number in kept
         }
         for name in values.whole:
+            if name in values.counts:
+                parts = dict(zip(usable, values.counts[name], strict=True))
+                counted = {
+                    sample_id: part
+                    for number, sample_id in numbered
+                    if number in kept and (part := parts[number]) is not None
+                }
+                made += counted_metrics(self.track, name, scores, counted)
+                continue
             if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
                 continue
-            made += corpus_metrics(self.track, values.owners[name], name, scores, rows)
+            made += corpus_metrics(self.track, values.owners[name], name, scores, rows, values.whole[name])
         return made
 
 

@@ -124,22 +124,38 @@ def _every_accuracy(options: Sequence[OptionNumbers], gold: Sequence[int]) -> di
 
 
 class WholeTextLikelihood:
-    """The option whose whole text has the lowest mean negative log-likelihood, as OpenCompass ranks.
+    """The option whose whole text has the lowest mean negative log-likelihood.
 
-    Its mean divides by all tokens of the text, the unscored first one included: -sum / (n_tokens + 1).
+    The mean is over the scored tokens. `faithful` divides by all tokens of the text, the unscored first one
+    included, as OpenCompass's own models do. `normalised` compares how much the mean of the option's own part
+    differs from the mean of the same part after a text that says nothing of the question.
     """
 
-    def __init__(self, track: str = "ppl") -> None:
+    def __init__(self, track: str = "ppl", faithful: bool = True, normalised: bool = False) -> None:
         self.track = track
+        self._unscored = int(faithful and not normalised)
+        self._normalised = normalised
+        self._rule = "mean_difference" if normalised else "whole_text_mean"
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
         try:
-            options = _numbers(sample, only(answers, "option", Likelihood), {})
+            without = only(answers, "unconditional", Likelihood) if self._normalised else {}
+            options = _numbers(sample, only(answers, "option", Likelihood), without)
+            values = [self._value(option) for option in options]
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
-        values = [(option.sum_logprob or 0.0) / ((option.n_tokens or 0) + 1) for option in options]
-        return _ranked(self.track, sample, answers, options, values, rule="whole_text_mean", also={})
+        return _ranked(self.track, sample, answers, options, values, rule=self._rule, also={})
+
+    def _value(self, option: OptionNumbers) -> float:
+        n = (option.n_tokens or 0) + self._unscored
+        if not n or option.sum_logprob is None:
+            raise Unscorable(f"no token of option {option.label!r} was scored")
+        if not self._normalised:
+            return option.sum_logprob / n
+        if option.unconditional is None:
+            raise Unscorable(f"no response for option {option.label!r} without the question")
+        return (option.sum_logprob - option.unconditional) / n
 
 
 def _ranked(

@@ -10,15 +10,18 @@ import random
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from assay.core.errors import AssayError, PlanError, Problem
 from assay.core.origin import Origin
 from assay.core.score import Ratio, Verdict
+from assay.scoring.metrics.list_metric import unit_of
 
 _N_RESAMPLES = 200
 _MAX_RESAMPLED = 50_000
 """Rows that resampling may score in all; beyond, a value has no interval."""
+
+PlacedT = TypeVar("PlacedT")
 
 
 class Values(NamedTuple):
@@ -29,6 +32,8 @@ class Values(NamedTuple):
     whole: dict[str, float]
     ratios: dict[str, list[Ratio | None]]
     """For each name that divides a sum over the rows by another: the rows' parts of both."""
+    counts: dict[str, list[float | None]]
+    """For each name that is a sum over the rows: the rows' parts of it."""
     owners: dict[str, Any]
     """The metric that each name comes from."""
     lower_is_better: frozenset[str]
@@ -39,6 +44,8 @@ class Values(NamedTuple):
 
     def is_mean(self, name: str) -> bool:
         """Whether a metric is the mean of what it says of the rows."""
+        if name in getattr(self.owners[name], "corpus_values", ()):
+            return False
         known = [one for one in self.per_row.get(name, ()) if one is not None]
         if not known:
             return False
@@ -50,6 +57,7 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
     ratios: dict[str, list[Ratio | None]] = {}
+    counts: dict[str, list[float | None]] = {}
     owners: dict[str, Any] = {}
     lower: set[str] = set()
     off_scale: set[str] = set()
@@ -70,30 +78,40 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
             except Exception as again:
                 raise _metric_problem(metric, again) from again
         troubles |= _unjudged(metric, kept)
-        scale = _scale(metric)
         # Taken before the metric is called again, for rows by themselves.
         parts = dict(getattr(metric, "last_ratios", {}))
+        sums = dict(getattr(metric, "last_counts", {}))
         lists = _row_values(metric, predictions, references, kept, found)
         for name, value in found.items():
-            whole[name] = value / scale
+            unit = unit_of(metric, name)
+            whole[name] = value / unit.scale
             owners[name] = metric
             if not getattr(metric, "higher_is_better", True):
                 lower.add(name)
-            if not getattr(metric, "is_share", scale != 1.0):
+            if not unit.is_share:
                 off_scale.add(name)
+            if len(sums.get(name, ())) == len(kept):
+                counts[name] = _placed(sums[name], kept, len(predictions))
             if name in lists:
-                placed: list[float | None] = [None] * len(predictions)
-                for at, one in zip(kept, lists[name], strict=True):
-                    placed[at] = one
-                    if one is None and at not in troubles:
-                        troubles[at] = f"the metric {_name_of(metric)} gives no number for {name}"
-                per_row[name] = placed
+                per_row[name] = _placed(lists[name], kept, len(predictions))
+                troubles = _unnumbered(metric, name, kept, per_row[name]) | troubles
             if len(parts.get(name, ())) == len(kept):
-                shares = dict(zip(kept, parts[name], strict=True))
-                ratios[name] = [
-                    Ratio(*shares[at]) if at in shares else None for at in range(len(predictions))
-                ]
-    return Values(per_row, whole, ratios, owners, frozenset(lower), frozenset(off_scale), troubles)
+                shares = [Ratio(*one) for one in parts[name]]
+                ratios[name] = _placed(shares, kept, len(predictions))
+    return Values(per_row, whole, ratios, counts, owners, frozenset(lower), frozenset(off_scale), troubles)
+
+
+def _placed(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
+    """Return the values of some rows at these rows' places among all, None elsewhere."""
+    by_row = dict(zip(kept, values, strict=True))
+    return [by_row.get(at) for at in range(n)]
+
+
+def _unnumbered(
+    metric: Any, name: str, kept: Sequence[int], values: Sequence[float | None]
+) -> dict[int, str]:
+    why = f"the metric {_name_of(metric)} gives no number for {name}"
+    return {at: why for at in kept if values[at] is None}
 
 
 def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
@@ -138,8 +156,9 @@ def _row_values(
         given = lists.get(name)
         if given is not None and len(given) == len(kept):
             made[name] = [_number(one) for one in given]
-    missing = [name for name in found if name not in made]
-    if missing and not _is_costly(metric):
+    # What is a sum over the rows is nothing that a row has.
+    missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
+    if missing and not is_costly(metric):
         try:
             alone = [_called(metric, predictions, references, [at]) for at in kept]
         except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
@@ -147,15 +166,12 @@ def _row_values(
         for name in missing:
             values = [_number(one.get(name)) for one in alone]
             if None not in values:
-                made[name] = [one / _scale(metric) for one in values if one is not None]
+                scale = unit_of(metric, name).scale
+                made[name] = [one / scale for one in values if one is not None]
     return made
 
 
-def _scale(metric: Any) -> float:
-    return float(getattr(metric, "scale", 1.0))
-
-
-def _is_costly(metric: Any) -> bool:
+def is_costly(metric: Any) -> bool:
     """Whether a metric is to be called once over all rows, and not again for rows alone or an interval."""
     return bool(getattr(metric, "is_costly", False))
 
@@ -212,7 +228,7 @@ def whole_value(
         value = _number(_called(metric, predictions, references, range(len(predictions))).get(name))
     except Exception:  # noqa: BLE001 (these rows were taken before, among others)
         return None
-    return None if value is None else value / _scale(metric)
+    return None if value is None else value / unit_of(metric, name).scale
 
 
 def interval(
@@ -223,7 +239,8 @@ def interval(
         return None, None
     known = getattr(metric, "last_intervals", {}).get(name)
     if known is not None:
-        return known[0] / _scale(metric), known[1] / _scale(metric)
+        scale = unit_of(metric, name).scale
+        return known[0] / scale, known[1] / scale
     return _resampled(metric, name, predictions, references)
 
 
@@ -232,7 +249,7 @@ def _resampled(
 ) -> tuple[float | None, float | None]:
     """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
     n = len(predictions)
-    if n * _N_RESAMPLES > _MAX_RESAMPLED or _is_costly(metric):
+    if n * _N_RESAMPLES > _MAX_RESAMPLED or is_costly(metric):
         return None, None
     draw = random.Random("resampled rows")
     found = []

@@ -6,6 +6,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
+from assay.dialects.table.requested import Bounds, UniformLengths
 
 
 def read(tmp_path: Path, text: str) -> tuple[TableMeta, list[str]]:
@@ -27,10 +28,46 @@ def test_a_trailing_comma_is_let_pass_and_said(tmp_path: Path) -> None:
     assert "comma" in notes[0]
 
 
-def test_keys_of_the_serving_benchmark_have_no_effect_and_say_so(tmp_path: Path) -> None:
-    meta, notes = read(tmp_path, '{"request_count": "6", "sampling_mode": "default"}')
-    assert meta == TableMeta()
-    assert len(notes) == 2
+def test_aisbench_may_write_numbers_as_texts(tmp_path: Path) -> None:
+    drawn = '{"method": "uniform", "params": {"min_value": "2", "max_value": 9}}'
+    meta, notes = read(
+        tmp_path, f'{{"request_count": "6", "sampling_mode": "shuffle", "output_config": {drawn}}}'
+    )
+    assert meta == TableMeta(
+        request_count=6, sampling_mode="shuffle", output_config=UniformLengths(Bounds(2, 9))
+    )
+    assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("request_count", "0", ">= 1"),
+        ("request_count", '"six"', "'six'"),
+        ("request_count", "2.5", "2.5"),
+        ("request_count", "true", "True"),
+        ("sampling_mode", '"drawn"', "'default', 'random', 'shuffle'"),
+        ("output_config", '{"method": "gauss", "params": {}}', "'gauss'"),
+        ("output_config", '{"method": "uniform"}', "params"),
+        ("output_config", '{"params": {"min_value": 1, "max_value": 2}}', "method"),
+        ("output_config", '{"method": "uniform", "params": {"min_value": 3, "max_value": 2}}', "more than"),
+        ("output_config", '{"method": "uniform", "params": {"min_value": 0, "max_value": 2}}', ">= 1"),
+        ("output_config", '{"method": "uniform", "params": {"min_value": 1, "mx_value": 2}}', "mx_value"),
+        ("output_config", '{"method": "percentage", "params": {"percentage_distribute": []}}', "length >= 1"),
+        ("output_config", '{"method": "percentage", "params": {"percentage_distribute": [[4, 0.9]]}}', "0.9"),
+        (
+            "output_config",
+            '{"method": "percentage", "params": {"percentage_distribute": [[4, 1.5], [4, -0.5]]}}',
+            "<= 1",
+        ),
+    ],
+)
+def test_what_aisbench_refuses_is_refused(tmp_path: Path, key: str, value: str, expected: str) -> None:
+    with pytest.raises(AuthorError, match="TABLE-004") as caught:
+        read(tmp_path, f'{{"{key}": {value}}}')
+    (problem,) = caught.value.problems
+    assert repr(key) in problem.what
+    assert expected in problem.what
 
 
 def test_all_problems_of_a_meta_file_are_named_at_once(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from assay.core.errors import AuthorError
 from assay.core.prompt import Message, final_text
 from assay.core.request import Generate, Labels, Span
+from assay.core.task import ComponentSpec
 from assay.dialects.ultraeval.letters import LetterForm, letter_form
 from assay.dialects.ultraeval.script import Generator
 from fakes.transforms import (
@@ -114,6 +115,18 @@ def test_examples_can_come_from_another_file(free: Path, tmp_path: Path) -> None
     assert first == "Q: 7+7\nA: 14\n\nQ: 8+8\nA: 16\n\nQ: 0+1\nA:"
 
 
+def test_a_run_knows_what_stood_in_the_file_of_examples(free: Path, tmp_path: Path) -> None:
+    other = tmp_path / "solved.jsonl"
+
+    def data_hash(answer: str) -> str:
+        other.write_text(f'{{"question": "7+7", "answer": "{answer}"}}\n', encoding="utf-8")
+        return compile_only(free, shots=1, shots_from=str(other)).task.spec.data_hash
+
+    assert data_hash("14") == data_hash("14")
+    assert data_hash("14") != data_hash("15")
+    assert data_hash("14") != compile_only(free, shots=1).task.spec.data_hash
+
+
 def original_prompts(rows: list[dict[str, Any]], k: int, seed: int, copies: int = 1) -> list[str]:
     """What the original's rules give, written down once more from the facts: see faithful mode."""
     rnd = random.Random(seed)
@@ -196,6 +209,21 @@ def test_options_alone_are_scored_on_request(choice: Path) -> None:
     # The space before an option belongs to it.
     assert alone[0].ask == Span(text, len("Question 0?"))
     assert [one.index for one in whole] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("postprocess", "normalised"),
+    [("general_torch_ppl_norm", True), ("general_torch_ppl", False), ("", False)],
+)
+def test_a_config_can_ask_for_likelihoods_by_length(
+    tmp_path: Path, postprocess: str, normalised: bool
+) -> None:
+    configs = {"sums_ppl.json": config(method="loglikelihood", postprocess=postprocess)}
+    folder = write_dataset(tmp_path, choice_rows(2), {"transform_ppl_v0.py": PPL}, configs)
+    (scorer,) = compile_only(folder, methods=("ppl",)).task.scorers()
+    assert isinstance(scorer, ComponentSpec)
+    assert scorer.name == "sentence_likelihood"
+    assert scorer.args["normalised"] is normalised
 
 
 @pytest.mark.parametrize("is_chat", [False, True])

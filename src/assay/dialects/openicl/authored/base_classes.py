@@ -15,8 +15,8 @@ class BaseDataset:
         self.reader_cfg = reader_cfg or {}
         self.dataset = self.load(**kwargs)
 
-    def load(self, **kwargs: Any) -> Any:
-        """Return the rows."""
+    def load(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the rows; authors write it with the arguments that their entries give."""
         raise NotImplementedError(f"{type(self).__name__} must define load(...)")
 
     @property

@@ -11,6 +11,8 @@ from assay.core.errors import listing
 
 CACHES = ("COMPASS_DATA_CACHE", "AIS_BENCH_DATASETS_CACHE")
 """Environment variables by which the originals are told where data lies."""
+_OWN_FOLDERS = ("ais_bench/datasets/", "data/")
+"""Where the originals keep data below those folders; a folder of datasets need not have them."""
 
 
 class DataPaths:
@@ -27,13 +29,24 @@ class DataPaths:
         wanted = Path(path)
         if wanted.is_absolute():
             return wanted
-        known = self._names.get(path) or {}
-        local = known.get("local") if isinstance(known, Mapping) else None
-        for name in (path, *([local] if isinstance(local, str) else [])):
+        for name in self._spellings(path):
             for folder in self._folders:
                 if (folder / name).exists():
                     return folder / name
         return None
+
+    def _spellings(self, path: str) -> list[str]:
+        """Return what a path may be called below a folder of data."""
+        known = self._names.get(path) or {}
+        local = known.get("local") if isinstance(known, Mapping) else None
+        names = [path, *([local] if isinstance(local, str) else [])]
+        bare = [
+            name.removeprefix("./").removeprefix(folder)
+            for name in names
+            for folder in _OWN_FOLDERS
+            if name.removeprefix("./").startswith(folder)
+        ]
+        return [*names, *bare]
 
     def get_data_path(self, dataset_id: str, local_mode: bool = False, **_: Any) -> str:
         """Return the place of a dataset, as the originals' function of that name does; nothing is fetched."""

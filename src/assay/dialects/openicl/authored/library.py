@@ -195,4 +195,3 @@ class AuthorRaised(Exception):
 
 def _exception(name: str) -> type[AuthorRaised]:
     return type(name, (AuthorRaised,), {})
-

@@ -36,12 +36,13 @@ class Registry:
         self.module_dict: dict[str, Any] = {}
 
     def register_module(
-        self, name: str | list[str] | None = None, force: bool = True, module: Any = None
+        self, name: Any = None, force: bool = True, module: Any = None
     ) -> Callable[[T], T] | Any:
-        """Keep a class or function, as a decorator or at once; without a name under its own."""
+        """Keep a class or function, as a decorator or at once; without a name, or names, under its own."""
         if module is not None:
             return self._keep(module, name)
         if name is not None and not isinstance(name, str | list):
+            # Written without brackets: what it decorates is handed over in the name's place.
             return self._keep(name, None)
 
         def keep(registered: T) -> T:
@@ -54,7 +55,7 @@ class Registry:
         """Return what was registered under a name; None where nothing was."""
         return self.module_dict.get(name)
 
-    def _keep(self, module: Any, name: str | list[str] | None) -> Any:
+    def _keep(self, module: Any, name: Any) -> Any:
         names = [module.__name__] if name is None else [name] if isinstance(name, str) else name
         for one in names:
             self.module_dict[one] = module

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,24 +30,34 @@ _WITHOUT_EFFECT = {
 """Keys of shipped configs that the originals do not read, or no longer."""
 
 
-def checked_entries(config: LoadedConfig, lists: Sequence[DatasetList]) -> list[Entry]:
+class PlacedEntry(NamedTuple):
+    """A checked entry, with the place that it stands at."""
+
+    entry: Entry
+    where: Origin
+    written: dict[str, Any]
+    """As the config has it."""
+
+
+def checked_entries(config: LoadedConfig, lists: Sequence[DatasetList]) -> list[PlacedEntry]:
     """Return the entries of some lists of a config, or raise everything that is wrong with them.
 
     The same entry in two lists is one: configs collect their lists into others.
     """
     problems = Problems()
-    entries: list[Entry] = []
+    entries: list[PlacedEntry] = []
     first_of: dict[str, tuple[str, dict[str, Any]]] = {}
     for variable, written in lists:
         for index, entry in enumerate(written):
             place = f"{variable}[{index}]"
-            check = _Check(entry, Origin(f"{config.path} {place}"), problems)
+            where = Origin(f"{config.path} {place}")
+            check = _Check(entry, where, problems)
             checked = check.entry()
             if checked is None:
                 continue
             first, seen = first_of.setdefault(checked.name, (place, entry))
             if first == place:
-                entries.append(checked)
+                entries.append(PlacedEntry(checked, where, entry))
             elif seen != entry:
                 what = f"the name {checked.name!r} is taken by {first}, which is another dataset"
                 fix = "give each entry an abbr of its own, or choose one of the lists by its suffix"

@@ -39,7 +39,7 @@ def config(**values: Any) -> LoadedConfig:
 
 def entries(*written: dict[str, Any]) -> list[Entry]:
     loaded = config(quiz_datasets=list(written))
-    return checked_entries(loaded, dataset_lists(loaded))
+    return [one.entry for one in checked_entries(loaded, dataset_lists(loaded))]
 
 
 def test_lists_by_suffix_and_the_list_of_a_run() -> None:
@@ -96,7 +96,7 @@ def test_an_entry_without_code_is_a_table() -> None:
 def test_an_entry_in_two_lists_is_one() -> None:
     same = entry("c")
     loaded = config(a_datasets=[entry("a"), same], all_datasets=[entry("a"), entry("b"), same])
-    assert [one.abbr for one in checked_entries(loaded, dataset_lists(loaded))] == ["a", "c", "b"]
+    assert [one.entry.abbr for one in checked_entries(loaded, dataset_lists(loaded))] == ["a", "c", "b"]
 
 
 def test_two_judges_of_one_dataset_are_two_entries() -> None:

@@ -1,0 +1,140 @@
+"""The room of scoring as config datasets need it: post-processors and evaluators by the originals' names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from assay.core.prompt import Prompt
+from assay.dialects.openicl.authored.base_classes import BaseEvaluator
+from assay.dialects.openicl.authored.code import Offered
+from assay.dialects.openicl.scoring_parts import Judging, PostProcess
+from assay.scoring.evaluators.author import AuthorEvaluator
+from assay.scoring.evaluators.cascade import Cascade
+from assay.scoring.evaluators.evaluator import EvaluatedRow
+from assay.scoring.evaluators.judged import JudgedEvaluator
+from assay.scoring.evaluators.readings import make_reading
+from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
+from assay.scoring.evaluators.repeated import Repeated
+from assay.scoring.extract.reply import spoken
+from assay.scoring.postprocess import (
+    ALIASES,
+    CORRECTED_BY_ANY_NAME,
+    POSTPROCESSORS,
+    PostProcessor,
+    find_postprocessor,
+)
+
+_OF_DATASETS = "datasets"
+"""Stands before the name of an evaluator that a dataset's module has, where another has the same name."""
+
+
+class OpenIclScoring:
+    """Makes the parts; the protocol `ScoringParts` of the dialect."""
+
+    def postprocessor(
+        self, name: str, arguments: Mapping[str, Any], *, is_faithful: bool
+    ) -> PostProcess | None:
+        """Return a post-processor; None where the name is unknown, ValueError where arguments are wrong."""
+        if name not in POSTPROCESSORS and name not in ALIASES:
+            return None
+        process = find_postprocessor({"type": name, **arguments})
+        return PostProcess(name, _reading(process, is_faithful=is_faithful))
+
+    def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
+        """Return an author's function as a post-processor: it is given what the model said, not its thoughts."""
+
+        def find(text: str) -> Any:
+            said = text if is_faithful else _spoken(text)
+            return None if said is None else function(said)
+
+        return PostProcess(name, find)
+
+    def evaluator(
+        self, name: str, module: str, arguments: Mapping[str, Any], *, is_faithful: bool
+    ) -> Any | None:
+        """Return an evaluator; None where the name is unknown."""
+        of_datasets = f"{_OF_DATASETS}.{name}"
+        if of_datasets in EVALUATORS and _OF_DATASETS in module.split("."):
+            name = of_datasets
+        return make_evaluator(name, arguments, is_faithful=is_faithful) if name in EVALUATORS else None
+
+    def own_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
+        """Return an author's object with a method `score` as an evaluator."""
+        return AuthorEvaluator(author, file, is_faithful=is_faithful)
+
+    def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge."""
+        reading = None
+        if judging.reading is not None:
+            reading = make_reading(judging.reading, judging.arguments, is_faithful=is_faithful)
+
+        def render(row: EvaluatedRow, answer: str) -> Prompt:
+            return judging.render(row.fields, row.gold, answer)
+
+        return JudgedEvaluator(render, reading)
+
+    def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge about what another does not accept."""
+        return Cascade(rule, judged, parallel=is_parallel, is_faithful=is_faithful)
+
+    def repeated(self, evaluator: Any, n: int, ks: Sequence[int], *, is_faithful: bool) -> Any:
+        """Return an evaluator of rows with several answers each."""
+        return Repeated(evaluator, n, ks, is_faithful=is_faithful)
+
+    def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
+        """Return what a prediction is compared with."""
+        return EvaluatedRow(gold, fields, prompt)
+
+    @property
+    def corrected(self) -> Mapping[str, tuple[str, str]]:
+        """Return the parts that differ from the original: what it does, and what is done here."""
+        every = {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}
+        return {name: (one[0], one[1]) for name, one in every.items()}
+
+
+def offered() -> Offered:
+    """Return what authors' files may import: functions and evaluators under the originals' names."""
+    functions = {name: _function(POSTPROCESSORS[name]) for name in POSTPROCESSORS if name.isidentifier()} | {
+        alias: _function(POSTPROCESSORS[name]) for alias, name in ALIASES.items()
+    }
+    return Offered(functions, {name: _own_class(name) for name in EVALUATORS if name.isidentifier()})
+
+
+def _function(process: PostProcessor) -> Callable[..., Any]:
+    """Return a post-processor as authors call it; the original's string, which their code was written for."""
+
+    def postprocess(text: str, *args: Any, **kwargs: Any) -> Any:
+        return process.original(text, *args, **kwargs)
+
+    return postprocess
+
+
+def _own_class(name: str) -> type[BaseEvaluator]:
+    """Return an evaluator as a class that authors' own may extend or call."""
+
+    def score(self: BaseEvaluator, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, Any]:
+        made = make_evaluator(name, {}, is_faithful=False)
+        return dict(made(predictions, [EvaluatedRow(gold, {}) for gold in references]))
+
+    return type(name, (BaseEvaluator,), {"score": score})
+
+
+def _reading(process: PostProcessor, *, is_faithful: bool) -> Callable[[str], Any]:
+    """Return how a post-processor reads what a model wrote."""
+    if is_faithful:
+        return lambda text: process(text, faithful=True)
+    if process.sees_reasoning:
+        return lambda text: process(text)
+
+    def find(text: str) -> str | None:
+        said = _spoken(text)
+        return None if said is None else process(said)
+
+    return find
+
+
+def _spoken(text: str) -> str | None:
+    """Return what a model said after it thought; None where it only thought."""
+    region = spoken(text)
+    return None if region is None else text[region[0] : region[1]]

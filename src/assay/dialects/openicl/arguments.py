@@ -1,0 +1,73 @@
+"""What a person may say of config datasets alone, as `--dataset-arg NAME=VALUE`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.dialects.openicl.templates.faults import Fault
+from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
+
+OPENICL_ROOT = "openicl_root"
+META_TEMPLATE = "meta_template"
+MODEL_POSTPROCESSOR = "pred_postprocessor"
+_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR)
+
+
+class ConfigArguments(msgspec.Struct, frozen=True):
+    """What was said."""
+
+    root: Path | None = None
+    """The folder that a checkout's package lies in."""
+    meta_template: MetaTemplate | None = None
+    """How the model wants roles to be marked, as its config in the original says."""
+    model_postprocessor: str | None = None
+    """What the model's texts go through before the dataset's own post-processor."""
+
+
+def config_arguments(said: Mapping[str, str]) -> ConfigArguments:
+    """Read the arguments; UsageError for what is not known or cannot be read."""
+    for name in said:
+        if name not in _KNOWN:
+            what = f"a config dataset has no argument {name!r}{nearest(name, _KNOWN)}"
+            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(_KNOWN)}"))
+    return ConfigArguments(
+        _folder(said.get(OPENICL_ROOT)), _meta(said.get(META_TEMPLATE)), said.get(MODEL_POSTPROCESSOR)
+    )
+
+
+def _folder(said: str | None) -> Path | None:
+    if said is None:
+        return None
+    folder = Path(said)
+    if not folder.is_dir():
+        what = f"--openicl-root: there is no folder {said!r}"
+        raise UsageError(Problem("USAGE-007", what, "name the folder that the package lies in"))
+    return folder
+
+
+def _meta(said: str | None) -> MetaTemplate | None:
+    if said is None:
+        return None
+    text = said if said.lstrip().startswith(("{", "[")) else _content(said)
+    try:
+        said_here = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        what = f"{META_TEMPLATE} cannot be read: {error}"
+        raise UsageError(Problem("USAGE-007", what, "give it as JSON, or a file that holds it")) from error
+    faults: list[Fault] = []
+    found = meta_template(said_here, faults)
+    if faults:
+        raise UsageError([Problem("USAGE-007", what, fix) for what, fix in faults])
+    return found
+
+
+def _content(said: str) -> str:
+    try:
+        return Path(said).read_text(encoding="utf-8")
+    except OSError as error:
+        what = f"{META_TEMPLATE}: {said!r} is no JSON and no file: {error.strerror}"
+        raise UsageError(Problem("USAGE-007", what, "give it as JSON, or a file that holds it")) from error

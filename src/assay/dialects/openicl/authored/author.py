@@ -1,0 +1,34 @@
+"""The authors of dataset classes, evaluators and post-processors, as errors name them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from assay.core.origin import Origin
+from assay.dialects.openicl.authored.code import file_of
+from assay.dialects.openicl.authored.library import AuthorRaised
+from assay.dialects.openicl.authored.modules import CODE
+from assay.dialects.parts.class_author import ClassAuthor, Trouble
+
+RAISED = "OPENICL-012"
+
+
+class Author(ClassAuthor):
+    """The author of one class or function."""
+
+    raised_code: ClassVar[str] = RAISED
+    import_code: ClassVar[str] = CODE
+    missing_code: ClassVar[str] = RAISED
+    missing_fix: ClassVar[str] = "put the data there, or name the folder that it counts from: --data-root DIR"
+
+    def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:
+        """Return what AISBench's own exceptions say: they have a message for people."""
+        if isinstance(error, AuthorRaised):
+            return Trouble(RAISED, str(error), "correct the data, or the config", place)
+        return None
+
+
+def author_of(code: object, config: Path) -> Author:
+    """Return the author of a class or function; one that the config defines itself is the config's."""
+    return Author(file_of(code) or config, getattr(code, "__name__", type(code).__name__))

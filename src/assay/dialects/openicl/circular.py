@@ -1,0 +1,52 @@
+"""Rows of questions with options, multiplied: one for each order of the options. Knows rows as mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Any, Literal
+
+Pattern = Literal["circular", "all_possible"]
+
+QUESTION = "qid"
+"""The column that says which rows are one question."""
+ORDER = "circular_pattern"
+"""The column that says where options went: the key of each one's new place, in the order of the keys."""
+
+
+def circular_rows(
+    rows: Iterable[Mapping[str, Any]],
+    option_keys: Sequence[str],
+    answer_key: str,
+    pattern: Pattern = "circular",
+) -> Iterator[dict[str, Any]]:
+    """Yield each row once for every order of its options: K rotations, or all K! orders.
+
+    In each the texts of the options move to other keys, and the answer moves with its text. The first order
+    of a row is the original one. ValueError, with the number of the row, when the answer is no key of an
+    option: it could not move with its text.
+    """
+    keys = tuple(option_keys)
+    if len(keys) < 2 or len(set(keys)) < len(keys):
+        raise ValueError(f"the options are {list(keys)!r}; expected at least two, each once")
+    orders = _orders(keys, pattern)
+    for number, row in enumerate(rows):
+        lacking = [key for key in (*keys, answer_key) if key not in row]
+        if lacking:
+            raise ValueError(f"row {number + 1} has no {lacking[0]!r}")
+        if row[answer_key] not in keys:
+            raise ValueError(
+                f"row {number + 1}: {answer_key!r} is {row[answer_key]!r}; expected one of {list(keys)!r}"
+            )
+        for order in orders:
+            moved = {place: row[key] for key, place in zip(keys, order, strict=True)}
+            answer = order[keys.index(row[answer_key])]
+            yield {**row, **moved, answer_key: answer, QUESTION: number, ORDER: order}
+
+
+def _orders(keys: tuple[str, ...], pattern: Pattern) -> list[tuple[str, ...]]:
+    if pattern == "circular":
+        return [keys[at:] + keys[:at] for at in range(len(keys))]
+    if pattern == "all_possible":
+        return list(permutations(keys))
+    raise ValueError(f"there is no pattern {pattern!r}; expected 'circular' or 'all_possible'")

@@ -1,0 +1,423 @@
+"""Entries of configs compiled into tasks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, Problems, listing
+from assay.core.ids import digest
+from assay.core.ports import Embedder
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
+from assay.dialects.openicl.arguments import ConfigArguments
+from assay.dialects.openicl.authored.code import Code, Offered, last_name
+from assay.dialects.openicl.config.entry import Component, DatasetEntry
+from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.evaluation import Evaluation, Scoring
+from assay.dialects.openicl.evaluators import Evaluators
+from assay.dialects.openicl.facts import facts_of
+from assay.dialects.openicl.inferencing import CODE as INFERENCE
+from assay.dialects.openicl.inferencing import inference_of
+from assay.dialects.openicl.quirks import Traits, quirks_of
+from assay.dialects.openicl.reading import COLUMNS, check_columns, load
+from assay.dialects.openicl.retrievers.corpus import corpus_of, joined
+from assay.dialects.openicl.retrievers.registry import make_retriever
+from assay.dialects.openicl.retrievers.retriever import Retriever
+from assay.dialects.openicl.scoring_parts import ScoringParts
+from assay.dialects.openicl.task import Asking, ConfigTask
+from assay.dialects.openicl.templates.reading import TemplateSpec
+from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.templates import Templates
+from assay.dialects.openicl.turns import Conversation, UnreadableTurns, conversation_in
+
+DIALECT = "openicl"
+_PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
+_CHOICES, _CONTINUATION, _OWN_LENGTH = "choices", "cont", "max_out_len"
+_TEMPLATE = "OPENICL-015"
+
+
+class Tools(NamedTuple):
+    """What the app hands over from other rooms."""
+
+    offered: Offered
+    scoring: ScoringParts
+    data_root: Path | None = None
+    open_embedder: Callable[[str], Embedder] | None = None
+
+
+class CompiledEntry(msgspec.Struct, frozen=True):
+    """A task, and what a person should see of it."""
+
+    task: ConfigTask
+    notes: tuple[str, ...]
+    kind: str
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return in words how the entry was understood."""
+        return facts_of(self.task.spec.settings)
+
+
+def code_for(found: Sequence[Found], asked: ConfigArguments, tools: Tools) -> Code:
+    """Return the code that the entries of one config can name."""
+    folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
+    return Code(list(dict.fromkeys(folders)), asked.root, tools.data_root, tools.offered)
+
+
+def compile_entry(
+    found: Found, source: str, settings: TaskSettings, asked: ConfigArguments, tools: Tools, code: Code
+) -> CompiledEntry:
+    """Compile one entry."""
+    return _Compilation(found, source, settings, asked, tools, code).compiled()
+
+
+class _Compilation:
+    """One entry on its way."""
+
+    def __init__(
+        self,
+        found: Found,
+        source: str,
+        settings: TaskSettings,
+        asked: ConfigArguments,
+        tools: Tools,
+        code: Code,
+    ) -> None:
+        assert isinstance(found.entry, DatasetEntry)
+        self._found = found
+        self._entry = found.entry
+        self._source = source
+        self._settings = settings
+        self._asked = asked
+        self._tools = tools
+        self._code = code
+        self._config = found.config.path
+        self._notes: list[str] = []
+        self._inference = inference_of(self._entry, settings, found.where)
+        self._check_method()
+        self._is_chat = settings.is_chat
+        self._data = load(self._entry, code, self._config, found.where)
+        check_columns(self._data, self._entry, self._config)
+        self._notes += [*self._inference.notes, *self._data.notes]
+
+    def compiled(self) -> CompiledEntry:
+        """Put the task together."""
+        retriever = self._retriever()
+        templates = self._templates(retriever)
+        labels = self._labels(templates)
+        asking = Asking(
+            self._inference,
+            templates,
+            self._data.test,
+            self._data.train,
+            self._picked(retriever, labels),
+            labels,
+            self._conversation(templates),
+            is_chat=self._is_chat,
+            is_whole=self._settings.score_by is None and not self._is_chat,
+            keeps_spaces=self._settings.is_faithful,
+            has_own_length=self._has_own_length(),
+        )
+        self._check_turns(asking)
+        evaluators = Evaluators(
+            self._found,
+            self._inference,
+            self._code,
+            self._tools.scoring,
+            self._asked,
+            self._data.test.columns,
+            is_faithful=self._settings.is_faithful,
+        )
+        scoring = evaluators.scoring()
+        golds = evaluators.golds(self._data.test, scoring.golds)
+        samples = self._samples(labels, golds)
+        evaluation = Evaluation(
+            scoring, self._data.test, golds, labels, self._inference, self._referring(golds)
+        )
+        traits = self._traits(retriever, templates, scoring)
+        spec = self._spec(retriever, templates, scoring, traits)
+        task = ConfigTask(spec, samples, asking, [self._scorer(scoring, evaluation)])
+        kind = {"answer": "free answer", "chat": "conversation", "text": "text"}
+        return CompiledEntry(
+            task, tuple(dict.fromkeys(self._notes)), kind.get(self._inference.form, "choice")
+        )
+
+    def _check_method(self) -> None:
+        asked = self._settings.methods
+        if asked and self._inference.method not in asked:
+            what = f"method {listing(asked)} was asked for, and {self._inference.name} is for "
+            what += self._inference.method
+            fix = f"evaluate by {self._inference.method}, or name a config with another inferencer"
+            raise AuthorError(Problem(INFERENCE, what, fix, self._found.where))
+        for method in asked or ():
+            if method != self._inference.method:
+                self._notes.append(f"the config is not for {method}, which is left out")
+
+    def _retriever(self) -> Retriever:
+        component = self._entry.infer_cfg.retriever
+        arguments = {key: value for key, value in component.arguments.items() if key != "ice_template"}
+        made = make_retriever(last_name(component.type), arguments, where=self._found.where)
+        if self._settings.shots is not None and self._settings.shots != made.count:
+            made = made.with_count(self._settings.shots)
+        return made
+
+    def _templates(self, retriever: Retriever) -> Templates:
+        reader, infer = self._entry.reader_cfg, self._entry.infer_cfg
+        templates = Templates(
+            _spec_of(infer.prompt_template),
+            _spec_of(infer.ice_template),
+            output_column=reader.output_column,
+            rendering=Rendering(self._is_chat, self._asked.meta_template, self._settings.is_faithful),
+            ice_separator=retriever.ice_separator,
+            ice_eos_token=retriever.ice_eos_token,
+            replace_token=self._inference.replace_token,
+        )
+        problems = Problems()
+        for what, fix in templates.problems(self._data.test.columns, has_shots=retriever.count > 0):
+            problems.add(Problem(_TEMPLATE, what, fix, self._found.where))
+        problems.raise_if_any()
+        return templates
+
+    def _labels(self, templates: Templates) -> list[tuple[Any, ...]]:
+        """Return for each row the labels that are compared; none where a text is written."""
+        test = self._data.test
+        if self._inference.form == "choices":
+            first = test.rows[0].get(_CHOICES)
+            if not isinstance(first, list | tuple) or not first:
+                what = f"{self._inference.name} compares the column {_CHOICES!r}, which has {first!r:.60}"
+                fix = f"let load return the options of each row in {_CHOICES!r}"
+                raise AuthorError(Problem(COLUMNS, what, fix, test.origins[0]))
+            return [tuple(row.get(_CHOICES) or first) for row in test.rows]
+        if self._inference.form not in ("options", "continuation"):
+            return [()] * len(test)
+        if self._inference.form == "continuation" and _CONTINUATION not in test.columns:
+            what = f"{self._inference.name} compares how likely the column {_CONTINUATION!r} is, which is not there"
+            raise AuthorError(Problem(COLUMNS, what, "let load return it", test.origins[0]))
+        labels = self._inference.labels or templates.labels or self._answers()
+        return [labels] * len(test)
+
+    def _answers(self) -> tuple[Any, ...]:
+        """Return the right answers of all rows, each once, in a steady order."""
+        column = self._entry.reader_cfg.output_column
+        rows = (*self._data.test.rows, *self._data.train.rows)
+        answers = dict.fromkeys(row.get(column) for row in rows if column and row.get(column) is not None)
+        if not answers:
+            what = f"{self._inference.name} compares labels, and neither the template nor a column names any"
+            fix = "write the template as a dict from each label to its text"
+            raise AuthorError(Problem(_TEMPLATE, what, fix, self._found.where))
+        return tuple(sorted(answers, key=str))
+
+    def _picked(self, retriever: Retriever, labels: Sequence[tuple[Any, ...]]) -> Sequence[tuple[int, ...]]:
+        if not retriever.count:
+            return [()] * len(self._data.test)
+        reader, test, train = self._entry.reader_cfg, self._data.test, self._data.train
+        embedder = None
+        if retriever.needs_embedder:
+            assert self._tools.open_embedder is not None
+            embedder = self._tools.open_embedder(getattr(retriever, "sentence_transformers_model_name"))
+        corpus = corpus_of(
+            train.rows,
+            test.rows,
+            text=joined(reader.input_columns),
+            output_column=reader.output_column,
+            sample_ids=test.ids,
+            task=self._entry.name,
+            seed=self._settings.seed,
+            places=test.numbers,
+            labels=labels[0],
+            train_split=train.name or reader.train_split,
+            where=self._found.where,
+            embedder=embedder,
+        )
+        return retriever.pick(corpus, is_faithful=self._settings.is_faithful)
+
+    def _conversation(self, templates: Templates) -> Callable[[Mapping[str, Any]], Conversation]:
+        """Return what reads the turns of a row: the template's, or a column's."""
+        column = self._entry.reader_cfg.input_columns[0] if self._entry.reader_cfg.input_columns else ""
+
+        def read(row: Mapping[str, Any]) -> Conversation:
+            turns = templates.turns(row)
+            if turns:
+                return Conversation(
+                    (), tuple(one.user for one in turns), tuple(one.reference for one in turns)
+                )
+            return conversation_in(row.get(column))
+
+        return read
+
+    def _check_turns(self, asking: Asking) -> None:
+        if self._inference.form != "chat":
+            return
+        problems = Problems()
+        for row, origin in zip(self._data.test.rows, self._data.test.origins, strict=True):
+            try:
+                said = asking.conversation(row)
+                if self._inference.turn_mode != "every" and None in said.references[:-1]:
+                    turn = said.references.index(None) + 1
+                    raise UnreadableTurns(f"turn {turn} has no right answer, which stands before the next")
+            except UnreadableTurns as error:
+                problems.add(Problem(COLUMNS, str(error), "correct the row", origin))
+        problems.raise_if_any()
+
+    def _has_own_length(self) -> bool:
+        is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns
+        if not is_read or self._settings.max_tokens is not None:
+            return False
+        problems = Problems()
+        for row, origin in zip(self._data.test.rows, self._data.test.origins, strict=True):
+            value = row.get(_OWN_LENGTH)
+            if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:
+                what = f"found {value!r:.60}, expected a number of tokens from 1 on"
+                problems.add(Problem(COLUMNS, what, "correct the value", origin.at(_OWN_LENGTH)))
+        problems.raise_if_any()
+        return True
+
+    def _samples(self, labels: Sequence[tuple[Any, ...]], golds: Sequence[Any]) -> list[Sample]:
+        test = self._data.test
+        samples = []
+        for number, fields in enumerate(test.fields):
+            names = tuple(map(str, labels[number]))
+            gold = golds[number]
+            right = tuple(at for at, name in enumerate(names) if name == str(gold))
+            targets = () if names else _texts(gold)
+            choices = tuple(_option_text(fields, name) for name in names)
+            samples.append(
+                Sample(test.ids[number], fields, test.origins[number], choices, names, right, targets)
+            )
+        return samples
+
+    def _referring(self, golds: Sequence[Any]) -> Callable[[int], Any]:
+        reference = self._tools.scoring.reference
+        rows = self._data.test.rows
+        return lambda number: reference(golds[number], rows[number], "")
+
+    def _scorer(self, scoring: Scoring, evaluation: Evaluation) -> ComponentSpec:
+        inference, settings = self._inference, self._settings
+        track = inference.method
+        inner: ComponentSpec | None = None
+        if inference.form == "options":
+            if settings.score_by is not None or (self._is_chat and inference.normalizing_str is None):
+                inner = ComponentSpec(
+                    "option_likelihood", {"track": track, "score_by": settings.score_by or "per_token"}
+                )
+            else:
+                inner = ComponentSpec(
+                    "whole_text_likelihood",
+                    {
+                        "track": track,
+                        "faithful": settings.is_faithful,
+                        "normalised": inference.normalizing_str is not None,
+                    },
+                )
+        elif inference.form == "continuation":
+            inner = ComponentSpec(
+                "option_likelihood", {"track": track, "score_by": settings.score_by or "sum"}
+            )
+        elif inference.form == "choices":
+            inner = ComponentSpec("label_probability", {"track": track})
+        if inner is not None and scoring.evaluator_name in _PLAIN_ACCURACY:
+            return inner
+        return ComponentSpec("author_metrics", {"track": track, "author": evaluation, "inner": inner})
+
+    def _spec(self, retriever: Retriever, templates: Templates, scoring: Scoring, traits: Traits) -> TaskSpec:
+        entry, settings, inference = self._entry, self._settings, self._inference
+        train = self._data.train.digests if retriever.count else []
+        data_hash = digest([self._data.test.digests, train], size=16)
+        files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in self._files()}
+        recorded = {
+            "config": str(self._config),
+            "abbr": entry.abbr,
+            "dataset_class": self._data.dataset_class,
+            "prompt_hash": self._found.prompt_hash,
+            "code": files,
+            "load": _written(entry.load_arguments),
+            "reader": _written(msgspec.to_builtins(entry.reader_cfg)),
+            "prompt_format": templates.format,
+            "prompt_template": _component(entry.infer_cfg.prompt_template),
+            "ice_template": _component(entry.infer_cfg.ice_template),
+            "retriever": {"name": type(retriever).__name__, **_written(msgspec.to_builtins(retriever))},
+            "inferencer": {
+                "name": inference.name,
+                "turns": inference.turn_mode,
+                "labels": _written(inference.labels),
+            },
+            "sampling": msgspec.to_builtins(inference.sampling),
+            "shots": retriever.count,
+            "evaluator": scoring.evaluator_name,
+            "evaluator_arguments": _written(entry.eval_cfg.evaluator.arguments) if entry.eval_cfg else {},
+            "postprocessors": [one.name for one in scoring.predictions],
+            "dataset_postprocessor": scoring.golds.name if scoring.golds else None,
+            "n": inference.sampling.n,
+            "k": list(entry.k),
+            "form": "chat" if self._is_chat else "text",
+            "seed": settings.seed,
+            "faithful": settings.is_faithful,
+            "score_by": settings.score_by,
+        }
+        return TaskSpec(
+            entry.name,
+            DIALECT,
+            self._source,
+            data_hash,
+            (inference.method,),
+            len(self._data.test),
+            len(self._data.test),
+            recorded,
+            quirks_of(traits, self._tools.scoring.corrected, is_faithful=settings.is_faithful),
+        )
+
+    def _traits(self, retriever: Retriever, templates: Templates, scoring: Scoring) -> Traits:
+        entry = self._entry
+        named = {scoring.evaluator_name, *(one.name for one in scoring.predictions)}
+        if scoring.golds is not None:
+            named.add(scoring.golds.name)
+        return Traits(
+            self._inference,
+            templates,
+            retriever,
+            frozenset(named),
+            has_own_evaluator=scoring.is_own,
+            is_chat=self._is_chat,
+            has_pred_role=entry.eval_cfg is not None and entry.eval_cfg.pred_role is not None,
+            has_range=entry.reader_cfg.test_range is not None,
+            names_path=isinstance(entry.load_arguments.get("path"), str),
+        )
+
+    def _files(self) -> list[Path]:
+        return sorted({*self._found.config.files, *self._code.modules.files})
+
+
+def _spec_of(component: Component | None) -> TemplateSpec | None:
+    return None if component is None else TemplateSpec(last_name(component.type), component.arguments)
+
+
+def _component(component: Component | None) -> dict[str, Any] | None:
+    if component is None:
+        return None
+    return {"type": last_name(component.type), **_written(component.arguments)}
+
+
+def _written(value: Any) -> Any:
+    """Return a value of a config as it is stored: code by its name."""
+    if isinstance(value, Mapping):
+        return {str(key): _written(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_written(one) for one in value]
+    return value if isinstance(value, str | int | float | bool | None) else last_name(value)
+
+
+def _texts(gold: Any) -> tuple[str, ...]:
+    if gold is None:
+        return ()
+    several = gold if isinstance(gold, list | tuple) else (gold,)
+    return tuple(map(str, several))
+
+
+def _option_text(fields: Mapping[str, Any], label: str) -> str:
+    """Return the text of an option: the column that is called like its label, else the label."""
+    value = fields.get(label)
+    return value if isinstance(value, str) and value else label

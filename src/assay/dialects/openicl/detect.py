@@ -1,0 +1,93 @@
+"""Recognising a config by looking at its file, without running it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_LIST = re.compile(r"(?:\w*_)?datasets")
+_READ_BASE = "read_base"
+_OF_CODE = re.compile(rb"read_base|infer_cfg|\btype\s*=|['\"]type['\"]\s*:")
+"""What a config has that names code; one without it only lists tables."""
+_NAMED = re.compile(r"(?P<path>.*?\.py)(?:/(?P<suffix>\w+))?(?::(?P<abbrs>.*))?")
+
+
+class ConfigName(NamedTuple):
+    """What a person named: `config.py`, `config.py:abbr,abbr`, `config.py/suffix`."""
+
+    path: Path
+    suffix: str | None = None
+    """Which variables hold the datasets: those whose names end so."""
+    abbrs: tuple[str, ...] = ()
+    """The datasets of the config that are wanted; none: all."""
+
+    @classmethod
+    def of(cls, text: str) -> ConfigName:
+        """Divide a name."""
+        found = _NAMED.fullmatch(text)
+        if found is None:
+            return cls(Path(text))
+        abbrs = tuple(part.strip() for part in (found["abbrs"] or "").split(",") if part.strip())
+        return cls(Path(found["path"]), found["suffix"], abbrs)
+
+
+def is_config(name: str) -> bool:
+    """Whether a person named a file that assigns, or has from a base, a list of datasets."""
+    path = ConfigName.of(name).path
+    return path.suffix == ".py" and path.is_file() and _is_config_file(path)
+
+
+def config_files(folder: Path) -> list[Path]:
+    """Return the configs in a folder, and in folders of it."""
+    if not folder.is_dir():
+        return []
+    return [path for path in sorted(folder.rglob("*.py")) if _is_config_file(path)]
+
+
+def _is_config_file(path: Path) -> bool:
+    try:
+        content = path.read_bytes()
+        if b"datasets" not in content or not _OF_CODE.search(content):
+            return False
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return re.search(rb"^(?:\w+_)?datasets\s*=\s*\[", content, re.MULTILINE) is not None
+    except OSError:
+        return False
+    defines = any(isinstance(node, ast.ClassDef) for node in tree.body)
+    return any(map(_is_list, _names(tree))) and not (defines and not _asks_for_bases(tree))
+
+
+def _is_list(name: str) -> bool:
+    return _LIST.fullmatch(name) is not None
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a file assigns at its top, and those that it has from bases."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With) and _asks(node):
+            for one in node.body:
+                if isinstance(one, ast.ImportFrom):
+                    yield from (alias.asname or alias.name for alias in one.names)
+                    # Everything of a base: its datasets are among that.
+                    yield from ("datasets" for alias in one.names if alias.name == "*")
+    for statement in tree.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        targets = [statement.target] if isinstance(statement, ast.AnnAssign | ast.AugAssign) else targets
+        yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def _asks_for_bases(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.With) and _asks(node) for node in tree.body)
+
+
+def _asks(node: ast.With) -> bool:
+    calls = [item.context_expr for item in node.items]
+    return any(
+        isinstance(call, ast.Call)
+        and (getattr(call.func, "id", None) == _READ_BASE or getattr(call.func, "attr", None) == _READ_BASE)
+        for call in calls
+    )

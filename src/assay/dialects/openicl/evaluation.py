@@ -1,0 +1,149 @@
+"""What a config's evaluation makes of the model's answers: post-processed predictions against right answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.task import Answered
+from assay.dialects.openicl.inferencing import Inference
+from assay.dialects.openicl.reading import Split
+from assay.dialects.openicl.scoring_parts import PostProcess
+
+Raw = tuple[Any, ...]
+"""The predictions of one row: one for each time that it was asked."""
+
+
+class Scoring(NamedTuple):
+    """How the answers of a dataset are scored."""
+
+    evaluator: Any
+    """A metric over lists, as the room of scoring makes them; None: answers are not scored."""
+    evaluator_name: str
+    is_own: bool
+    """Whether it is the author's own, which knows an empty text and no absent answer."""
+    is_repeated: bool
+    """Whether it takes all answers to a row together."""
+    predictions: tuple[PostProcess, ...]
+    """What each text goes through, in order."""
+    golds: PostProcess | None
+
+
+class Evaluation:
+    """The lists that an evaluator compares: the protocol `AuthorLists` of the room of scoring."""
+
+    chooses_itself = False
+
+    def __init__(
+        self,
+        scoring: Scoring,
+        test: Split,
+        golds: Sequence[Any],
+        labels: Sequence[Sequence[Any]],
+        inference: Inference,
+        reference: Callable[[int], Any],
+    ) -> None:
+        """Take how it is scored, the rows with their right answers, and the labels of each row's options."""
+        self._scoring = scoring
+        self._row = {row_id: number for number, row_id in enumerate(test.ids)}
+        self._golds = golds
+        self._labels = labels
+        self._inference = inference
+        self._reference = reference
+        by = " > ".join(one.name for one in scoring.predictions)
+        self.rule = f"post_processing: {by}" if by else "post_processing"
+        self._unanswered: set[int] = set()
+
+    @property
+    def metrics(self) -> Sequence[Any]:
+        """The evaluator, if there is one."""
+        return () if self._scoring.evaluator is None else (self._scoring.evaluator,)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self._golds)
+
+    def row(self, sample_id: str) -> int:
+        """Return the number of a sample's row."""
+        return self._row[sample_id]
+
+    def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
+        """Return what was found in the answers to one row; the failure, if a request failed."""
+        found: list[Any] = []
+        for _, response in sorted(answers, key=lambda one: one.request.index):
+            outcome = response.outcome
+            if isinstance(outcome, Failure):
+                return outcome
+            if isinstance(outcome, Completion):
+                for output in outcome.outputs:
+                    texts = output.turns or (output.text,)
+                    try:
+                        made = [self._found(text) for text in texts]
+                    except RAISED_BY_AUTHORS as error:
+                        return Failure("post_processor", f"raised {type(error).__name__}: {error}")
+                    found.append(made if output.turns else made[0])
+            elif isinstance(outcome, LabelProbs):
+                total = sum(outcome.probs)
+                found.append([prob / total if total else 0.0 for prob in outcome.probs])
+            elif isinstance(outcome, Likelihood):
+                found.append(outcome)
+        if self._inference.form == "chat" and self._inference.turn_mode == "every_with_gt":
+            return (found,)
+        return tuple(found)
+
+    def _found(self, text: str) -> Any:
+        found: Any = text
+        for process in self._scoring.predictions:
+            found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
+        return found
+
+    def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
+        """Return the predictions of all rows; those that failed are None."""
+        made: list[Any] = []
+        for number, raw in enumerate(raws):
+            if raw and all(one is None for one in raw):
+                self._unanswered.add(number)
+            given = None if raw is None else tuple(self._given(one) for one in raw)
+            if given is None or self._scoring.is_repeated:
+                made.append(given)
+            else:
+                made.append(_most_frequent(given) if self._inference.is_voted else given[0])
+        return made
+
+    def _given(self, prediction: Any) -> Any:
+        """Return a prediction as the evaluator takes it: the author's own expects a text."""
+        if isinstance(prediction, Likelihood):
+            return -prediction.sum_logprob / max(1, prediction.n_tokens)
+        if self._scoring.is_own and prediction is None:
+            return ""
+        return prediction
+
+    def chosen(self, number: int, option: int) -> Any:
+        """Return the label of an option that was chosen by its likelihood; None for none."""
+        return None if option < 0 else self._labels[number][option]
+
+    def references(self) -> list[Any]:
+        """Return what predictions are compared with, one for each row."""
+        return [self._reference(number) for number in range(self.n_rows)]
+
+    def target(self, reference: Any) -> Any:
+        """Return the right answer in a reference."""
+        return reference.gold
+
+    def is_unanswered(self, number: int) -> bool:
+        """Whether no answer was found in what the model wrote about a row."""
+        return number in self._unanswered
+
+
+def _most_frequent(several: Sequence[Any]) -> Any:
+    """Return the prediction that most answers agree on, the first of equals; no answer has no vote."""
+    counts = Counter(map(_key, (one for one in several if one is not None)))
+    return max(several, key=lambda one: counts[_key(one)]) if counts else None
+
+
+def _key(value: Any) -> str:
+    return repr(value) if isinstance(value, list | dict | Mapping) else str(value)

@@ -1,0 +1,222 @@
+"""From `eval_cfg` to what scores the answers: post-processors and evaluators by name, or an author's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, Problems
+from assay.core.origin import Origin
+from assay.core.prompt import Prompt
+from assay.dialects.openicl.arguments import ConfigArguments
+from assay.dialects.openicl.authored.author import author_of
+from assay.dialects.openicl.authored.code import Code, file_of, last_name
+from assay.dialects.openicl.config.entry import Component, DatasetEntry
+from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.evaluation import Scoring
+from assay.dialects.openicl.inferencing import Inference
+from assay.dialects.openicl.reading import Split
+from assay.dialects.openicl.scoring_parts import Judging, PostProcess, ScoringParts
+from assay.dialects.openicl.templates.reading import TemplateSpec
+from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.templates import Templates
+
+CODE = "OPENICL-016"
+_GENERIC_JUDGE, _CASCADE = "GenericLLMEvaluator", "CascadeEvaluator"
+_JUDGED = (_GENERIC_JUDGE, "LMEvaluator")
+_POSTPROCESSOR = "pred_postprocessor"
+_OF_THE_JUDGE = ("prediction", "obj_gold", "model_answer", "reference", "gold")
+"""Columns that a judge's prompt has beside those of the row."""
+
+
+class Evaluators:
+    """Makes what scores the answers of one entry."""
+
+    def __init__(
+        self,
+        found: Found,
+        inference: Inference,
+        code: Code,
+        parts: ScoringParts,
+        asked: ConfigArguments,
+        columns: Sequence[str],
+        *,
+        is_faithful: bool,
+    ) -> None:
+        assert isinstance(found.entry, DatasetEntry)
+        self._entry = found.entry
+        self._config = found.config.path
+        self._where = found.where
+        self._inference = inference
+        self._code = code
+        self._parts = parts
+        self._asked = asked
+        self._columns = columns
+        self._is_faithful = is_faithful
+        self._is_own = False
+
+    def scoring(self) -> Scoring:
+        """Return how answers are scored; without an `eval_cfg` they are collected and not scored."""
+        config = self._entry.eval_cfg
+        before = [self._named(self._asked.model_postprocessor, {})] if self._asked.model_postprocessor else []
+        if config is None:
+            return Scoring(
+                None, "none", is_own=False, is_repeated=False, predictions=tuple(before), golds=None
+            )
+        n = self._inference.sampling.n
+        is_repeated = n > 1 and not self._inference.is_voted and self._inference.method == "gen"
+        component = config.evaluator
+        golds = self._postprocess(config.dataset_postprocessor) if config.dataset_postprocessor else None
+        judge = self._entry.judge_infer_cfg
+        if judge is not None:
+            reading = config.pred_postprocessor or component
+            evaluator = self._judged(judge.get("prompt_template"), last_name(reading.type), reading.arguments)
+            predictions = before
+        else:
+            evaluator = self._evaluator(component)
+            own = component.arguments.get(_POSTPROCESSOR)
+            written = [config.pred_postprocessor, None if own is None else _component(own)]
+            predictions = [*before, *(self._postprocess(one) for one in written if one is not None)]
+        if is_repeated:
+            evaluator = self._parts.repeated(evaluator, n, self._entry.k, is_faithful=self._is_faithful)
+        return Scoring(
+            evaluator, last_name(component.type), self._is_own, is_repeated, tuple(predictions), golds
+        )
+
+    def golds(self, test: Split, process: PostProcess | None) -> list[Any]:
+        """Return the right answer of each row, post-processed; None where the dataset has none."""
+        column = self._entry.reader_cfg.output_column
+        if column is None:
+            return [None] * len(test)
+        if process is None:
+            return [row.get(column) for row in test.rows]
+        made, problems = [], Problems()
+        for row, origin in zip(test.rows, test.origins, strict=True):
+            try:
+                made.append(_each(process.find, row.get(column)))
+            except RAISED_BY_AUTHORS as error:
+                what = f"dataset_postprocessor {process.name} raised {type(error).__name__}: {error}; "
+                what += f"found {row.get(column)!r:.80}"
+                problems.add(Problem(CODE, what, "correct the function, or the row", origin.at(column)))
+        problems.raise_if_any()
+        return made
+
+    def _evaluator(self, component: Component) -> Any:
+        name = last_name(component.type)
+        arguments = {key: value for key, value in component.arguments.items() if key != _POSTPROCESSOR}
+        if not self._code.is_own(component.type):
+            if name in _JUDGED:
+                reading = arguments.get("dict_postprocessor") or {}
+                rest = {key: value for key, value in reading.items() if key != "type"}
+                return self._judged(
+                    arguments.get("prompt_template"), last_name(reading["type"]) if reading else None, rest
+                )
+            if name == _CASCADE:
+                return self._cascade(arguments)
+            with self._checked(name):
+                module = getattr(component.type, "module", "")
+                known = self._parts.evaluator(name, module, arguments, is_faithful=self._is_faithful)
+            if known is not None:
+                return known
+        return self._own_evaluator(component, arguments)
+
+    def _own_evaluator(self, component: Component, arguments: Mapping[str, Any]) -> Any:
+        cls = self._code.require(component.type, "evaluator", self._where)
+        author = author_of(cls, self._config)
+        if not callable(getattr(cls, "score", None)):
+            what = f"{author.class_name} has no method score(predictions, references), so it is no evaluator"
+            fix = "write class NAME(BaseEvaluator) with a method score"
+            raise AuthorError(author.problem(CODE, what, fix))
+        with author.calling("__init__"):
+            made = cls(**arguments)
+        self._is_own = True
+        return self._parts.own_evaluator(
+            made, str(file_of(cls) or self._config), is_faithful=self._is_faithful
+        )
+
+    def _cascade(self, arguments: Mapping[str, Any]) -> Any:
+        parts = {}
+        for key in ("rule_evaluator", "llm_evaluator"):
+            said = arguments.get(key)
+            if not isinstance(said, Mapping) or "type" not in said:
+                what = f"{_CASCADE}: {key} is {said!r:.60}, expected a dict with a 'type'"
+                raise AuthorError(Problem(CODE, what, f"write {key}=dict(type=...)", self._where))
+            parts[key] = self._evaluator(_component(said))
+        return self._parts.cascade(
+            parts["rule_evaluator"],
+            parts["llm_evaluator"],
+            is_parallel=bool(arguments.get("parallel", True)),
+            is_faithful=self._is_faithful,
+        )
+
+    def _judged(self, template: Any, reading: str | None, arguments: Mapping[str, Any]) -> Any:
+        if not isinstance(template, Mapping) or "type" not in template:
+            what = f"the judge's prompt_template is {template!r:.60}, expected a dict with a 'type'"
+            fix = "write prompt_template=dict(type=PromptTemplate, template=...)"
+            raise AuthorError(Problem(CODE, what, fix, self._where))
+        component = _component(template)
+        templates = Templates(
+            TemplateSpec(last_name(component.type), component.arguments),
+            None,
+            output_column=None,
+            # Filled once, whatever the mode: a model that writes {obj_gold} is not told the right answer.
+            rendering=Rendering(is_chat=True, meta=None, is_faithful=False),
+        )
+        problems = Problems()
+        for what, fix in templates.problems([*self._columns, *_OF_THE_JUDGE], has_shots=False):
+            problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
+        problems.raise_if_any()
+
+        def render(fields: Mapping[str, Any], gold: Any, answer: str) -> Prompt:
+            told = {"prediction": answer, "model_answer": answer, "obj_gold": gold, "gold": gold}
+            return templates.generation({**fields, **told, "reference": ""}, ())
+
+        with self._checked(reading or _GENERIC_JUDGE):
+            return self._parts.judged(Judging(render, reading, arguments), is_faithful=self._is_faithful)
+
+    def _postprocess(self, component: Component) -> PostProcess:
+        name = last_name(component.type)
+        if not self._code.is_own(component.type):
+            with self._checked(name):
+                known = self._parts.postprocessor(name, component.arguments, is_faithful=self._is_faithful)
+            if known is not None:
+                return known
+        function = self._code.require(component.type, "post-processor", self._where)
+        if not callable(function):
+            what = f"the post-processor {name!r} is {type(function).__name__}, expected a function"
+            raise AuthorError(Problem(CODE, what, "write def NAME(text): ...", self._where))
+        given = partial(function, **component.arguments) if component.arguments else function
+        return self._parts.own_postprocessor(name, given, is_faithful=self._is_faithful)
+
+    def _named(self, name: str, arguments: Mapping[str, Any]) -> PostProcess:
+        return self._postprocess(Component(name, dict(arguments)))
+
+    def _checked(self, name: str) -> _Checked:
+        return _Checked(name, self._where)
+
+
+class _Checked:
+    """Turns a wrong argument of a named part into a problem with its place."""
+
+    def __init__(self, name: str, where: Origin) -> None:
+        self._name = name
+        self._where = where
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: object, _: object) -> None:
+        if isinstance(error, ValueError):
+            raise AuthorError(Problem(CODE, str(error), "correct the value", self._where)) from error
+
+
+def _component(said: Mapping[str, Any]) -> Component:
+    return Component(said["type"], {key: value for key, value in said.items() if key != "type"})
+
+
+def _each(find: Callable[[str], Any], gold: Any) -> Any:
+    """Return a right answer post-processed; each of several by itself."""
+    if isinstance(gold, list | tuple):
+        return [_each(find, one) for one in gold]
+    return find(gold) if isinstance(gold, str) else gold

@@ -1,0 +1,27 @@
+"""How an entry of a config was understood, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def facts_of(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return names and what they stand for, given what the manifest records."""
+    rows = [("class", str(settings["dataset_class"]))]
+    if settings["prompt_hash"]:
+        rows.append(("prompt hash", str(settings["prompt_hash"])))
+    rows += [
+        ("prompt", f"{settings['prompt_format']}, asked by {settings['inferencer']['name']}"),
+        ("evaluator", _evaluation_in_words(settings)),
+    ]
+    if settings["shots"]:
+        rows.append(("shots", f"{settings['shots']}, by {settings['retriever']['name']}"))
+    if settings["n"] > 1:
+        rows.append(("asked", f"{settings['n']} times each"))
+    return rows
+
+
+def _evaluation_in_words(settings: Mapping[str, Any]) -> str:
+    through = " > ".join(settings["postprocessors"])
+    return f"{settings['evaluator']} of what {through} finds" if through else str(settings["evaluator"])

@@ -1,0 +1,224 @@
+"""How the model is asked: what the inferencer of a config says, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.origin import Origin
+from assay.core.request import Sampling
+from assay.core.task import TaskSettings
+from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.config.entry import Component, DatasetEntry
+
+CODE = "OPENICL-014"
+
+Form: TypeAlias = Literal["answer", "chat", "options", "continuation", "choices", "text"]
+"""`answer`: one text is written. `chat`: a conversation of several turns. `options`: the label whose prompt is
+the most likely. `continuation`: the label after whose prompt one text is the most likely. `choices`: what
+the next token is shared between. `text`: how likely a text is."""
+TurnMode: TypeAlias = Literal["every", "every_with_gt", "last"]
+_METHODS: Mapping[Form, str] = {
+    "answer": "gen",
+    "chat": "gen",
+    "options": "ppl",
+    "continuation": "ppl",
+    "choices": "prob",
+    "text": "ppl",
+}
+_FORMS: Mapping[str, Form] = {
+    "GenInferencer": "answer",
+    "ParallelGenInferencer": "answer",
+    "SCInferencer": "answer",
+    "ChatInferencer": "chat",
+    "ParallelChatInferencer": "chat",
+    "MultiTurnGenInferencer": "chat",
+    "PPLInferencer": "options",
+    "LLInferencer": "continuation",
+    "CLPInferencer": "choices",
+    "PPLOnlyInferencer": "text",
+}
+_NOT_DONE: Mapping[str, str] = {
+    "AgentInferencer": "an agent that calls tools",
+    "AttackInferencer": "prompts that are changed until the model errs",
+    "BFCLV3FunctionCallInferencer": "function calls",
+    "GLMChoiceInferencer": "a way of one model family's own",
+    "InferencePPLOnlyInferencer": "the likelihood of marked parts of a text",
+    "LMMGenInferencer": "images that the model makes",
+    "MinKPercentInferencer": "the least likely tokens of a text",
+    "SWCELossInferencer": "the likelihood of one text that all rows make",
+    "ToTInferencer": "a search over steps of thought",
+}
+"""Inferencers of the originals that Assay does not have, and what they are for."""
+_OF_THE_MACHINE = (
+    *("batch_size", "max_seq_len", "save_every", "max_infer_workers", "output_json_filepath"),
+    *("output_json_filename", "model", "model_cfg", "mode", "pressure_time", "min_out_len"),
+)
+"""What says how the original works and not what the model is asked."""
+_OF_WRITING = ("max_out_len", "stopping_criteria", "gen_field_replace_token", "generation_kwargs")
+_OF_SAMPLING = ("temperature", "top_p", "do_sample")
+_KNOWN: Mapping[Form, Sequence[str]] = {
+    "answer": (*_OF_WRITING, *_OF_SAMPLING, "sc_size", "infer_type", "multiround", "labels"),
+    "chat": (*_OF_WRITING, *_OF_SAMPLING, "infer_mode"),
+    "options": ("labels", "normalizing_str", "max_out_len"),
+    "continuation": ("labels",),
+    "choices": ("single_token",),
+    "text": (),
+}
+_TURN_MODES = ("every", "every_with_gt", "last")
+_GENERATION = ("temperature", "top_p", "do_sample", "num_return_sequences", "max_out_len", "max_new_tokens")
+
+
+class Inference(NamedTuple):
+    """How the model is asked."""
+
+    name: str
+    form: Form
+    sampling: Sampling
+    """How texts are written; `n` is how often each row is asked."""
+    turn_mode: TurnMode = "every"
+    labels: tuple[Any, ...] = ()
+    """The labels that are compared, where the inferencer names them."""
+    replace_token: str = ""
+    """What stands in the prompt where the right answer would."""
+    normalizing_str: str | None = None
+    """The text without which an option's likelihood is compared."""
+    is_voted: bool = False
+    """Whether of several answers the one that most agree on counts."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """Return the method: `gen`, `ppl` or `prob`."""
+        return _METHODS[self.form]
+
+
+def inference_of(entry: DatasetEntry, settings: TaskSettings, where: Origin) -> Inference:
+    """Read the inferencer of an entry; all that is wrong with it is raised together."""
+    component = entry.infer_cfg.inferencer
+    name = last_name(component.type)
+    form = _FORMS.get(name)
+    if form is None:
+        raise AuthorError(_unknown(name, where))
+    said, problems = component.arguments, Problems()
+    for key in said:
+        if key not in _KNOWN[form] and key not in _OF_THE_MACHINE:
+            what = f"inferencer {name} has the unknown argument {key!r}{nearest(key, _KNOWN[form])}"
+            fix = f"use some of {listing(_KNOWN[form])}" if _KNOWN[form] else "drop it"
+            problems.add(Problem(CODE, what, fix, where))
+    reading = _Reading(component, problems, where)
+    mode = reading.one_of("infer_mode", _TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
+    sampling, notes = _sampling(reading, entry, settings)
+    problems.raise_if_any()
+    return Inference(
+        name,
+        form,
+        sampling,
+        turn_mode=mode,
+        labels=tuple(said.get("labels") or ()) if form != "answer" else (),
+        replace_token=str(said.get("gen_field_replace_token", "")),
+        normalizing_str=said.get("normalizing_str"),
+        is_voted=name == "SCInferencer",
+        notes=notes,
+    )
+
+
+def _unknown(name: str, where: Origin) -> Problem:
+    if name in _NOT_DONE:
+        what = f"the inferencer {name} ({_NOT_DONE[name]}) is not one that Assay has"
+        return Problem(CODE, what, f"use one of {listing(_FORMS)}", where)
+    what = f"there is no inferencer {name!r}{nearest(name, _FORMS)}"
+    return Problem(CODE, what, f"use one of {listing(_FORMS)}", where)
+
+
+class _Reading:
+    """The arguments of an inferencer, each read as what it must be."""
+
+    def __init__(self, component: Component, problems: Problems, where: Origin) -> None:
+        self._name = last_name(component.type)
+        self._said = component.arguments
+        self._problems = problems
+        self._where = where
+        inner = self._said.get("generation_kwargs") or {}
+        if not isinstance(inner, Mapping):
+            self._wrong("generation_kwargs", inner, "a dict")
+            inner = {}
+        self.generation: Mapping[str, Any] = inner
+
+    def one_of(self, key: str, known: Sequence[str], usual: str) -> Any:
+        value = self._said.get(key, usual)
+        if value not in known:
+            self._wrong(key, value, f"one of {listing(known)}")
+            return usual
+        return value
+
+    def number(self, *keys: str, kind: type[Any] = int, least: float = 1) -> Any:
+        """Return the first of these that is given; a list of one for each turn gives the largest."""
+        for key in keys:
+            value = self._said.get(key, self.generation.get(key))
+            if value is None:
+                continue
+            value = max(value) if isinstance(value, list | tuple) and value else value
+            is_right = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+            if not is_right or value < least:
+                self._wrong(key, value, f"a number from {least:g} on")
+                return None
+            return value
+        return None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._said.get(key) or ()
+        several = (value,) if isinstance(value, str) else value
+        if not isinstance(several, list | tuple) or not all(isinstance(one, str) for one in several):
+            self._wrong(key, value, "a list of texts")
+            return ()
+        return tuple(several)
+
+    def flag(self, key: str) -> bool | None:
+        value = self._said.get(key, self.generation.get(key))
+        return None if value is None else bool(value)
+
+    def _wrong(self, key: str, value: Any, expected: str) -> None:
+        what = f"inferencer {self._name}: {key} is {value!r:.60}, expected {expected}"
+        self._problems.add(Problem(CODE, what, "correct the value", self._where))
+
+
+def _sampling(
+    reading: _Reading, entry: DatasetEntry, settings: TaskSettings
+) -> tuple[Sampling, tuple[str, ...]]:
+    """Return how texts are written: what the person says, then the config."""
+    usual = Sampling()
+    notes = []
+    written_temperature = reading.number("temperature", kind=float, least=0)
+    if reading.flag("do_sample") is False:
+        written_temperature = 0.0
+    elif reading.flag("do_sample") and written_temperature is None:
+        written_temperature = 1.0
+    temperature = _first(settings.temperature, written_temperature, usual.temperature)
+    n = _first(settings.samples, reading.number("sc_size"), reading.number("num_return_sequences"), entry.n)
+    if n > 1 and not temperature:
+        notes.append(f"every row is asked {n} times at temperature 0: all answers will be the same")
+    without = [key for key in reading.generation if key not in _GENERATION]
+    if without:
+        notes.append(f"generation_kwargs: {listing(without)} has no effect here")
+    return (
+        Sampling(
+            max_tokens=_first(
+                settings.max_tokens,
+                reading.number("max_out_len"),
+                reading.number("max_new_tokens"),
+                usual.max_tokens,
+            ),
+            temperature=float(temperature),
+            top_p=float(_first(settings.top_p, reading.number("top_p", kind=float, least=0), usual.top_p)),
+            stop=settings.stop if settings.stop is not None else reading.texts("stopping_criteria"),
+            seed=settings.seed if temperature else None,
+            n=n,
+        ),
+        tuple(notes),
+    )
+
+
+def _first(*values: Any) -> Any:
+    return next(value for value in values if value is not None)

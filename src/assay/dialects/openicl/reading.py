@@ -1,0 +1,209 @@
+"""The rows of a dataset: what its class loads, the splits and rows that are read, the columns they must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.ids import digest
+from assay.core.origin import Origin
+from assay.dialects.openicl.authored.author import RAISED, Author, author_of
+from assay.dialects.openicl.authored.base_classes import BaseDataset
+from assay.dialects.openicl.authored.code import Code
+from assay.dialects.openicl.authored.own_datasets import FileRows
+from assay.dialects.openicl.config.entry import DatasetEntry, Range
+from assay.dialects.openicl.ranges import rows_in
+from assay.dialects.parts.plain_rows import plain_row
+from assay.dialects.parts.row_names import named
+from assay.sources.datasets_library import offline
+
+COLUMNS = "OPENICL-013"
+_PATH = "path"
+
+
+class Split:
+    """Rows in the order in which they are read."""
+
+    def __init__(
+        self, name: str, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], origins: Sequence[Origin]
+    ) -> None:
+        self.name = name
+        self.rows = rows
+        """As the author's class made them."""
+        self.numbers = numbers
+        """Where they stand in the split as it was loaded, from 0 on."""
+        self.origins = origins
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def fields(self) -> list[dict[str, Any]]:
+        """The rows as plain data."""
+        return [plain_row(row) for row in self.rows]
+
+    @cached_property
+    def digests(self) -> list[str]:
+        """A hash of the content of each row."""
+        return [digest(row) for row in self.fields]
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """A name for each row."""
+        return named(self.digests)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns, in the order of the first row."""
+        return list(dict.fromkeys(str(name) for row in self.rows for name in row))
+
+
+class LoadedData(NamedTuple):
+    """The two splits of a dataset; a dataset without splits is both."""
+
+    test: Split
+    train: Split
+    author: Author
+    dataset_class: str
+    notes: tuple[str, ...]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether the examples are from the rows that are asked."""
+        return self.test.name == self.train.name
+
+
+def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> LoadedData:
+    """Load a dataset by its class."""
+    cls = code.require(entry.type, "dataset class", where)
+    author = author_of(cls, config)
+    if not isinstance(cls, type) or not callable(getattr(cls, "load", None)):
+        what = f"{author.class_name} has no method load(...), so it is no dataset class"
+        fix = "write class NAME(BaseDataset) with a static method load(...)"
+        raise AuthorError(author.problem(RAISED, what, fix))
+    arguments, notes = _placed(entry.load_arguments, code, config)
+    with offline(), author.calling("load"):
+        loaded = _loaded(cls, entry, arguments)
+    splits = _splits(loaded, author)
+    reader = entry.reader_cfg
+    where_rows = Origin(f"{config} {entry.abbr}")
+    problems = Problems()
+    test = _split(splits, reader.test_split, reader.test_range, "test", where_rows, problems, author)
+    # A train split that nobody takes examples from need not be there.
+    wanted = reader.train_split if reader.train_split in splits or len(splits) == 1 else reader.test_split
+    train = _split(splits, wanted, reader.train_range, "train", where_rows, problems, author)
+    problems.raise_if_any()
+    assert test is not None and train is not None
+    return LoadedData(test, train, author, cls.__name__, notes)
+
+
+def _loaded(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> Any:
+    if issubclass(cls, BaseDataset):
+        return cls(reader_cfg=_reader(entry), abbr=entry.abbr, **arguments).dataset
+    return cls.load(**arguments)
+
+
+def check_columns(data: LoadedData, entry: DatasetEntry, config: Path) -> None:
+    """Raise where columns that the config reads are not there."""
+    problems = Problems()
+    reader = entry.reader_cfg
+    asked = [(name, "input_columns") for name in reader.input_columns]
+    if reader.output_column is not None:
+        asked.append((reader.output_column, "output_column"))
+    columns = data.test.columns
+    for name, key in asked:
+        if name not in columns:
+            what = f"{key} names the column {name!r}, which is not there{nearest(name, columns)}; "
+            what += f"there are {listing(columns)}"
+            fix = f"correct reader_cfg, or what {data.author.class_name}.load returns"
+            problems.add(Problem(COLUMNS, what, fix, Origin(f"{config} {entry.abbr}")))
+    problems.raise_if_any()
+
+
+def _reader(entry: DatasetEntry) -> dict[str, Any]:
+    reader = entry.reader_cfg
+    return {name: getattr(reader, name) for name in reader.__struct_fields__}
+
+
+def _placed(arguments: Mapping[str, Any], code: Code, config: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the arguments with a path that counts from another folder than this one where it lies."""
+    made = dict(arguments)
+    path = made.get(_PATH)
+    if isinstance(path, str) and not Path(path).exists():
+        found = code.data.find(path)
+        if found is not None and found.exists() and str(found) != path:
+            made[_PATH] = str(found)
+            return made, (f"{path!r} was found at {str(found)!r}",)
+    return made, ()
+
+
+def _splits(loaded: Any, author: Author) -> dict[str, Any]:
+    """Return the splits by name; a dataset without any under the empty name."""
+    if isinstance(loaded, FileRows) or _is_dataset(loaded):
+        return {"": loaded}
+    if isinstance(loaded, Mapping) and loaded and all(map(_is_rows, loaded.values())):
+        return {str(name): rows for name, rows in loaded.items()}
+    what = f"load returned {_seen(loaded)}, expected a datasets.Dataset or a DatasetDict of them"
+    fix = "write return datasets.Dataset.from_list(rows)"
+    raise AuthorError(author.problem(RAISED, what, fix))
+
+
+def _is_dataset(value: Any) -> bool:
+    return hasattr(value, "column_names") and hasattr(value, "to_list")
+
+
+def _is_rows(value: Any) -> bool:
+    is_list = isinstance(value, list) and all(isinstance(row, Mapping) for row in value)
+    return _is_dataset(value) or is_list
+
+
+def _seen(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, Mapping) and value:
+        name, part = next((pair for pair in value.items() if not _is_rows(pair[1])))
+        return f"a dict of which {name!r} is a {type(part).__name__}"
+    return f"a {type(value).__name__}"
+
+
+def _split(
+    splits: Mapping[str, Any],
+    name: str,
+    wanted: Range,
+    of: str,
+    where: Origin,
+    problems: Problems,
+    author: Author,
+) -> Split | None:
+    if "" in splits:
+        name = ""
+    if name not in splits:
+        what = (
+            f"{of}_split is {name!r}, which is not there{nearest(name, splits)}; there are {listing(splits)}"
+        )
+        problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_split", where))
+        return None
+    loaded = splits[name]
+    rows: list[Mapping[str, Any]] = loaded if isinstance(loaded, list) else loaded.to_list()
+    try:
+        numbers = rows_in(wanted, len(rows))
+    except ValueError as error:
+        what = f"{of}_range is {wanted!r}: {error}"
+        problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_range", where))
+        return None
+    if not numbers:
+        reason = (
+            "load returned no rows" if not rows else f"{of}_range {wanted!r} leaves none of {len(rows):,}"
+        )
+        what = f"there is nothing to evaluate: {reason}"
+        problems.add(Problem(COLUMNS, what, "correct the data, or reader_cfg", where))
+        return None
+    if isinstance(loaded, FileRows):
+        origins = [loaded.origins[number] for number in numbers]
+    else:
+        place = f"{author.path}:{author.class_name}" + (f" {name}" if name else "")
+        origins = [Origin(place, row=number + 1) for number in numbers]
+    return Split(name, [rows[number] for number in numbers], numbers, origins)

@@ -1,0 +1,63 @@
+"""What the dialect needs from the room of scoring, as a protocol; the app hands it over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from assay.core.prompt import Prompt
+
+
+class PostProcess(NamedTuple):
+    """A post-processor with its arguments."""
+
+    name: str
+    find: Callable[[str], Any]
+    """Returns the answer in a text; None where there is none."""
+
+
+class Judging(NamedTuple):
+    """How a judge is asked about answers, as a config says it."""
+
+    render: Callable[[Mapping[str, Any], Any, str], Prompt]
+    """Makes the judge's prompt of a row, the right answer and the model's."""
+    reading: str | None
+    """The name of the function that reads verdicts."""
+    arguments: Mapping[str, Any]
+    """What that function is given."""
+
+
+class ScoringParts(Protocol):
+    """Post-processors and evaluators by the originals' names."""
+
+    def postprocessor(
+        self, name: str, arguments: Mapping[str, Any], *, is_faithful: bool
+    ) -> PostProcess | None:
+        """Return a post-processor; None where the name is unknown, ValueError where arguments are wrong."""
+
+    def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
+        """Return an author's function as a post-processor."""
+
+    def evaluator(
+        self, name: str, module: str, arguments: Mapping[str, Any], *, is_faithful: bool
+    ) -> Any | None:
+        """Return an evaluator that a module has; None where the name is unknown."""
+
+    def own_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
+        """Return an author's object with a method `score` as an evaluator."""
+
+    def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge."""
+
+    def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge about what another does not accept."""
+
+    def repeated(self, evaluator: Any, n: int, ks: Sequence[int], *, is_faithful: bool) -> Any:
+        """Return an evaluator of rows with several answers each."""
+
+    def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
+        """Return what a prediction is compared with."""
+
+    @property
+    def corrected(self) -> Mapping[str, tuple[str, str]]:
+        """Return the parts that differ from the original: what it does, and what is done here."""

@@ -1,0 +1,152 @@
+"""The task that an entry of a config becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.prompt import Prompt, final_text, with_final_text
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, TaskSpec
+from assay.dialects.openicl.inferencing import Inference
+from assay.dialects.openicl.reading import Split
+from assay.dialects.openicl.templates.templates import Labelled, Templates
+from assay.dialects.openicl.turns import Conversation, asks_of
+from assay.dialects.parts.described_task import DescribedTask
+
+_SHOWN_CHARS = 400
+_MAX_TOKENS = "max_out_len"
+"""A column that says how much may be written about its row."""
+
+
+class Asking(NamedTuple):
+    """All that a row's requests are made of."""
+
+    inference: Inference
+    templates: Templates
+    test: Split
+    train: Split
+    picked: Sequence[tuple[int, ...]]
+    """For each row the rows of the train split that are its examples."""
+    labels: Sequence[tuple[Any, ...]]
+    """For each row the labels that are compared."""
+    conversation: Callable[[Mapping[str, Any]], Conversation]
+    """Reads the turns of a row."""
+    is_chat: bool
+    is_whole: bool
+    """Whether the whole text of an option's prompt is scored, and not the part that differs."""
+    keeps_spaces: bool
+    """Whether a prompt may end in spaces, as the template has it."""
+    has_own_length: bool
+    """Whether rows say how much may be written about them."""
+
+
+class ConfigTask(DescribedTask):
+    """One entry of a config."""
+
+    def __init__(
+        self, spec: TaskSpec, samples: Sequence[Sample], asking: Asking, scorers: Sequence[ComponentSpec]
+    ) -> None:
+        super().__init__(spec)
+        self._samples = samples
+        self._asking = asking
+        self._number = {sample.id: number for number, sample in enumerate(samples)}
+        self._scorers = scorers
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in the order of the rows."""
+        return iter(self._samples)
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return what to ask about a row, with at most so many examples."""
+        asking = self._asking
+        number = self._number[sample.id]
+        picked = asking.picked[number]
+        shown = picked if shots is None else picked[:shots]
+        counts = (len(shown), len(picked) - len(shown))
+        track = asking.inference.method
+        made = []
+        for role, index, ask in self._asks(number, [asking.train.rows[at] for at in shown]):
+            shown_here = (0, 0) if role == "unconditional" else counts
+            made.append(request(self._spec.name, sample.id, track, role, index, ask, *shown_here))
+        return made
+
+    def shown(self, sample: Sample, method: str) -> Prompt:
+        """Return a row's prompt up to the answer, for a person to see."""
+        ask = self.requests(sample)[0].ask
+        if isinstance(ask, Generate | Labels):
+            return ask.prompt
+        text = final_text(ask.prompt)
+        if not ask.start:
+            more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
+            return with_final_text(ask.prompt, text[:_SHOWN_CHARS] + more)
+        before = with_final_text(ask.prompt, text[: ask.start])
+        return before if isinstance(before, str) or final_text(before) else before[:-1]
+
+    def scorers(self) -> Sequence[ComponentSpec]:
+        """Name the scorer, with what the config says of evaluation."""
+        return self._scorers
+
+    def _asks(self, number: int, shots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int, Ask]]:
+        asking = self._asking
+        row, inference, templates = asking.test.rows[number], asking.inference, asking.templates
+        match inference.form:
+            case "answer":
+                prompt = self._ended(templates.generation(row, shots))
+                yield "answer", 0, Generate(prompt, self._sampling(row))
+            case "chat":
+                yield from self._chat(row)
+            case "choices":
+                prompt = templates.generation(row, shots)
+                labels = tuple((f" {label}", str(label)) for label in asking.labels[number])
+                yield "labels", 0, Labels(self._ended(prompt), labels)
+            case "text":
+                yield "text", 0, Span(templates.generation(row, shots), 0, leads=False)
+            case "continuation":
+                for index, label in enumerate(asking.labels[number]):
+                    prompt = templates.labelled(row, shots, label).prompt
+                    text = final_text(prompt)
+                    yield "option", index, Span(with_final_text(prompt, text + str(row["cont"])), len(text))
+            case "options":
+                for index, label in enumerate(asking.labels[number]):
+                    yield from self._option(index, templates.labelled(row, shots, label))
+
+    def _chat(self, row: Mapping[str, Any]) -> Iterator[tuple[str, int, Ask]]:
+        asking, sampling = self._asking, self._sampling(row)
+        one = msgspec.structs.replace(sampling, n=1)
+        said = asking.conversation(row)
+        asks = asks_of(said, asking.inference.turn_mode, one, is_chat=asking.is_chat)
+        for repeat in range(sampling.n):
+            for turn, ask in enumerate(asks):
+                yield "answer", repeat * len(asks) + turn, ask
+
+    def _option(self, index: int, labelled: Labelled) -> Iterator[tuple[str, int, Ask]]:
+        asking = self._asking
+        prompt, start, separated = labelled
+        normalizer = asking.inference.normalizing_str
+        if normalizer is not None:
+            start = start if separated is None else separated
+            yield "option", index, Span(prompt, start)
+            text = normalizer + final_text(prompt)[start:]
+            yield "unconditional", index, Span(text, len(normalizer))
+        elif asking.is_whole and isinstance(prompt, str):
+            # The first token has nothing before it, and the originals leave it unscored.
+            yield "option", index, Span(prompt, 0, leads=False)
+        else:
+            yield "option", index, Span(prompt, start)
+
+    def _ended(self, prompt: Prompt) -> Prompt:
+        """Return a prompt that ends without spaces, unless it is to end as the original's."""
+        if not isinstance(prompt, str) or self._asking.keeps_spaces:
+            return prompt
+        # A tokenizer puts the space before a word into its token: a space at the end would take it away.
+        return prompt.rstrip(" ") or prompt
+
+    def _sampling(self, row: Mapping[str, Any]) -> Sampling:
+        sampling = self._asking.inference.sampling
+        if not self._asking.has_own_length:
+            return sampling
+        return msgspec.structs.replace(sampling, max_tokens=int(row[_MAX_TOKENS]))

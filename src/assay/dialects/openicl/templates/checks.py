@@ -1,0 +1,91 @@
+"""What is wrong with templates, given the columns of the rows and the model; said before a model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.core.errors import listing, nearest
+from assay.dialects.openicl.templates.faults import Fault
+from assay.dialects.openicl.templates.layouts import Item, StringLayout
+from assay.dialects.openicl.templates.meta import CHAT_ROLES, MetaTemplate
+from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
+from assay.dialects.openicl.templates.reading import (
+    Layout,
+    Pair,
+    has_turns,
+    is_messages,
+    items_of,
+    layouts_of,
+)
+from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.walk import role_of
+
+
+def faults_of(pair: Pair, rendering: Rendering, columns: Sequence[str]) -> Iterator[Fault]:
+    """Yield placeholders without a column, and roles that the model does not have."""
+    meta = rendering.meta
+    for of, read in (("prompt_template", pair.prompt), ("ice_template", pair.ice)):
+        for item in items_of(read):
+            yield from item.text.faults(columns, of)
+            if meta is not None and not meta.messages:
+                yield from _role_faults(item, of, meta)
+        if is_messages(read):
+            yield from read.faults(columns)
+    if meta is not None and rendering.is_chat:
+        yield from _chat_faults(meta)
+    elif meta is not None and meta.messages:
+        what = "the model reads text, and its meta template is made of messages"
+        yield Fault(what, "write meta_template=dict(round=[...])")
+
+
+def faults_of_examples(pair: Pair, rendering: Rendering) -> Iterator[Fault]:
+    """Yield why examples that are retrieved could not be shown."""
+    prompt, ice = pair.shown, pair.ice
+    of = "ice_template" if pair.is_ice_alone else "prompt_template"
+    if ice is None:
+        yield Fault("examples are retrieved, and there is no ice_template", "write one, or use ZeroRetriever")
+    elif isinstance(prompt, MultiTurnLayout) or isinstance(ice, MultiTurnLayout):
+        yield Fault("a template of several turns shows no examples", "use ZeroRetriever")
+    elif is_messages(prompt) != is_messages(ice):
+        what = "one of prompt_template and ice_template is made of messages, the other is not"
+        yield Fault(what, "write both as RawPromptTemplate, or both as PromptTemplate")
+    elif is_messages(prompt):
+        if not prompt.has_examples and not rendering.is_faithful:
+            yield _no_place(of, "write '</E>' between the messages")
+    else:
+        for layout in layouts_of(prompt):
+            yield from _place_faults(
+                layout, of, makes_turns=has_turns(ice), is_faithful=rendering.is_faithful
+            )
+
+
+def _place_faults(layout: Layout, of: str, *, makes_turns: bool, is_faithful: bool) -> Iterator[Fault]:
+    is_placed = any(item.text.has_examples for item in layout.items)
+    # A dialogue without a place for its examples is asked without them by the original.
+    if not is_placed and (isinstance(layout, StringLayout) or not is_faithful):
+        yield _no_place(of, "write ice_token='</E>' and </E> where the examples are to be")
+    elif is_placed and makes_turns and not any(item.parts for item in layout.items):
+        what = f"{of} has the examples within a text, and the ice_template makes turns of them"
+        yield Fault(what, "write the ice_token as a text of its own, such as begin=['</E>']")
+
+
+def _no_place(of: str, fix: str) -> Fault:
+    return Fault(f"{of} has no place for the examples that are retrieved", fix)
+
+
+def _role_faults(item: Item, of: str, meta: MetaTemplate) -> Iterator[Fault]:
+    if item.role is None or role_of(item.role, item.fallback, meta.roles) is not None:
+        return
+    what = f"{of} has the role {item.role!r}, which the model's meta template does not have"
+    fix = f"use one of {listing(meta.roles)}, or add fallback_role='HUMAN'"
+    yield Fault(f"{what}{nearest(item.role, meta.roles)}", fix)
+
+
+def _chat_faults(meta: MetaTemplate) -> Iterator[Fault]:
+    for role in meta.roles.values():
+        if role.api_role not in CHAT_ROLES:
+            what = f"the model chats, and its meta template does not say who {role.role!r} is"
+            yield Fault(what, f"write api_role=..., one of {listing(CHAT_ROLES)}")
+    if meta.begin or any(isinstance(one, str) for one in meta.round):
+        what = "the model chats, and its meta template has texts without a role"
+        yield Fault(what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...'), or no begin")

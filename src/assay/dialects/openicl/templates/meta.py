@@ -1,0 +1,162 @@
+"""A model's meta template: what stands around a turn of each role, and which role a chat model knows it by.
+
+Three forms are written: for models that read text (`begin`, `end` around each role), for models that chat
+(`api_role`), and for raw messages (a list of messages that is merged into the prompt's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, get_args
+
+from assay.core.errors import listing, nearest
+from assay.core.prompt import Message, Role
+from assay.dialects.openicl.templates.faults import Fault, seen
+
+CHAT_ROLES: Mapping[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
+"""What dialogues call the roles of a chat."""
+_KEYS = ("begin", "round", "end", "reserved_roles", "eos_token_id")
+_ROLE_KEYS = ("role", "api_role", "begin", "end", "prompt", "generate")
+
+
+class MetaRole(NamedTuple):
+    """How a model is shown the turns of one role."""
+
+    role: str
+    api_role: str
+    """`HUMAN`, `BOT` or `SYSTEM`: who says it in a chat."""
+    begin: str = ""
+    end: str = ""
+    prompt: str = ""
+    """What the role says in a round in which the dialogue says nothing for it."""
+    generate: bool = False
+    """Whether the model speaks for it."""
+
+
+class MetaTemplate(NamedTuple):
+    """A checked meta template."""
+
+    round: tuple[MetaRole | str, ...] = ()
+    """The roles of one round, in order, and texts between them."""
+    reserved: tuple[MetaRole, ...] = ()
+    """Roles outside the rounds."""
+    begin: str = ""
+    end: str = ""
+    opening: Message | None = None
+    """What a chat begins with."""
+    messages: tuple[Message, ...] = ()
+    """Messages that are merged into those of the prompt."""
+
+    @property
+    def roles(self) -> dict[str, MetaRole]:
+        """Return the roles by name."""
+        return {one.role: one for one in (*self.round, *self.reserved) if isinstance(one, MetaRole)}
+
+    @property
+    def order(self) -> dict[str, int]:
+        """Return where in a round each role speaks."""
+        return {one.role: at for at, one in enumerate(self.round) if isinstance(one, MetaRole)}
+
+
+_HUMAN, _BOT = MetaRole("HUMAN", "HUMAN"), MetaRole("BOT", "BOT", generate=True)
+CHAT = MetaTemplate((_HUMAN, _BOT), (MetaRole("SYSTEM", "SYSTEM"),))
+"""How chat models are spoken to when nothing else is said; services had it in both originals."""
+LOCAL_CHAT_OF_THE_ORIGINAL = MetaTemplate((_HUMAN, MetaRole("SYSTEM", "HUMAN"), _BOT))
+"""How the original spoke to chat models that run locally: the user says what the system should."""
+
+
+def meta_template(said: object, faults: list[Fault]) -> MetaTemplate | None:
+    """Read the meta template of a model's config; None where there is none or it is wrong."""
+    if not said:
+        return None
+    before = len(faults)
+    if isinstance(said, Sequence) and not isinstance(said, str):
+        found = MetaTemplate(messages=tuple(filter(None, (_message(one, faults) for one in said))))
+    elif isinstance(said, Mapping):
+        found = _read(said, faults)
+    else:
+        what = f"meta_template is {seen(said)}, expected a dict or a list of messages"
+        faults.append(Fault(what, "write meta_template=dict(round=[...])"))
+        return None
+    return found if len(faults) == before else None
+
+
+def _read(said: Mapping[str, Any], faults: list[Fault]) -> MetaTemplate:
+    _known(said, _KEYS, "meta_template", faults)
+    if "round" not in said:
+        faults.append(Fault("meta_template has no 'round'", "write round=[dict(role='HUMAN', ...), ...]"))
+    rounds = [_role(one, "round", faults) for one in _listed(said, "round", faults)]
+    reserved = [_role(one, "reserved_roles", faults) for one in _listed(said, "reserved_roles", faults)]
+    names = [one.role for one in (*rounds, *reserved) if isinstance(one, MetaRole)]
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        faults.append(Fault(f"meta_template has the role {name!r} twice", "keep one of them"))
+    begin = said.get("begin") or ""
+    opening = _opening(begin, faults) if isinstance(begin, Mapping) else None
+    return MetaTemplate(
+        tuple(one for one in rounds if one is not None),
+        tuple(one for one in reserved if isinstance(one, MetaRole)),
+        begin="" if isinstance(begin, Mapping) else _text(said, "begin", "meta_template", faults),
+        end=_text(said, "end", "meta_template", faults),
+        opening=opening,
+    )
+
+
+def _listed(said: Mapping[str, Any], key: str, faults: list[Fault]) -> Sequence[Any]:
+    value = said.get(key, [])
+    if isinstance(value, list | tuple):
+        return value
+    faults.append(Fault(f"meta_template.{key} is {seen(value)}, expected a list", f"write {key}=[...]"))
+    return ()
+
+
+def _role(said: object, key: str, faults: list[Fault]) -> MetaRole | str | None:
+    of = f"meta_template.{key}"
+    if isinstance(said, str) and key == "round":
+        return said
+    if not isinstance(said, Mapping) or not isinstance(said.get("role"), str):
+        what = f"{of} has {seen(said)}, expected a dict with a 'role'"
+        faults.append(Fault(what, "write dict(role='HUMAN', begin='...', end='...')"))
+        return None
+    _known(said, _ROLE_KEYS, f"the role {said['role']!r} of {of}", faults)
+    api_role = said.get("api_role", said["role"])
+    if "api_role" in said and api_role not in CHAT_ROLES:
+        what = f"api_role is {api_role!r}, expected one of {listing(CHAT_ROLES)}"
+        faults.append(Fault(f"{of}: {what}{nearest(str(api_role), CHAT_ROLES)}", "write api_role='HUMAN'"))
+    begin, end, prompt = (_text(said, one, of, faults) for one in ("begin", "end", "prompt"))
+    return MetaRole(said["role"], api_role, begin, end, prompt, bool(said.get("generate", False)))
+
+
+def _opening(said: Mapping[str, Any], faults: list[Fault]) -> Message | None:
+    role = CHAT_ROLES.get(str(said.get("api_role", said.get("role"))))
+    if role is not None and isinstance(said.get("prompt"), str):
+        return Message(role, said["prompt"])
+    what = f"meta_template.begin is {seen(said)}, expected a text or a dict with a role and a prompt"
+    faults.append(Fault(what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...')"))
+    return None
+
+
+def _message(said: object, faults: list[Fault]) -> Message | None:
+    if (
+        isinstance(said, Mapping)
+        and said.get("role") in get_args(Role)
+        and isinstance(said.get("content"), str)
+    ):
+        return Message(said["role"], said["content"])
+    what = f"meta_template has {seen(said)}, expected a message with a role and a content"
+    faults.append(Fault(what, f"write dict(role=..., content=...); the roles are {listing(get_args(Role))}"))
+    return None
+
+
+def _known(said: Mapping[str, Any], known: Sequence[str], of: str, faults: list[Fault]) -> None:
+    for key in said:
+        if key not in known:
+            what = f"{of} has the unknown key {key!r}{nearest(str(key), known)}"
+            faults.append(Fault(what, f"use some of {listing(known)}"))
+
+
+def _text(said: Mapping[str, Any], key: str, of: str, faults: list[Fault]) -> str:
+    value = said.get(key) or ""
+    if isinstance(value, str):
+        return value
+    faults.append(Fault(f"{of}.{key} is {seen(value)}, expected a text", f"write {key}='...'"))
+    return ""

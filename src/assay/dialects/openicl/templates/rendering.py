@@ -1,0 +1,170 @@
+"""From lines to a prompt: one text for models that read text, messages for models that chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from assay.core.prompt import Message, Prompt, final_text
+from assay.dialects.openicl.templates.line import Line
+from assay.dialects.openicl.templates.meta import CHAT, CHAT_ROLES, LOCAL_CHAT_OF_THE_ORIGINAL, MetaTemplate
+from assay.dialects.openicl.templates.walk import Turn, Walk
+from assay.dialects.parts.template import TemplateFailure
+
+
+class Rendering(NamedTuple):
+    """What is known of the model that is asked."""
+
+    is_chat: bool
+    """Whether it is spoken to in messages."""
+    meta: MetaTemplate | None = None
+    """What its config says of roles; None: nothing."""
+    is_faithful: bool = False
+    """Whether prompts are the original's, its mistakes included."""
+
+
+class Shown(NamedTuple):
+    """A prompt, and where in its final text the items of the template begin."""
+
+    prompt: Prompt
+    places: dict[int, int]
+
+    def place_of(self, item: int) -> int | None:
+        """Return where an item begins, or what follows it; None: not in the final text."""
+        return min((place for one, place in self.places.items() if one >= item), default=None)
+
+
+class Renderer:
+    """Shows dialogues to one model."""
+
+    def __init__(self, rendering: Rendering) -> None:
+        self._is_chat, self._meta, self._is_faithful = rendering
+        # Messages of a meta template say nothing of roles.
+        meta = None if self._meta is not None and self._meta.messages else self._meta
+        if self._is_chat and meta is None:
+            meta = LOCAL_CHAT_OF_THE_ORIGINAL if self._is_faithful else CHAT
+        self._skips_empty = not self._is_faithful or self._meta is None
+        self._roles = meta
+        self._walk = meta and Walk(meta, is_chat=self._is_chat, is_faithful=self._is_faithful)
+
+    def show(self, lines: Sequence[Line], *, is_generation: bool) -> Shown:
+        """Show lines to the model, to go on from or with the answer in them."""
+        if self._walk is None or self._roles is None:
+            return self.show_plain(lines)
+        turns = self._walk.turns(lines, is_generation=is_generation)
+        return self._messages(turns) if self._is_chat else _text(turns, self._roles)
+
+    def show_plain(self, lines: Iterable[Line]) -> Shown:
+        """Show lines as text without roles: those that say something, one below the other."""
+        chunks: list[str] = []
+        places: dict[int, int] = {}
+        length = 0
+        is_first = True
+        for line in lines:
+            if line.text:
+                joint = "" if is_first else "\n"
+                places[line.item] = length + len(joint)
+                chunks += [joint, line.text]
+                length += len(joint) + len(line.text)
+            # In the original a first line without text leaves its line break.
+            is_first = is_first and not (line.text or self._is_faithful)
+        return Shown("".join(chunks), places)
+
+    def show_text(self, text: str, *, is_generation: bool) -> Prompt:
+        """Show a text that has no roles; a model that chats is told it by the user."""
+        return self.merged((Message("user", text),)) if self._is_chat and is_generation else text
+
+    def merged(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Merge messages with those of the model's meta template, if it has any."""
+        return merged_messages(self._meta.messages, messages) if self._meta else messages
+
+    def _messages(self, turns: Iterable[Turn]) -> Shown:
+        said: list[_Saying] = []
+        for turn in turns:
+            if turn.is_open:
+                break
+            saying = self._saying(turn)
+            if saying is not None:
+                _say(said, saying)
+        if self._skips_empty:
+            kept: list[_Saying] = []
+            for saying in said:
+                if saying.text:
+                    _say(kept, saying)
+            said = kept
+        opening = self._meta.opening if self._meta else None
+        messages = tuple(Message(CHAT_ROLES[one.api_role], one.text) for one in said)
+        messages = self.merged((opening, *messages) if opening else messages)
+        if not messages:
+            raise TemplateFailure("the prompt says nothing")
+        return Shown(messages, said[-1].places if said else {})
+
+    def _saying(self, turn: Turn) -> _Saying | None:
+        """Return what a turn says in a chat; None: nothing."""
+        if turn.role is None:
+            if self._is_faithful or not turn.text.strip():
+                return None
+            return _Saying("HUMAN", turn.text, {turn.item: 0})
+        if not turn.is_said and not self._is_faithful:
+            return None
+        role = turn.role
+        text = f"{role.begin}{turn.text}{role.end}"
+        if not text and not self._is_faithful:
+            return None
+        return _Saying(role.api_role, text, {turn.item: len(role.begin)})
+
+
+class _Saying(NamedTuple):
+    """A message in the making, and where in it the items of the template begin."""
+
+    api_role: str
+    text: str
+    places: dict[int, int]
+
+
+def _say(said: list[_Saying], saying: _Saying) -> None:
+    """Append what is said; neighbours of one role become one."""
+    if not said or said[-1].api_role != saying.api_role:
+        said.append(saying)
+        return
+    _, text, places = said[-1]
+    moved = {item: place + len(text) + 1 for item, place in saying.places.items()}
+    said[-1] = _Saying(saying.api_role, f"{text}\n{saying.text}", {**moved, **places})
+
+
+def _text(turns: Iterable[Turn], meta: MetaTemplate) -> Shown:
+    chunks = [meta.begin]
+    places: dict[int, int] = {}
+    length = len(meta.begin)
+    is_open = False
+    for turn in turns:
+        is_open = turn.is_open
+        parts = (turn.text,) if turn.role is None else (turn.role.begin, turn.text, turn.role.end)
+        places[turn.item] = length + (0 if turn.role is None else len(turn.role.begin))
+        chunks += parts[:1] if is_open else parts
+        length += sum(map(len, parts))
+    if not is_open:
+        chunks.append(meta.end)
+    return Shown("".join(chunks), places)
+
+
+def merged_messages(given: Sequence[Message], prompt: Sequence[Message]) -> tuple[Message, ...]:
+    """Merge a model's own messages into a prompt's: before the next one of the same role, else between."""
+    return tuple(_merged(list(given), list(prompt)))
+
+
+def _merged(given: list[Message], prompt: list[Message]) -> Iterator[Message]:
+    while given:
+        role = given[0].role
+        if not any(message.role == role for message in prompt):
+            yield given.pop(0)
+        elif prompt[0].role == role:
+            yield Message(role, given.pop(0).content + prompt.pop(0).content)
+        else:
+            yield prompt.pop(0)
+    yield from prompt
+
+
+def before_white_space(prompt: Prompt, start: int) -> int:
+    """Return the place in the final text where the white space before a place begins: it is the answer's."""
+    return len(final_text(prompt)[:start].rstrip())

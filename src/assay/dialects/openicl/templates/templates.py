@@ -1,0 +1,247 @@
+"""The templates of a dataset, for one model: from a row and examples to a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from assay.core.prompt import Message, Prompt
+from assay.dialects.openicl.templates.checks import faults_of, faults_of_examples
+from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
+from assay.dialects.openicl.templates.examples import ExampleMaker, of_label
+from assay.dialects.openicl.templates.faults import Fault
+from assay.dialects.openicl.templates.layouts import DialogueLayout, Examples, Item, StringLayout
+from assay.dialects.openicl.templates.line import Line
+from assay.dialects.openicl.templates.multi_turn import Exchange, MultiTurnLayout
+from assay.dialects.openicl.templates.raw import lines_of
+from assay.dialects.openicl.templates.reading import (
+    Pair,
+    Read,
+    TemplateSpec,
+    is_messages,
+    read_template,
+)
+from assay.dialects.openicl.templates.rendering import Renderer, Rendering, Shown, before_white_space
+from assay.dialects.openicl.templates.text import Row, Text, common_beginning
+from assay.dialects.openicl.templates.traits import Traits, traits_of
+from assay.dialects.parts.differences import Difference
+from assay.dialects.parts.template import TemplateFailure
+
+
+class Labelled(NamedTuple):
+    """A prompt with a label in it."""
+
+    prompt: Prompt
+    start: int
+    """Where in the final text the part begins that labels differ in, with the white space before it."""
+    answer: int | None = None
+    """Where the separator token of a text template stood; None: it has none."""
+
+
+class _Differing(NamedTuple):
+    """Where the templates of all labels begin to differ."""
+
+    item: int
+    lead: Text | None
+    """What the item begins with for every label; None: nothing."""
+
+
+class Templates:
+    """Prompts of one dataset for one model. Says what is wrong with `problems`; ask that first."""
+
+    def __init__(
+        self,
+        prompt: TemplateSpec | None,
+        ice: TemplateSpec | None,
+        *,
+        output_column: str | None,
+        rendering: Rendering,
+        ice_separator: str = "\n",
+        ice_eos_token: str = "\n",
+        replace_token: str = "",
+    ) -> None:
+        """Take the templates of a config.
+
+        The separators are the retriever's: one that retrieves nothing has empty ones in the original.
+        `replace_token` stands in the place of the right answer in a prompt that the model goes on from.
+        """
+        self._output_column = output_column
+        self._rendering = rendering
+        self._replace_token = replace_token
+        self._faults: list[Fault] = []
+        self._pair = Pair(
+            self._read(prompt, "prompt_template"),
+            self._read(ice, "ice_template"),
+            is_ice_alone=prompt is None,
+        )
+        self._prompt = self._pair.shown
+        if prompt is None and ice is None:
+            what = "there is neither a prompt_template nor an ice_template"
+            self._faults.append(Fault(what, "write prompt_template=dict(type=PromptTemplate, template=...)"))
+        self._renderer = Renderer(rendering)
+        self._examples = ExampleMaker(
+            self._pair.ice,
+            output_column=output_column,
+            separator=ice_separator,
+            end=ice_eos_token,
+            is_faithful=rendering.is_faithful,
+        )
+        self._is_joined = bool(ice_separator or ice_eos_token)
+        self._differing = self._where_labels_differ()
+
+    def _read(self, spec: TemplateSpec | None, of: str) -> Read | None:
+        if spec is None:
+            return None
+        faults: list[Fault] = []
+        read = read_template(spec, is_faithful=self._rendering.is_faithful, faults=faults)
+        self._faults += [Fault(f"{of}: {what}", fix) for what, fix in faults]
+        return read
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """Return the labels that have a template of their own, in order."""
+        return tuple(self._prompt) if isinstance(self._prompt, dict) else ()
+
+    @property
+    def format(self) -> str:
+        """Return what a prompt looks like, in the words of a dataset's README."""
+        read = next(iter(self._prompt.values())) if isinstance(self._prompt, dict) else self._prompt
+        return "" if read is None else read.format
+
+    def problems(self, columns: Sequence[str], *, has_shots: bool) -> list[Fault]:
+        """Return all that is wrong, given the columns of the rows and whether examples are retrieved."""
+        found = [*self._faults, *faults_of(self._pair, self._rendering, columns)]
+        if has_shots and not found:
+            found += faults_of_examples(self._pair, self._rendering)
+        return list(dict.fromkeys(found))
+
+    def generation(self, row: Row, shots: Sequence[Row] = ()) -> Prompt:
+        """Return the prompt from which the model goes on; of several turns, that of the first."""
+        template = self._prompt
+        if isinstance(template, MultiTurnLayout):
+            return self.generation_of_turn(row, 0)
+        if isinstance(template, dict):
+            # The original takes the first label's template when an answer is generated.
+            template = next(iter(template.values()))
+        if template is None:
+            raise TemplateFailure(self._why_not())
+        shows_gold = is_messages(template) and self._rendering.is_faithful
+        if self._output_column is not None and not shows_gold:
+            row = {**row, self._output_column: self._replace_token}
+        if isinstance(template, StringLayout | DialogueLayout):
+            said = template.say(row, self._examples.shown(shots))
+            if isinstance(said, str):
+                return self._renderer.show_text(said, is_generation=True)
+            return self._renderer.show(said, is_generation=True).prompt
+        messages = _without_empty_reply(template.messages(row, self._examples.messages(shots)))
+        if self._rendering.is_chat:
+            return self._renderer.merged(messages)
+        return self._renderer.show(lines_of(messages), is_generation=True).prompt
+
+    def generation_of_turn(self, row: Row, turn: int) -> Prompt:
+        """Return the prompt of one of several turns; those before it are answered as the dataset does."""
+        if not isinstance(self._prompt, MultiTurnLayout):
+            raise TemplateFailure(self._why_not() or "the template has no turns")
+        return self._renderer.show(self._prompt.lines(row, turn), is_generation=True).prompt
+
+    def turns(self, row: Row) -> list[Exchange]:
+        """Return what is asked in each of several turns; nothing where the template has no turns."""
+        return self._prompt.exchanges(row) if isinstance(self._prompt, MultiTurnLayout) else []
+
+    def labelled(self, row: Row, shots: Sequence[Row], label: Hashable) -> Labelled:
+        """Return the prompt with a label in it; without a template for each, it stands in the output column.
+
+        The label None is no label: the row is shown as it is. Models that chat read plain text, too, if the
+        template is one text or ends without a reply: there is no turn to score the answer in.
+        """
+        template = self._prompt
+        if isinstance(template, dict):
+            template = of_label(template, label)
+        elif self._output_column is not None and label is not None and not self._rendering.is_faithful:
+            row = {**row, self._output_column: label}
+        if template is None or isinstance(template, MultiTurnLayout):
+            raise TemplateFailure(self._why_not() or "labels of several turns cannot be compared")
+        if not isinstance(template, StringLayout | DialogueLayout):
+            shots = () if self._rendering.is_faithful else shots
+            messages = template.messages(row, self._examples.messages(shots))
+            return self._started(self._with_reply(messages, len(template.items) - 1), row, Examples())
+        examples = self._examples.shown(shots)
+        said = template.say(row, examples)
+        if isinstance(said, str):
+            labelled = self._started(Shown(said, {0: 0}), row, examples)
+            at = template.items[0].text.separated_at
+            if at < 0:
+                return labelled
+            return labelled._replace(answer=len(template.items[0].text.until(at).fill(row, examples.text)))
+        return self._started(self._with_answer(said), row, examples)
+
+    def differences(self, *, is_labelled: bool) -> tuple[Difference[Traits], ...]:
+        """Return where the original's prompts may be others, given whether labels are compared."""
+        traits = traits_of(
+            self._pair,
+            self._rendering,
+            output_column=self._output_column,
+            is_labelled=is_labelled,
+            is_joined=self._is_joined,
+        )
+        return tuple(one for one in TEMPLATE_DIFFERENCES if one.touches(traits))
+
+    def _with_answer(self, lines: Sequence[Line]) -> Shown:
+        """Show lines with the answer in them; as plain text where a chat ends without a reply."""
+        shown = self._renderer.show(lines, is_generation=False)
+        if isinstance(shown.prompt, str) or shown.prompt[-1].role == "assistant":
+            return shown
+        return self._renderer.show_plain(lines)
+
+    def _with_reply(self, messages: tuple[Message, ...], last: int) -> Shown:
+        """Show messages with the answer in them; of the template's items, the last is known to be there."""
+        if self._rendering.is_chat and messages and messages[-1].role == "assistant":
+            return Shown(self._renderer.merged(messages), {last: 0})
+        lines = lines_of(messages)
+        shown = self._renderer.show_plain(lines) if self._rendering.is_chat else self._with_answer(lines)
+        place = shown.places.get(len(messages) - 1)
+        is_there = place is not None and self._differing is not None and self._differing.item == last
+        return Shown(shown.prompt, {last: place} if is_there and place is not None else {})
+
+    def _started(self, shown: Shown, row: Row, examples: Examples) -> Labelled:
+        place = None if self._differing is None else shown.place_of(self._differing.item)
+        if place is None or self._differing is None:
+            return Labelled(shown.prompt, 0)
+        item, lead = self._differing
+        if lead is not None and item in shown.places:
+            place += len(lead.fill(row, examples.text))
+        return Labelled(shown.prompt, before_white_space(shown.prompt, place))
+
+    def _where_labels_differ(self) -> _Differing | None:
+        if isinstance(self._prompt, dict):
+            return _first_difference([layout.items for layout in self._prompt.values()])
+        if self._prompt is None or self._output_column is None:
+            return None
+        for at, item in enumerate(self._prompt.items):
+            if self._output_column in item.text.columns:
+                return _Differing(at, item.text.until(item.text.hole_of(self._output_column)))
+        return None
+
+    def _why_not(self) -> str:
+        return "; ".join(fault.what for fault in self._faults)
+
+
+def _without_empty_reply(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Leave out a reply that is not begun: the model begins it by itself."""
+    if messages and messages[-1].role == "assistant" and not messages[-1].content:
+        return messages[:-1]
+    return messages
+
+
+def _first_difference(templates: Sequence[Sequence[Item]]) -> _Differing | None:
+    """Return where templates begin to differ; None: nowhere, or one begins another."""
+    for at, items in enumerate(zip(*templates, strict=False)):
+        if all(item.is_like(items[0]) for item in items[1:]):
+            continue
+        if any((item.role, item.fallback) != (items[0].role, items[0].fallback) for item in items):
+            return _Differing(at, None)
+        texts = [item.text for item in items]
+        end = common_beginning(texts)
+        # A label whose text is the beginning of another's would have nothing of its own to be scored.
+        return None if any(len(text.raw) == end for text in texts) else _Differing(at, texts[0].until(end))
+    return None

@@ -1,0 +1,153 @@
+"""Which rows are asked, how often, and how long their answers may be: what AISBench says in a meta file.
+
+AISBench draws anew whenever it reads the file. Here every draw depends on the seed alone, so that a run can
+be repeated and answers are compared with their own rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from fractions import Fraction
+from itertools import cycle, islice
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from assay.core.ids import draw
+from assay.core.sample import Sample
+
+MAX_TOKENS = "max_tokens"
+"""The column that says how long the answer of its row may be."""
+
+SamplingMode: TypeAlias = Literal["default", "random", "shuffle"]
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Share: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
+class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The shortest and the longest of the lengths that are drawn, both included."""
+
+    min_value: Positive
+    max_value: Positive
+
+    def __post_init__(self) -> None:
+        if self.min_value > self.max_value:
+            raise ValueError(f"min_value {self.min_value} is more than max_value {self.max_value}")
+
+
+class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lengths, each with the share of the rows that have it."""
+
+    percentage_distribute: Annotated[tuple[tuple[Positive, Share], ...], msgspec.Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        total = sum(_exact(share) for _, share in self.percentage_distribute)
+        if total != 1:
+            raise ValueError(f"the shares add up to {float(total)}, expected 1")
+
+
+class UniformLengths(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="method", tag="uniform"
+):
+    """Every length between two bounds is as likely as another."""
+
+    params: Bounds
+
+
+class SharedLengths(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="method", tag="percentage"
+):
+    """The first rows have the first length, the next ones the second; those left at the end have the last."""
+
+    params: Shares
+
+
+OutputConfig: TypeAlias = UniformLengths | SharedLengths
+
+
+def _exact(share: float) -> Fraction:
+    """Return a share as it is written: 0.29 is 29 of 100."""
+    return Fraction(str(share))
+
+
+def chosen_rows(
+    rows: range, count: int | None, mode: SamplingMode, *, seed: int, task: str
+) -> range | tuple[int, ...]:
+    """Return the rows that are asked, in order; a range where they are some of the table's in its order.
+
+    More than there are: they come again from the first one on. `random` draws from all, each row at most
+    once more often than another; `shuffle` takes the first ones in another order.
+    """
+    n = len(rows) if count is None else count
+    if not rows or (mode == "default" and n <= len(rows)):
+        return rows[:n]
+    again = list(islice(cycle(rows), max(n, len(rows)) if mode == "random" else n))
+    if mode == "default":
+        return tuple(again)
+    return tuple(draw(seed, task, "sampling_mode").sample(again, n))
+
+
+def in_order(found: Mapping[int, Sample], chosen: tuple[int, ...]) -> Iterator[Sample]:
+    """Yield samples by position. One that comes again has an id of its own, and the cluster of its first."""
+    ids = {sample.id for sample in found.values()}
+    total, so_far = Counter(chosen), Counter[int]()
+    for position in chosen:
+        sample = found[position]
+        if total[position] > 1:
+            so_far[position] += 1
+            sample = _time(sample, so_far[position], ids)
+        yield sample
+
+
+def _time(sample: Sample, nth: int, ids: Container[str]) -> Sample:
+    """Return a sample as it is asked for the nth time."""
+    name = sample.id if nth == 1 else f"{sample.id}~{nth}"
+    while nth > 1 and name in ids:
+        name += "~"
+    cluster = sample.id if sample.cluster is None else sample.cluster
+    return msgspec.structs.replace(sample, id=name, cluster=cluster)
+
+
+class Lengths(NamedTuple):
+    """How long the answer of each row may be, by an output config."""
+
+    config: OutputConfig
+    n_rows: int
+    """Rows that are asked, each as often as it is."""
+    seed: int
+    task: str
+    is_faithful: bool
+
+    def put_in(self, samples: Iterator[Sample]) -> Iterator[Sample]:
+        """Yield the samples with their lengths as the column `max_tokens`."""
+        steps = self._steps()
+        for place, sample in enumerate(samples):
+            match self.config:
+                case UniformLengths(Bounds(least, most)):
+                    length = draw(self.seed, self.task, sample.id, "output_config").randint(least, most)
+                case _:
+                    length = next((length for length, end in steps if place < end), steps[-1][0])
+            yield msgspec.structs.replace(sample, fields={**sample.fields, MAX_TOKENS: length})
+
+    def _steps(self) -> list[tuple[int, int]]:
+        """Return each shared length with the place behind its last row."""
+        steps, end = [], 0
+        if isinstance(self.config, SharedLengths):
+            for length, share in self.config.params.percentage_distribute:
+                # The original calculates 0.29 * 100 as 28.999999999999996.
+                end += math.floor((share if self.is_faithful else _exact(share)) * self.n_rows)
+                steps.append((length, end))
+        return steps
+
+
+def read_length(value: Any) -> int | None:
+    """Return a row's own length, None where it says none; ValueError for what is no number of tokens."""
+    given = value.strip() if isinstance(value, str) else value
+    if given is None or given == "":
+        return None
+    try:
+        return msgspec.convert(given, Positive, strict=False)
+    except msgspec.ValidationError:
+        raise ValueError(f"found {value!r:.60}, expected a whole number of tokens above 0") from None

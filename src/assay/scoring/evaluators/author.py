@@ -1,0 +1,251 @@
+"""An author's own evaluator: an object with `score(predictions, references, ...) -> dict`.
+
+It is called once with all rows that have an answer. What it says of single rows (`details`) becomes their
+values; what it says of all is taken as it is, and its scale is found, not guessed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.evaluators.row_table import RowTable
+from assay.scoring.metrics.checks import check_lengths
+from assay.scoring.metrics.list_metric import Unit
+from assay.scoring.statistics import wilson
+
+_PERCENT = Unit(100.0, is_share=True)
+_FRACTION = Unit(1.0, is_share=True)
+_OWN_SCALE = Unit(1.0, is_share=False)
+_CORRECT = ("correct", "is_correct", "cascade_correct")
+"""What a row's `details` call whether it is right; the first that is there counts."""
+_SHARES_OF_ROWS = ("acc", "accuracy", "em", "exact_match", "exact-match", "pass@1")
+"""Names under which a value without details may be a share of rows; also with words before or behind them."""
+
+
+class AuthorEvaluator(Evaluator):
+    """Wraps an author's object as a metric.
+
+    `score` is given what its signature names: `predictions`, `references`, `test_set`, `origin_prompt`, or
+    anything that the inferencer recorded of every answer.
+    """
+
+    is_costly: ClassVar[bool] = True
+    has_details: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        author: Any,
+        file: str | None = None,
+        *,
+        test_set: Callable[[Sequence[Mapping[str, Any]]], Any] = RowTable,
+        is_faithful: bool = False,
+    ) -> None:
+        """Take an author's object; `file` is where it stands, `test_set` makes the table for `score`."""
+        super().__init__(is_faithful=is_faithful)
+        self.file = file
+        self.label = type(author).__name__
+        """What the author calls it."""
+        self._author = author
+        self._test_set = test_set
+        self._notes: list[str] = []
+        score = getattr(author, "score", None)
+        if not callable(score):
+            raise self._problem("has no method `score`", "define score(self, predictions, references)")
+        self._score: Callable[..., Any] = score
+        self._parameters = inspect.signature(score).parameters.values()
+        self.units = {}
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return the numbers that `score` returns."""
+        check_lengths(self, predictions, references)
+        self._notes = []
+        self.last_score_lists = {}
+        self.last_intervals.clear()
+        returned = self._called(predictions, references)
+        details = self._details(returned, len(predictions))
+        found = self._numbers(returned)
+        correct = self._correct(details)
+        self.units = {name: self._unit(name, returned[name], correct, len(predictions)) for name in found}
+        self._keep(found, correct, len(predictions))
+        return found
+
+    def notes(self) -> Sequence[str]:
+        """Say what of the returned was left out."""
+        return tuple(self._notes)
+
+    def _called(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> Mapping[str, Any]:
+        try:
+            returned = self._score(**self._arguments(predictions, references))
+        except AuthorError:
+            raise
+        except RAISED_BY_AUTHORS as error:
+            if isinstance(error, SystemExit):
+                raise RuntimeError(f"score ended the program (SystemExit {error.code!r})") from error
+            raise
+        if not isinstance(returned, Mapping):
+            raise self._problem(
+                f"score returned {type(returned).__name__}, expected a dict of names and numbers",
+                'return {"accuracy": 100 * right / len(predictions)}',
+            )
+        if "error" in returned:
+            raise self._problem(f"score says: {returned['error']}", "mend what it says, and run again")
+        return returned
+
+    def _arguments(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, Any]:
+        """Return what the signature of `score` asks for."""
+        known: dict[str, Callable[[], Any]] = {
+            "predictions": lambda: [_prediction(one) for one in predictions],
+            "references": lambda: [row.gold for row in references],
+            "test_set": lambda: self._test_set([row.fields for row in references]),
+            "origin_prompt": lambda: [row.prompt for row in references],
+        }
+        for name in _recorded(predictions):
+            known.setdefault(name, lambda name=name: [one[name] for one in predictions])  # type: ignore[misc]
+        known.setdefault("gold", known["references"])
+        given: dict[str, Any] = {}
+        for parameter in self._parameters:
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                given = {name: make() for name, make in known.items()} | given
+            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                continue
+            elif parameter.name in known:
+                given[parameter.name] = known[parameter.name]()
+            elif parameter.default is inspect.Parameter.empty:
+                raise self._problem(
+                    f"score asks for {parameter.name!r}, which is not known here"
+                    f"{nearest(parameter.name, known)}; known are {listing(known)}",
+                    "take it from test_set, which holds the whole rows, or give it a default",
+                )
+        return given
+
+    def _details(self, returned: Mapping[str, Any], n: int) -> list[Any] | None:
+        given = returned.get("details")
+        if given is None:
+            return None
+        rows = list(given.values()) if isinstance(given, Mapping) else given
+        if not isinstance(rows, list | tuple):
+            raise self._problem(
+                f"details is {type(given).__name__}, expected a list with an entry for each row",
+                'return {"details": [{"correct": True}, ...], ...}',
+            )
+        if len(rows) != n:
+            raise self._problem(
+                f"details has {len(rows):,} entries for {n:,} rows",
+                "give one entry for each prediction, in order",
+            )
+        return list(rows)
+
+    def _numbers(self, returned: Mapping[str, Any]) -> dict[str, float]:
+        found = {
+            str(name): number
+            for name, value in returned.items()
+            if name != "details" and (number := _number(value)) is not None
+        }
+        left = [str(name) for name in returned if name != "details" and str(name) not in found]
+        if left:
+            self._notes.append(f"{self.label} returned {listing(left)}, which are no numbers: left out")
+        if not found:
+            raise self._problem(
+                f"score returned no number; it returned {listing(map(str, returned)) or 'nothing'}",
+                'return {"accuracy": 100 * right / len(predictions)}',
+            )
+        return found
+
+    def _correct(self, details: Sequence[Any] | None) -> list[float] | None:
+        if details is None:
+            return None
+        said = [_is_correct(one) for one in details]
+        known = [one for one in said if one is not None]
+        if 0 < len(known) < len(said):
+            self._notes.append(
+                f"{self.label} says of {len(known):,} of {len(said):,} rows whether they are right: taken "
+                "for none"
+            )
+        return known if len(known) == len(said) else None
+
+    def _unit(self, name: str, value: Any, correct: Sequence[float] | None, n: int) -> Unit:
+        """Return what a value is counted in; a share only where the rows bear it out."""
+        number = float(value)
+        if isinstance(value, numbers.Integral) or math.isnan(number):
+            return _OWN_SCALE  # a count
+        if correct is not None:
+            share = math.fsum(correct) / n
+            for unit in (_PERCENT, _FRACTION):
+                if math.isclose(number, unit.scale * share, rel_tol=1e-6, abs_tol=1e-9):
+                    return unit
+            return _OWN_SCALE
+        if not _names_share(name):
+            return _OWN_SCALE
+        fits = [unit for unit in (_PERCENT, _FRACTION) if _is_whole(number / unit.scale * n, n)]
+        if number and len(fits) > 1:
+            self._notes.append(f"{name} = {number:g} may be a share or a percentage: it is shown as it is")
+            return _OWN_SCALE
+        return fits[0] if fits else _OWN_SCALE
+
+    def _keep(self, found: Mapping[str, float], correct: Sequence[float] | None, n: int) -> None:
+        """Keep the rows' values, and the intervals of shares of rows that no row's value bears out."""
+        shares = [name for name in found if self.units[name].is_share]
+        if correct is not None:
+            # Where no value is the share of right rows, they are still known by row.
+            self.correct_by = shares[0] if shares else _CORRECT[0]
+            self.last_score_lists = dict.fromkeys(shares or [self.correct_by], correct)
+            return
+        self.correct_by = None
+        for name in shares:
+            scale = self.units[name].scale
+            low, high = wilson(found[name] / scale * n, n)
+            self.last_intervals[name] = (scale * low, scale * high)
+
+    def _problem(self, what: str, fix: str) -> AuthorError:
+        where = Origin(self.file) if self.file else None
+        return AuthorError(Problem("SCORE-006", f"the evaluator {self.label}: {what}", fix, where))
+
+
+def _prediction(recorded: Any) -> Any:
+    """Return the answer itself, of one that was recorded with more."""
+    return recorded["prediction"] if isinstance(recorded, Mapping) and "prediction" in recorded else recorded
+
+
+def _recorded(predictions: Sequence[Any]) -> list[str]:
+    """Return what was recorded of every answer."""
+    if not all(isinstance(one, Mapping) for one in predictions):
+        return []
+    return [name for name in predictions[0] if all(name in one for one in predictions)]
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of Python or numpy; True is 1, and a text is none."""
+    if hasattr(value, "item") and not isinstance(value, numbers.Number | bool):
+        try:
+            value = value.item()  # numpy's and torch's
+        except (ValueError, RuntimeError):
+            return None
+    return float(value) if isinstance(value, numbers.Real | bool) else None
+
+
+def _is_correct(detail: Any) -> float | None:
+    if not isinstance(detail, Mapping):
+        return None
+    for name in _CORRECT:
+        value = detail.get(name)
+        if value is not None:
+            number = _number(value)
+            return float(bool(number)) if number is not None else None
+    return None
+
+
+def _names_share(name: str) -> bool:
+    words = name.casefold().replace("_", " ").replace("-", " ").split()
+    return name.casefold() in _SHARES_OF_ROWS or any(word in _SHARES_OF_ROWS for word in words)
+
+
+def _is_whole(count: float, n: int) -> bool:
+    """Whether a share of n rows is of whole rows."""
+    return 0 <= count <= n + 1e-6 and abs(count - round(count)) < 1e-6

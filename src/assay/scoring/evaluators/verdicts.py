@@ -1,0 +1,247 @@
+"""Was the answer right? How a judge's reply is read as right, wrong or not attempted.
+
+A letter or a word is a verdict where the reply states it: as its opening, in brackets, after a word such as
+`Verdict:`, or as its last clause. A capital that stands anywhere else is none, nor is a letter that the
+reply gives for somebody's answer to the question. A reply that contradicts itself holds no verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from assay.scoring.extract.extraction import Found, Rule
+from assay.scoring.extract.statements import is_supposed
+
+RIGHT, WRONG, NOT_ATTEMPTED = "right", "wrong", "not attempted"
+"""The verdicts, however a judge spells them."""
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"not[ _-]attempted", NOT_ATTEMPTED),
+    (r"not\s+correct", WRONG),
+    (r"incorrect", WRONG),
+    (r"invalid", NOT_ATTEMPTED),
+    (r"correct", RIGHT),
+    (r"yes", RIGHT),
+    (r"no", WRONG),
+)
+_CHINESE: tuple[tuple[str, str], ...] = (
+    ("未尝试", NOT_ATTEMPTED),
+    ("不正确", WRONG),
+    ("错误", WRONG),
+    ("正确", RIGHT),
+)
+_OPEN = r"[\s*_`\"'“‘(\[{#【<$]{0,24}"
+_CLOSE = r"[\s*_`\"'”’)\]}】>$.,;:!。，；：！]*"
+_FRAME = r"(?:\\(?:boxed|text|mathrm|textbf)\s*\{\s*)*"
+
+_STRONG_NOUN = (
+    r"verdict|judge?ment|decision|grade|grading|final\s+(?:assessment|evaluation)"
+    r"|判断|判定|结论|评判|评分|等级"
+)
+_NOUN = r"answer|assessment|evaluation|conclusion|result|response|prediction|candidate|solution|it|答案|回答"
+_LINK = r"(?:\b(?i:is|are|was|be|as)\b|[:：=]|->|→|是|为|為)"
+_VERB = r"(?:grade|rate|judge|mark|classif|label|consider|deem)\w*\b[^.\n;:]{0,60}?\bas\b"
+_SO = r"(?:\b(?i:so|therefore|thus|hence|is|be|as|return|choose|select|say)\b|[,;:：，。.!?\n]|->|→)"
+
+_SOMEBODYS = re.compile(
+    r"\b(?:candidate|predicted|prediction|model|student|response|respondent|gold|golden|standard|reference"
+    r"|official|target|ground|truth|correct|right|true|expected|given|provided|option|choice|their|his|her"
+    r"|its|user|assistant)\b|候选|标准|参考|考生|模型|学生",
+    re.IGNORECASE,
+)
+_KNOWN_RIGHT = re.compile(
+    r"\b(?:gold|golden|standard|reference|official|target|ground|truth)\b|标准|参考", re.IGNORECASE
+)
+_CLAUSE_START = re.compile(r"[,;:：，。.!?\n]|\b(?:so|therefore|thus|hence|and|but)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r" (?!(?:and|or|is|as|because|since|but|for)\b)[a-z]")
+_YES_OR_NO = frozenset({"yes", "no"})
+"""Words that answer any question: in the middle of a text it need not be the one about the answer."""
+_TAIL = 200
+"""Characters within which a clause is looked for: before a place in a reply, and at its end."""
+_ENDS_OPENING = re.compile(r"\Z|[ \t]*(?:[.:;!,\n)—–\-。，：；！]|\((?=\w)|because\b|since\b|as\b)")
+
+
+class Tags(NamedTuple):
+    """What a judge is asked to write."""
+
+    right: str = "A"
+    wrong: str = "B"
+    not_attempted: str | None = "C"
+
+
+class _Stated(NamedTuple):
+    verdict: str
+    start: int
+    end: int
+    is_tag: bool
+
+
+class _Spelling:
+    """The tags and words of one reading, as patterns."""
+
+    def __init__(self, tags: Tags) -> None:
+        named = {tags.right: RIGHT, tags.wrong: WRONG}
+        if tags.not_attempted is not None and tags.not_attempted not in named:
+            named[tags.not_attempted] = NOT_ATTEMPTED
+        self._named: Mapping[str, str] = named
+        tag = "|".join(re.escape(one) for one in sorted(named, key=len, reverse=True))
+        words = "|".join(word for word, _ in _WORDS)
+        self.tag = rf"(?<![\w'’])(?:{tag})(?![\w'’])"
+        self.word = rf"(?:(?<![\w'’])(?i:{words})(?![\w'’])|{'|'.join(word for word, _ in _CHINESE)})"
+        self.token = rf"(?P<token>{self.tag}|{self.word})"
+        # "A: CORRECT" and "A (CORRECT)" are one verdict in two spellings.
+        self.spelled = rf"{self.token}(?:[\s:：(\-*_【]*(?P<again>{self.tag}|{self.word}))?"
+
+    def verdict(self, token: str) -> str:
+        if token in self._named:
+            return self._named[token]
+        for word, verdict in (*_WORDS, *_CHINESE):
+            if re.fullmatch(word, token, re.IGNORECASE):
+                return verdict
+        return self._named[next(tag for tag in self._named if tag.casefold() == token.casefold())]
+
+    def is_tag(self, token: str) -> bool:
+        return token in self._named
+
+    def stated(self, match: re.Match[str]) -> _Stated | None:
+        """Return what a match of `spelled` says; None when its two spellings contradict each other."""
+        verdict = self.verdict(match["token"])
+        end = match.end("token")
+        if match["again"] is not None:
+            if self.verdict(match["again"]) != verdict:
+                return None
+            end = match.end("again")
+        return _Stated(verdict, match.start("token"), end, self.is_tag(match["token"]))
+
+
+def verdict_rules(tags: Tags) -> tuple[Rule[str], ...]:
+    """Return the rules that find a verdict, in their order.
+
+    A reply that was cut off is read by the first rule alone: its opening stands, whatever would follow.
+    """
+    spelling = _Spelling(tags)
+    reader = _Reader(spelling)
+    return (
+        Rule("opening", reader.opening),
+        Rule("brackets", reader.brackets),
+        Rule("labelled", reader.labelled),
+        Rule("last_clause", reader.last_clause),
+        Rule("statements", reader.statements),
+    )
+
+
+class _Reader:
+    def __init__(self, spelling: _Spelling) -> None:
+        self._spelling = spelling
+        spelled, token = spelling.spelled, spelling.token
+        label = rf"(?:(?:{_STRONG_NOUN}|{_NOUN})[*_]{{0,2}}[:：])?"
+        self._whole = re.compile(rf"{_OPEN}{label}{_OPEN}{_FRAME}{spelled}{_CLOSE}", re.IGNORECASE)
+        self._opening = re.compile(rf"{_OPEN}{_FRAME}{spelled}[*_`\"'”’)\]}}】>$]*")
+        self._enumerated = re.compile(rf"(?:^|\n)[ \t]{{0,8}}{spelling.tag}[ \t]?[.:)]")
+        self._listed = re.compile(rf"\s*(?:,|/|、|or\b|and\b|和|或)\s*(?:or\s+)?{spelling.tag}")
+        self._brackets = re.compile(
+            rf"\[\[\s*{token}\s*\]\]|\\boxed\s*\{{\s*(?:\\text\s*\{{\s*)?(?P<boxed>{spelling.tag}|{spelling.word})"
+            rf"|<(?:answer|verdict|judge?ment|grade)>\s*(?P<tagged>{spelling.tag}|{spelling.word})\s*</"
+        )
+        self._labelled = re.compile(
+            rf"(?:(?<![A-Za-z])(?i:{_STRONG_NOUN})(?![A-Za-z])[^.\n;:：]{{0,40}}?{_LINK}|(?i:\b{_VERB}))"
+            rf"{_OPEN}{_FRAME}{spelled}"
+        )
+        self._weak = re.compile(
+            rf"(?<![A-Za-z])(?i:{_NOUN})(?![A-Za-z])[^.\n;:：]{{0,60}}?{_LINK}{_OPEN}{_FRAME}{spelled}"
+        )
+        self._loud = re.compile(r"(?<!\w)(?:(?P<not>(?i:not)\s+)?CORRECT|INCORRECT|NOT[_ ]ATTEMPTED)(?!\w)")
+        self._last = re.compile(rf"(?:^|{_SO}){_OPEN}{_FRAME}{spelled}{_CLOSE}\Z")
+
+    def opening(self, body: str) -> Found | None:
+        """Return the verdict with which a reply opens, or that it is."""
+        whole = self._whole.fullmatch(body)
+        if whole is not None:
+            return _found(self._spelling.stated(whole), whole)
+        match = self._opening.match(body)
+        if match is None or not _ENDS_OPENING.match(body, match.end()):
+            return None
+        if self._listed.match(body, match.end("token")) or len(self._enumerated.findall(body)) > 1:
+            return None  # 'A, B or C' and a list of points name no verdict
+        stated = self._spelling.stated(match)
+        later = self.brackets(body) or self.labelled(body)
+        if stated is not None and later is not None and later.answer != stated.verdict:
+            stated = None
+        return _found(stated, match)
+
+    def brackets(self, body: str) -> Found | None:
+        """Return the last verdict in double brackets, in a box or between tags."""
+        match = max(self._brackets.finditer(body), key=re.Match.start, default=None)
+        if match is None:
+            return None
+        token = match["token"] or match["boxed"] or match["tagged"]
+        return Found(self._spelling.verdict(token), match.start(), match.end())
+
+    def labelled(self, body: str) -> Found | None:
+        """Return the last verdict that follows a word for one: `Verdict:`, `I grade this as`."""
+        found = None
+        for match in self._labelled.finditer(body):
+            if self._is_meant(body, match):
+                found = _found(self._spelling.stated(match), match)
+        return found
+
+    def last_clause(self, body: str) -> Found | None:
+        """Return the verdict that is a reply's last clause: `Based on all this, A`."""
+        match = self._last.search(body, max(0, len(body.rstrip()) - _TAIL))
+        if match is None or not self._is_meant(body, match) or match["token"].casefold() in _YES_OR_NO:
+            return None
+        stated = self._spelling.stated(match)
+        if stated is not None and stated.is_tag and self._is_somebodys(body, stated.start):
+            return None
+        if stated is not None and any(one.verdict != stated.verdict for one in self._statements(body)):
+            stated = None
+        return _found(stated, match)
+
+    def statements(self, body: str) -> Found | None:
+        """Return what statements in the text say: `the answer is B`, `it is not correct`; all must agree."""
+        every = list(self._statements(body))
+        if not every:
+            return None
+        verdicts = {one.verdict for one in every}
+        return Found(every[-1].verdict if len(verdicts) == 1 else None, every[-1].start, every[-1].end)
+
+    def _statements(self, body: str) -> Iterator[_Stated]:
+        for match in self._weak.finditer(body):
+            stated = self._spelling.stated(match)
+            is_meant = self._is_meant(body, match) and match["token"].casefold() not in _YES_OR_NO
+            if stated is None or not is_meant:
+                continue
+            at = match.start("token")
+            if stated.is_tag and self._is_somebodys(body, at):
+                continue  # 'the candidate's answer is B' says what somebody answered
+            if not stated.is_tag and _KNOWN_RIGHT.search(body, _clause_start(body, match.start()), at):
+                continue
+            yield stated
+        for match in self._loud.finditer(body):
+            verdict = WRONG if match["not"] else self._spelling.verdict(match[0].replace("_", " "))
+            yield _Stated(verdict, match.start(), match.end(), is_tag=False)
+
+    def _is_meant(self, body: str, match: re.Match[str]) -> bool:
+        """Whether a match states a verdict, and does not suppose one, list several or begin a sentence."""
+        token, end = match["token"], match.end("token")
+        if is_supposed(body, match.start("token")) or self._listed.match(body, end):
+            return False
+        return not (self._spelling.is_tag(token) and _ARTICLE.match(body, end) and token in ("A", "I"))
+
+    def _is_somebodys(self, body: str, at: int) -> bool:
+        return _SOMEBODYS.search(body, _clause_start(body, at), at) is not None
+
+
+def _clause_start(body: str, at: int) -> int:
+    """Return where the clause begins that a place lies in; a link right before it is part of the clause."""
+    start = max(0, at - _TAIL)
+    before = body[start:at].rstrip(" \t*_`\"'“‘(\n:：")
+    return start + max((match.end() for match in _CLAUSE_START.finditer(before)), default=0)
+
+
+def _found(stated: _Stated | None, match: re.Match[str]) -> Found:
+    if stated is None:
+        return Found(None, match.start("token"), match.end("token"))
+    return Found(stated.verdict, stated.start, stated.end)

@@ -1,0 +1,167 @@
+"""An author's own evaluator: what it is given, what it may return, and on which scale its values are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.core.errors import AuthorError
+from assay.scoring.evaluators import AuthorEvaluator, EvaluatedRow
+from assay.scoring.evaluators.row_table import RowTable
+from assay.scoring.metrics.list_metric import Unit
+
+PERCENT, OWN = Unit(100.0, True), Unit(1.0, False)
+
+
+def wrapped(score: Callable[..., Any]) -> AuthorEvaluator:
+    return AuthorEvaluator(type("MyEvaluator", (), {"score": staticmethod(score)})(), "mine.py")
+
+
+def rows(golds: Sequence[Any]) -> list[EvaluatedRow]:
+    return [EvaluatedRow(gold, {"question": f"q{at}"}, f"p{at}") for at, gold in enumerate(golds)]
+
+
+def share(predictions: Sequence[Any], references: Sequence[Any]) -> float:
+    return sum(map(str.__eq__, predictions, references)) / len(predictions)
+
+
+def test_details_give_the_rows_and_the_scale() -> None:
+    def score(predictions: list[str], references: list[str]) -> dict[str, Any]:
+        details = {
+            str(at): {"pred": one, "is_correct": one == gold}
+            for at, (one, gold) in enumerate(zip(predictions, references, strict=True))
+        }
+        return {
+            "accuracy": 100 * share(predictions, references),
+            "loss": 2.5,
+            "n_right": 2,
+            "details": details,
+        }
+
+    metric = wrapped(score)
+    assert metric(["A", "B", "C"], rows("ABA")) == {
+        "accuracy": pytest.approx(200 / 3),
+        "loss": 2.5,
+        "n_right": 2,
+    }
+    assert metric.last_correct == [1.0, 1.0, 0.0]
+    assert metric.units == {"accuracy": PERCENT, "loss": OWN, "n_right": OWN}
+
+
+def test_a_fraction_of_right_rows_is_a_share_too() -> None:
+    details = [{"correct": True}, {"correct": False}]
+    metric = wrapped(lambda predictions, references: {"acc": np.float32(0.5), "details": details})
+    metric(["A", "B"], rows("AA"))
+    assert metric.units == {"acc": Unit(1.0, True)}
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [
+        (100 * 2 / 3, PERCENT),
+        (2 / 3, Unit(1.0, True)),
+        (0.0, PERCENT),
+        (37.5, OWN),
+        (66, OWN),
+    ],
+)
+def test_without_details_a_share_is_one_of_whole_rows(value: float, unit: Unit) -> None:
+    metric = wrapped(lambda predictions, references: {"accuracy": value})
+    metric(["A", "B", "C"], rows("AAA"))
+    assert metric.units["accuracy"] == unit
+    assert ("accuracy" in metric.last_intervals) is unit.is_share
+    assert metric.last_correct is None
+
+
+def test_what_may_be_a_share_or_a_percentage_is_shown_as_it_is() -> None:
+    metric = wrapped(lambda predictions, references: {"accuracy": 1.0})
+    metric(["A"] * 100, rows("A" * 100))
+    assert metric.units["accuracy"] == OWN
+    assert "may be a share or a percentage" in metric.notes()[0]
+
+
+def test_a_value_of_another_name_keeps_its_own_scale() -> None:
+    metric = wrapped(lambda predictions, references: {"rouge": 50.0, "faccade": 50.0})
+    metric(["A", "B"], rows("AA"))
+    assert metric.units == {"rouge": OWN, "faccade": OWN}
+
+
+def test_only_what_the_signature_names_is_given() -> None:
+    seen: dict[str, Any] = {}
+
+    def score(predictions: Any, test_set: Any, origin_prompt: Any, weight: int = 3) -> dict[str, Any]:
+        seen.update(
+            predictions=predictions, columns=test_set["question"], prompts=origin_prompt, weight=weight
+        )
+        return {"x": 1.0}
+
+    wrapped(score)(["A", "B"], rows("AA"))
+    assert seen == {"predictions": ["A", "B"], "columns": ["q0", "q1"], "prompts": ["p0", "p1"], "weight": 3}
+
+
+def test_what_the_inferencer_recorded_is_given_by_its_name() -> None:
+    metric = wrapped(lambda ppl, token_len: {"x": sum(ppl) / sum(token_len)})
+    assert metric([{"ppl": 3.0, "token_len": 2}, {"ppl": 1.0, "token_len": 2}], rows([None, None])) == {
+        "x": 1.0
+    }
+
+
+def test_keywords_take_everything() -> None:
+    metric = wrapped(lambda predictions, **kwargs: {"x": float(len(kwargs))})
+    assert metric(["A"], rows("A")) == {"x": 4.0}  # references, gold, test_set, origin_prompt
+
+
+def test_values_that_are_no_numbers_are_left_out_with_a_note() -> None:
+    returned = {"accuracy": np.float64(100.0), "is_fine": True, "table": {"a": 1}, "name": "x", "none": None}
+    metric = wrapped(lambda predictions, references: returned)
+    assert metric(["A"], rows("A")) == {"accuracy": 100.0, "is_fine": 1.0}
+    assert "'table', 'name', 'none'" in metric.notes()[0]
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (0.5, "score returned float, expected a dict"),
+        (None, "score returned NoneType"),
+        ({"error": "different length"}, "score says: different length"),
+        ({"accuracy": 1.0, "details": [{}]}, "details has 1 entries for 2 rows"),
+        ({"accuracy": 1.0, "details": 7}, "details is int"),
+        ({"table": []}, "score returned no number; it returned 'table'"),
+        ({}, "score returned no number; it returned nothing"),
+    ],
+)
+def test_a_wrong_shape_is_one_clear_error(returned: Any, says: str) -> None:
+    with pytest.raises(AuthorError, match=r"SCORE-006 mine\.py: the evaluator MyEvaluator") as caught:
+        wrapped(lambda predictions, references: returned)(["A", "B"], rows("AA"))
+    assert says in str(caught.value)
+
+
+def test_a_parameter_that_nobody_knows() -> None:
+    with pytest.raises(AuthorError, match=r"asks for 'prediction', .*did you mean 'predictions'"):
+        wrapped(lambda prediction: {})(["A"], rows("A"))
+
+
+def test_an_object_without_score() -> None:
+    with pytest.raises(AuthorError, match="has no method `score`"):
+        AuthorEvaluator(object())
+
+
+def test_rows_that_are_partly_judged_are_not_taken() -> None:
+    details = [{"correct": True}, {"pred": "x"}]
+    metric = wrapped(lambda predictions, references: {"accuracy": 50.0, "details": details})
+    metric(["A", "B"], rows("AA"))
+    assert metric.last_correct is None
+    assert "of 1 of 2 rows" in metric.notes()[0]
+
+
+def test_a_table_of_rows_reads_as_the_hub_library_has_it() -> None:
+    table = RowTable([{"a": 1, "b": 2}, {"a": 3}])
+    assert (table[0], table["a"], table[-1], len(table)) == ({"a": 1, "b": 2}, [1, 3], {"a": 3}, 2)
+    assert table[0:1] == {"a": [1], "b": [2]}
+    assert table.select([1]).to_list() == [{"a": 3}]
+    assert [row["a"] for row in table] == [1, 3]
+    with pytest.raises(KeyError, match="no column 'c'"):
+        table["c"]
