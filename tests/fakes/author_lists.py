@@ -19,6 +19,7 @@ class Lists:
     """What a dialect knows: predictions are the answers as they stand."""
 
     chooses_itself = False
+    rule = "post_processing"
 
     def __init__(self, metrics: Sequence[Any], references: Sequence[Any]) -> None:
         self.metrics = metrics
@@ -40,6 +41,15 @@ class Lists:
 
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
         return ["" if raw is None else raw[0] for raw in raws]
+
+    def chosen(self, number: int, option: int) -> Any:
+        return option
+
+    def target(self, reference: Any) -> Any:
+        return getattr(reference, "gold", reference)
+
+    def is_unanswered(self, number: int) -> bool:
+        return False
 
     def references(self) -> Sequence[Any]:
         return self._references

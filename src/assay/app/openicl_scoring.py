@@ -42,7 +42,7 @@ class OpenIclScoring:
         return PostProcess(name, _reading(process, is_faithful=is_faithful))
 
     def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
-        """Return an author's function as a post-processor: it is given what the model said, not its thoughts."""
+        """Return an author's function as a post-processor, which is not given what the model thought."""
 
         def find(text: str) -> Any:
             said = text if is_faithful else _spoken(text)

@@ -40,7 +40,7 @@ from assay.dialects.llmbox.example_arguments import check_dataset
 from assay.dialects.llmbox.globale import GlobalE
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass, load_class
-from assay.dialects.llmbox.nearest import Nearest, Vectors
+from assay.dialects.llmbox.nearest import Nearest
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
 from assay.dialects.llmbox.samples import samples_of
@@ -50,6 +50,7 @@ from assay.dialects.llmbox.task import Asking, ClassTask, Search
 from assay.dialects.parts.author_draws import drawing
 from assay.dialects.parts.plain_rows import plain_row
 from assay.dialects.parts.row_names import named
+from assay.dialects.parts.similarity import Vectors
 
 DIALECT = "llmbox"
 _ORIGINAL_EXAMPLE_TOKENS = 1024

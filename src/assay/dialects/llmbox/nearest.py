@@ -12,25 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.ports import Embedder
-
-_DIGITS = 6
-"""Similarities are compared to so many digits: what lies beyond is the encoder's rounding, not a meaning."""
-
-
-class Vectors:
-    """The vectors of texts, each computed once for all methods and subsets of a dataset."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            self._known.update(zip(new, self.embedder.embed(new), strict=True))
-        return np.stack([self._known[text] for text in texts])
+from assay.dialects.parts.similarity import Vectors, best, similarity
 
 
 class Nearest:
@@ -49,13 +31,12 @@ class Nearest:
 
     def preferred(self, number: int) -> Iterable[int]:
         """Return the pool by similarity to a row; of equally near ones the earlier first."""
-        similarity = (self._pool @ self._rows[number].astype(np.float64)).round(_DIGITS)
-        return [int(at) for at in np.argsort(-similarity, kind="stable")]
+        return best(similarity(self._pool, self._rows[number]), len(self._pool))
 
     @cached_property
     def _pool(self) -> NDArray[np.float64]:
-        return self._vectors.of(self._pool_texts).astype(np.float64)
+        return self._vectors.of(self._pool_texts)
 
     @cached_property
-    def _rows(self) -> NDArray[np.float32]:
+    def _rows(self) -> NDArray[np.float64]:
         return self._vectors.of(self._row_texts)

@@ -195,7 +195,7 @@ class _Compilation:
         if self._inference.form not in ("options", "continuation"):
             return [()] * len(test)
         if self._inference.form == "continuation" and _CONTINUATION not in test.columns:
-            what = f"{self._inference.name} compares how likely the column {_CONTINUATION!r} is, which is not there"
+            what = f"{self._inference.name} scores the column {_CONTINUATION!r}, which is not there"
             raise AuthorError(Problem(COLUMNS, what, "let load return it", test.origins[0]))
         labels = self._inference.labels or templates.labels or self._answers()
         return [labels] * len(test)
@@ -218,7 +218,7 @@ class _Compilation:
         embedder = None
         if retriever.needs_embedder:
             assert self._tools.open_embedder is not None
-            embedder = self._tools.open_embedder(getattr(retriever, "sentence_transformers_model_name"))
+            embedder = self._tools.open_embedder(retriever.sentence_transformers_model_name)
         corpus = corpus_of(
             train.rows,
             test.rows,

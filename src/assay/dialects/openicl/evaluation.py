@@ -1,4 +1,4 @@
-"""What a config's evaluation makes of the model's answers: post-processed predictions against right answers."""
+"""What a config's evaluation makes of the model's answers: predictions, compared with the right ones."""
 
 from __future__ import annotations
 

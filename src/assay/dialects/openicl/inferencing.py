@@ -15,8 +15,8 @@ from assay.dialects.openicl.config.entry import Component, DatasetEntry
 CODE = "OPENICL-014"
 
 Form: TypeAlias = Literal["answer", "chat", "options", "continuation", "choices", "text"]
-"""`answer`: one text is written. `chat`: a conversation of several turns. `options`: the label whose prompt is
-the most likely. `continuation`: the label after whose prompt one text is the most likely. `choices`: what
+"""`answer`: one text is written. `chat`: a conversation of several turns. `options`: the label whose prompt
+is the most likely. `continuation`: the label after whose prompt one text is the most likely. `choices`: what
 the next token is shared between. `text`: how likely a text is."""
 TurnMode: TypeAlias = Literal["every", "every_with_gt", "last"]
 _METHODS: Mapping[Form, str] = {

@@ -43,8 +43,8 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
     Difference(
         "ppl_mean",
         lambda one: one.inference.form == "options" and one.inference.normalizing_str is None,
-        "the mean over a prompt's tokens divides by all of them with transformers models, though the first is "
-        "not scored, and by the scored ones with vLLM",
+        "the mean over a prompt's tokens divides by all of them with transformers models, though the first "
+        "is not scored, and by the scored ones with vLLM",
         "it divides by the scored tokens",
     ),
     Difference(
@@ -129,8 +129,8 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
         lambda one: one.names_path,
         "relative paths count from a folder of the environment or of the installation, and what is not there "
         "is downloaded",
-        "they count from the working folder, --data-root, the config's folder or the checkout, in this order; "
-        "nothing is downloaded",
+        "they count from the working folder, --data-root, the config's folder or the checkout, in this "
+        "order; nothing is downloaded",
         is_reproduced=False,
     ),
 )

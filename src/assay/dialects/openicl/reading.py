@@ -1,4 +1,4 @@
-"""The rows of a dataset: what its class loads, the splits and rows that are read, the columns they must have."""
+"""The rows of a dataset: what its class loads, the splits and rows that are read, the columns needed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
     wanted = reader.train_split if reader.train_split in splits or len(splits) == 1 else reader.test_split
     train = _split(splits, wanted, reader.train_range, "train", where_rows, problems, author)
     problems.raise_if_any()
-    assert test is not None and train is not None
+    assert test is not None
+    assert train is not None
     return LoadedData(test, train, author, cls.__name__, notes)
 
 
@@ -164,7 +165,7 @@ def _seen(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, Mapping) and value:
-        name, part = next((pair for pair in value.items() if not _is_rows(pair[1])))
+        name, part = next(pair for pair in value.items() if not _is_rows(pair[1]))
         return f"a dict of which {name!r} is a {type(part).__name__}"
     return f"a {type(value).__name__}"
 

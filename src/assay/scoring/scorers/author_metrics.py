@@ -24,7 +24,6 @@ from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics
 from assay.scoring.scorers.list_values import Values, evaluate
 from assay.scoring.scorers.outcomes import score_of
 
-
 AUTHOR_RULE = "post_processing"
 """Begins the name of every rule by which an author's code, or a post-processor of theirs, finds answers."""
 

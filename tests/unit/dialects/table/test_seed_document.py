@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from assay.app.datasets import locate
 from assay.core.prompt import Message
 from assay.core.request import Generate, Labels, Span
 from assay.core.task import TaskSettings
 from assay.dialects.table.compile import CompiledTable, compile_table
-from assay.dialects.table.config import read_config
 
 
 def blocks(seeds: Path, language: str) -> list[str]:
@@ -126,8 +126,8 @@ def test_the_config_example(seeds: Path, tables: dict[str, Path], monkeypatch: p
         path.rename(folder / "xxx" / path.name)
     (folder / "eval_custom.py").write_text(block, encoding="utf-8")
     monkeypatch.chdir(folder)
-    entries = read_config(Path("eval_custom.py"))
-    assert [(entry.path, entry.said.data_type, entry.said.infer_method) for entry in entries] == [
+    found = locate("eval_custom.py", None, None)
+    assert [(one.path, one.said.data_type, one.said.infer_method) for one in found] == [
         ("xxx/test_mcq.csv", "mcq", "ppl"),
         ("xxx/test_qa.jsonl", "qa", "gen"),
     ]

@@ -22,6 +22,7 @@ class Lists:
     """What a dialect knows: a prediction is the text, or the tuple of the texts that came."""
 
     chooses_itself = False
+    rule = "post_processing"
 
     def __init__(self, metric: Any, rows: Sequence[EvaluatedRow]) -> None:
         self.metrics = [metric]
@@ -43,6 +44,15 @@ class Lists:
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
         takes = getattr(self.metrics[0], "takes_samples", False)
         return [None if raw is None else (raw if takes else raw[0]) for raw in raws]
+
+    def chosen(self, number: int, option: int) -> Any:
+        return option
+
+    def target(self, reference: Any) -> Any:
+        return getattr(reference, "gold", reference)
+
+    def is_unanswered(self, number: int) -> bool:
+        return False
 
     def references(self) -> Sequence[Any]:
         return self._rows

@@ -1,0 +1,90 @@
+"""Examples that share rare words with a row: BM25 in Okapi's form, with the constants of rank-bm25.
+
+Own code, since it is a page: rank-bm25, which the original uses, walks over all documents in Python for every
+word, and bm25s has other forms of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.dialects.openicl.retrievers.corpus import Corpus
+from assay.dialects.openicl.retrievers.retriever import CountingRetriever, Picked, first_others
+from assay.dialects.openicl.retrievers.word_tokens import treebank_tokens, word_tokens
+from assay.dialects.parts.similarity import best
+
+_K1 = 1.5
+"""How much repeating a word adds."""
+_B = 0.75
+"""How much a long text is held back."""
+_EPSILON = 0.25
+"""A word that more than half of the texts have would count against them: it counts this share of an
+average word instead."""
+
+
+class BM25Retriever(CountingRetriever, frozen=True, kw_only=True):
+    """The train rows with the highest BM25 to a row, the highest first."""
+
+    original_runs_short: ClassVar[bool] = True
+
+    def _picked(self, corpus: Corpus) -> Picked:
+        index = Okapi([word_tokens(text) for text in corpus.train])
+        picked = []
+        for row, text in enumerate(corpus.test):
+            ranked = best(index.scores(word_tokens(text)), self.ice_num + len(corpus.own(row)))
+            picked.append(first_others(corpus, row, ranked, self.ice_num))
+        return picked
+
+    def _originals(self, corpus: Corpus) -> Picked:
+        index = Okapi([treebank_tokens(text) for text in corpus.train])
+        picked = []
+        for text in corpus.test:
+            # Of equal scores the later comes first, as far as numpy's sort keeps equal ones in order.
+            ranked = np.argsort(index.scores(treebank_tokens(text)))[::-1][: self.ice_num]
+            picked.append(tuple(ranked.tolist()))
+        return picked
+
+
+class Okapi:
+    """Texts by their words, so that a query looks only at texts that have its words."""
+
+    def __init__(self, documents: Sequence[Sequence[str]]) -> None:
+        self._n = len(documents)
+        holders: dict[str, list[int]] = {}
+        counts: dict[str, list[int]] = {}
+        for at, words in enumerate(documents):
+            for word, count in Counter(words).items():
+                holders.setdefault(word, []).append(at)
+                counts.setdefault(word, []).append(count)
+        lengths = np.array([len(words) for words in documents], dtype=np.float64)
+        # Texts without any word have no mean length; they have no weights either.
+        held_back = _K1 * (1 - _B + _B * lengths / (lengths.mean() if lengths.any() else 1.0))
+        rarity = _rarity(holders, self._n)
+        self._weights: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+        for word, rows in holders.items():
+            having = np.array(rows, dtype=np.intp)
+            frequency = np.array(counts[word], dtype=np.float64)
+            weights = rarity[word] * (frequency * (_K1 + 1) / (frequency + held_back[having]))
+            self._weights[word] = (having, weights)
+
+    def scores(self, query: Sequence[str]) -> NDArray[np.float64]:
+        """Return the score of every text; a word that the query repeats counts each time."""
+        scores = np.zeros(self._n)
+        for word in query:
+            if word in self._weights:
+                having, weights = self._weights[word]
+                scores[having] += weights
+        return scores
+
+
+def _rarity(holders: dict[str, list[int]], n: int) -> dict[str, float]:
+    """Return the inverse document frequency of each word."""
+    raw = {word: math.log(n - len(rows) + 0.5) - math.log(len(rows) + 0.5) for word, rows in holders.items()}
+    least = _EPSILON * sum(raw.values()) / max(len(raw), 1)
+    return {word: least if value < 0 else value for word, value in raw.items()}

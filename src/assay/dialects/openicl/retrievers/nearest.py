@@ -1,0 +1,103 @@
+"""Examples whose inputs mean nearly what a row's input means, by the vectors of a sentence encoder."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.dialects.openicl.retrievers.corpus import Corpus
+from assay.dialects.openicl.retrievers.retriever import (
+    AtLeastOne,
+    CountingRetriever,
+    Picked,
+    first_others,
+)
+from assay.dialects.parts.similarity import Vectors, best, similarity
+
+_Self = TypeVar("_Self", bound="CandidateRetriever")
+
+
+class EncodingRetriever(CountingRetriever, frozen=True, kw_only=True):
+    """What all retrievers have in common that compare vectors."""
+
+    sentence_transformers_model_name: str | None = None
+    """The encoder that the config names; None where it leaves that open."""
+    tokenizer_name: str | None = None
+    """Without effect: the encoder reads the texts itself."""
+    batch_size: AtLeastOne = 1
+    """Without effect: no vector depends on others beside it."""
+
+    needs_embedder: ClassVar[bool] = True
+
+
+class TopkRetriever(EncodingRetriever, frozen=True, kw_only=True):
+    """The nearest train rows, the nearest first."""
+
+    original_runs_short: ClassVar[bool] = True
+
+    def _picked(self, corpus: Corpus) -> Picked:
+        encoded = Encoded(corpus)
+        return [encoded.nearest_others(row, self.ice_num) for row in range(len(corpus.test))]
+
+    def _originals(self, corpus: Corpus) -> Picked:
+        encoded = Encoded(corpus)
+        # Where too few are there, the original's index answers -1, by which the last row is then found.
+        n = len(corpus.train)
+        padding = (n - 1,) * max(0, self.ice_num - n)
+        return [encoded.nearest(row, self.ice_num) + padding for row in range(len(corpus.test))]
+
+
+class CandidateRetriever(EncodingRetriever, frozen=True, kw_only=True):
+    """A retriever that chooses among the nearest train rows."""
+
+    candidate_num: AtLeastOne = 1
+    """How many of the nearest it chooses among."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.candidate_num < self.ice_num:
+            raise ValueError(
+                f"candidate_num is {self.candidate_num}, fewer than the {self.ice_num} examples (ice_num) "
+                "that are chosen among them"
+            )
+
+    def _counting(self: _Self, n: int) -> _Self:
+        return msgspec.structs.replace(self, ice_num=n, candidate_num=max(n, self.candidate_num))
+
+
+class Encoded:
+    """The splits of a corpus as vectors of length 1."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        if corpus.embedder is None:
+            raise ValueError("this retriever compares vectors: the corpus needs an embedder")
+        self._corpus = corpus
+        self._vectors = Vectors(corpus.embedder)
+
+    @cached_property
+    def train(self) -> NDArray[np.float64]:
+        """One vector for each train row."""
+        return self._vectors.of(self._corpus.train)
+
+    @cached_property
+    def test(self) -> NDArray[np.float64]:
+        """One vector for each test row."""
+        return self._vectors.of(self._corpus.test)
+
+    def nearest(self, row: int, n: int) -> tuple[int, ...]:
+        """Return the n train rows nearest to a test row, the nearest first; it may itself be among them."""
+        return tuple(best(similarity(self.train, self.test[row]), n))
+
+    def nearest_others(self, row: int, n: int) -> tuple[int, ...]:
+        """Return the n train rows nearest to a test row, the nearest first, never the row itself."""
+        ranked = self.nearest(row, n + len(self._corpus.own(row)))
+        return first_others(self._corpus, row, ranked, n)
+
+    def neighbours(self, at: int, n: int) -> list[int]:
+        """Return the n other train rows nearest to a train row, the nearest first."""
+        ranked = best(similarity(self.train, self.train[at]), n + 1)
+        return [one for one in ranked if one != at][:n]

@@ -1,0 +1,67 @@
+"""One set of examples for all rows, spread over the train split: those that are neighbours of many others.
+
+After Su et al. 2022, "Selective Annotation Makes Language Models Better Few-Shot Learners". Every train
+row votes for its k nearest. Rows are taken by votes, but for those whose voters all voted for one row that
+comes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from assay.core.ids import rank
+from assay.dialects.openicl.retrievers.corpus import Corpus
+from assay.dialects.openicl.retrievers.nearest import Encoded, EncodingRetriever
+from assay.dialects.openicl.retrievers.retriever import AtLeastOne, Picked, first_others
+from assay.dialects.parts.similarity import similarity
+
+
+class VotekRetriever(EncodingRetriever, frozen=True, kw_only=True):
+    """Examples by votes; a row that is one of them is shown the next in their place."""
+
+    votek_k: AtLeastOne = 3
+    """For how many neighbours a row votes."""
+
+    def _picked(self, corpus: Corpus) -> Picked:
+        encoded = Encoded(corpus)
+        ballots = [encoded.neighbours(at, self.votek_k) for at in range(len(corpus.train))]
+        spare = max((len(own) for own in corpus.same.values()), default=0)
+        ranked = list(islice(_ranked(ballots, corpus), self.ice_num + spare))
+        return [first_others(corpus, row, ranked, self.ice_num) for row in range(len(corpus.test))]
+
+    def _originals(self, corpus: Corpus) -> Picked:
+        train = Encoded(corpus).train
+        ballots = []
+        for at in range(len(train)):
+            # The last is taken to be the row itself, which it need not be where a row is there twice.
+            near = np.argsort(similarity(train, train[at])).tolist()[-self.votek_k - 1 : -1]
+            ballots.append([one for one in near if one != at])
+        return [tuple(islice(_ranked(ballots, corpus), self.ice_num))] * len(corpus.test)
+
+
+def _ranked(ballots: Sequence[Sequence[int]], corpus: Corpus) -> Iterator[int]:
+    """Yield all train rows: first those that are elected, then the others as drawn."""
+    taken = set()
+    for one in elected(ballots):
+        taken.add(one)
+        yield one
+    others = (one for one in range(len(ballots)) if one not in taken)
+    yield from sorted(others, key=lambda one: rank(corpus.seed, corpus.task, "votek", str(one)))
+
+
+def elected(ballots: Sequence[Sequence[int]]) -> Iterator[int]:
+    """Yield who stands for voters of their own, by the number of votes; of equals who was voted for first.
+
+    A ballot is what one voter votes for.
+    """
+    voters: dict[int, set[int]] = {}
+    for voter, ballot in enumerate(ballots):
+        for one in ballot:
+            voters.setdefault(one, set()).add(voter)
+    by_votes = sorted(voters, key=lambda one: -len(voters[one]))
+    for place, one in enumerate(by_votes):
+        if not any(voters[one] <= voters[before] for before in by_votes[:place]):
+            yield one

@@ -1,0 +1,46 @@
+"""How alike texts are by their vectors, and which are the best of many. An encoder is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.ports import Embedder
+
+_DIGITS = 6
+"""Similarities are compared to so many digits: what lies beyond is the encoder's rounding, not a meaning."""
+
+
+class Vectors:
+    """The vectors of texts, each computed once however often it is asked for."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def of(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return one row for each text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self.embedder.embed(new), strict=True))
+        return np.stack([self._known[text] for text in texts]).astype(np.float64)
+
+
+def similarity(pool: NDArray[np.float64], vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how alike each of the pool is to one: the product of vectors of length 1, their cosine."""
+    products: NDArray[np.float64] = (pool @ vector).round(_DIGITS)
+    return products
+
+
+def best(scores: NDArray[np.float64], n: int) -> list[int]:
+    """Return where the n highest scores stand, the highest first; of equal ones the earlier first."""
+    if n <= 0:
+        return []
+    kept = np.arange(len(scores))
+    if n < len(scores):
+        least = np.partition(scores, -n)[-n]
+        kept = np.flatnonzero(scores >= least)
+    order = np.argsort(-scores[kept], kind="stable")[:n]
+    return [int(at) for at in kept[order]]
