@@ -197,7 +197,7 @@ def test_llama_cpp_reads_what_the_embedded_model_reads(one_thread: None, workdir
         "--chat",
         chat,
         "--limit",
-        "first:20",
+        "first:10",
         "--max-tokens",
         "24",
     )
