@@ -166,7 +166,7 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
     asked = config_arguments(settings.dataset_args)
     found = entries_of(name, asked.root)
     root = None if around.hub is None else around.hub.root
-    tools = Tools(offered(), OpenIclScoring(), root, open_embedder)
+    tools = Tools(offered(), OpenIclScoring(), open_embedder, root)
     code = code_for(found, asked, tools)
     compiled: list[Compiled] = []
     for one in found:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from assay.core.media import Part, Text
 from assay.core.prompt import Message, Prompt, media_of
 
 CACHED_RENDERINGS = 4096
@@ -35,18 +36,22 @@ class Rendered:
 class Renderer:
     """Renders prompts for one tokenizer."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, *, in_parts: bool = False, with_media: bool = False) -> None:
+        """Say how the template takes messages, as texts or as lists of parts, and whether media may be there.
+
+        Templates of models that take media look for parts, and lose a plain text.
+        """
         self._tokenizer = tokenizer
+        self._in_parts = in_parts
+        self._with_media = with_media
         self._opened = lru_cache(CACHED_RENDERINGS)(self._open)
 
     def render(self, prompt: Prompt) -> Rendered:
         """Return a prompt as text; raise TemplateTrouble when the template refuses it."""
         if isinstance(prompt, str):
             return Rendered(prompt, 0, is_templated=False)
-        if media := media_of(prompt):
-            raise TemplateTrouble(
-                f"the prompt shows {' and '.join(sorted(media))}; here the model reads text alone"
-            )
+        if not self._with_media and (media := media_of(prompt)):
+            raise TemplateTrouble(f"the model cannot be shown {', '.join(sorted(media))} here")
         if not prompt:
             raise TemplateTrouble("the conversation has no messages")
         if prompt[-1].role != "assistant":
@@ -61,13 +66,40 @@ class Renderer:
             raise TemplateTrouble("the model has no chat template; ask it with plain text")
         try:
             text: str = self._tokenizer.apply_chat_template(
-                _plain(messages), tokenize=False, add_generation_prompt=True
+                _parts(messages) if self._in_parts else _plain(messages),
+                tokenize=False,
+                add_generation_prompt=True,
             )
         except Exception as trouble:  # A template is a program of its own and may raise anything.
             raise TemplateTrouble(
                 f"the model's chat template refuses roles {[m.role for m in messages]}: {trouble}"
             ) from trouble
+        if self._in_parts:
+            _check_whole(messages, text)
         return text
+
+
+def _check_whole(messages: Sequence[Message], text: str) -> None:
+    """Raise when a template lost what the user says: it looks for another form of message."""
+    for message in messages:
+        texts = [part.text.strip() for part in _content(message) if isinstance(part, Text)]
+        if message.role == "user" and any(said not in text for said in texts):
+            raise TemplateTrouble("the model's chat template leaves out text of the user")
+
+
+def _parts(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return messages as templates of models that take media expect them."""
+    return [
+        {"role": message.role, "content": [_part(part) for part in _content(message)]} for message in messages
+    ]
+
+
+def _content(message: Message) -> tuple[Part, ...]:
+    return (Text(message.content),) if isinstance(message.content, str) else message.content
+
+
+def _part(part: Part) -> dict[str, str]:
+    return {"type": "text", "text": part.text} if isinstance(part, Text) else {"type": str(part.medium)}
 
 
 def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from assay.backends.batching import RunningBatch
 from assay.core.ids import draw
 from assay.core.request import Sampling
-from assay.core.response import Finish, Output
+from assay.core.response import Failure, Finish, Output
 
 END_OF_TURN = (
     "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>", "<|end|>", "<|end_of_turn|>",
@@ -61,6 +61,13 @@ def new_draft(prompt: tuple[int, ...], sampling: Sampling, room: int | None, key
     """Return an empty text."""
     max_new = sampling.max_tokens if room is None else min(sampling.max_tokens, room)
     return Draft(prompt, sampling, max_new, key, number)
+
+
+def nothing_to_write(sampling: Sampling) -> Failure | None:
+    """Return the failure of an ask for no tokens at all."""
+    if sampling.max_tokens >= 1:
+        return None
+    return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
 
 
 class Ending:
@@ -155,11 +162,11 @@ def _round(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> list[D
         rows = fresh or list(batch.running)
         if fresh:
             for draft in fresh:
-                _begin(draft)
+                begin(draft)
             logits = feeder.join([draft.prompt for draft in fresh])
         else:
             logits = feeder.step([draft.ids[-1] for draft in rows])
-        for draft, token in zip(rows, _choose(logits, rows), strict=True):
+        for draft, token in zip(rows, choose(logits, rows), strict=True):
             if token is None:
                 draft.failure = ("not_finite", "the model's logits are not finite numbers")
             else:
@@ -175,14 +182,14 @@ def _round(feeder: Feeder, ending: Ending, batch: RunningBatch[Draft]) -> list[D
     return done
 
 
-def _begin(draft: Draft) -> None:
-    # From the beginning: what memory ran out on half way is written again, and draws alike.
+def begin(draft: Draft) -> None:
+    """Set a draft to its beginning: what memory ran out on half way is written again, and draws alike."""
     draft.ids.clear()
     draft.output = draft.failure = None
     draft.random = draw(draft.sampling.seed or 0, draft.key, str(draft.number))
 
 
-def _choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
+def choose(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
     """Return each row's next token: its first choice, or a draw; None where there is no choice at all."""
     highest, first = (part.tolist() for part in logits.max(dim=-1))
     chosen: list[int | None] = []

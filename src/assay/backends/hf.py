@@ -16,15 +16,17 @@ from assay.backends.arguments import read_arguments
 from assay.backends.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, windows
 from assay.backends.context import too_long
 from assay.backends.counters import Counters
-from assay.backends.generation import Ending, new_draft
+from assay.backends.generation import Ending, new_draft, nothing_to_write
 from assay.backends.hf_arguments import HfArgs, check_revision, read_template, settle_context_length
 from assay.backends.likelihood import Row, Rows
 from assay.backends.loaded import Loaded
-from assay.backends.loading import load_model, load_tokenizer
+from assay.backends.loading import load_model, load_processor, load_tokenizer
+from assay.backends.media_prompts import MediaPrompts
+from assay.backends.media_writing import MediaWriting
 from assay.backends.model_files import ModelFiles, find_files
 from assay.backends.packed import Trunks
 from assay.backends.placement import resolve_device, resolve_dtype
-from assay.backends.problems import require_packages
+from assay.backends.problems import VISION_EXTRA, require_packages
 from assay.backends.row_scoring import (
     TRUNK_BYTES,
     PackedScoring,
@@ -38,7 +40,9 @@ from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, pl
 from assay.backends.tokenization import Encoded, EncodedLabels, EncodedWindows, Tokenization
 from assay.backends.writing_jobs import WritingJob
 from assay.core.ids import digest
+from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.prompt import media_of
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, Response
 
@@ -83,6 +87,7 @@ class HfBackend:
             kinds=frozenset(Kind),
             is_chat=self._template is not None,
             context_length=self._context_length,
+            media=self._files.media,
         )
 
     def identity(self) -> ModelIdentity:
@@ -103,19 +108,32 @@ class HfBackend:
         for window in windows(
             requests, at_most=WINDOW_REQUESTS, size=lambda r: _n_chars(r.ask), total=WINDOW_CHARS
         ):
+            shows = [r for r in window if self._shows_media(r.ask)]
+            if shows:
+                self._media_prompts  # noqa: B018 - what is missing for media shows before gigabytes are read
             self._load()
+            writes = [r for r in window if isinstance(r.ask, Generate) and not self._shows_media(r.ask)]
             yield from self._score([r for r in window if not isinstance(r.ask, Generate)], waiting)
-            yield from self._generate([r for r in window if isinstance(r.ask, Generate)])
+            yield from self._generate(writes)
+            for request in shows:
+                yield from self._media_writing.answer(request)
         if waiting:
             yield from _finished(self._scoring.rest(), waiting)
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask; reads the tokenizer, not the weights."""
-        return self._tokenization.tokens(ask)
+        if not self._shows_media(ask):
+            return self._tokenization.tokens(ask)
+        prompt = self._media_prompts.ready(ask.prompt)
+        return () if isinstance(prompt, Failure) else self._tokenization.named(prompt.ids)
 
     def n_tokens(self, ask: Ask) -> int | None:
         """Return how much of the context an ask needs; reads the tokenizer, not the weights."""
-        return self._tokenization.n_tokens(ask)
+        if not self._shows_media(ask):
+            return self._tokenization.n_tokens(ask)
+        assert isinstance(ask, Generate)  # As all that shows media.
+        prompt = self._media_prompts.ready(ask.prompt)
+        return None if isinstance(prompt, Failure) else len(prompt.ids) + ask.sampling.max_tokens
 
     def stats(self) -> Mapping[str, float]:
         """Return tokens asked, written, computed and computed for nothing, batches, and the time of loading.
@@ -168,13 +186,22 @@ class HfBackend:
 
     @cached_property
     def _tokenizer(self) -> Any:
+        # A processor's template is its own; the tokenizer beside it need not have it.
+        template = self._template if self._files.media else self._own_template
         return load_tokenizer(
-            self._source, chat_template=self._own_template, trust_remote_code=self._args.trust_remote_code
+            self._source, chat_template=template, trust_remote_code=self._args.trust_remote_code
         )
 
     @cached_property
     def _tokenization(self) -> Tokenization:
-        return Tokenization(self._tokenizer, self.card.context_length)
+        return Tokenization(self._tokenizer, self.card.context_length, in_parts=bool(self._files.media))
+
+    @cached_property
+    def _media_prompts(self) -> MediaPrompts:
+        if Medium.IMAGE in self._files.media:
+            require_packages("PIL", needed_by=f"{self._name} with images", fix=VISION_EXTRA)
+        processor = load_processor(self._source, trust_remote_code=self._args.trust_remote_code)
+        return MediaPrompts(processor, self._tokenizer)
 
     @property
     def _sizes(self) -> Sizes:
@@ -194,6 +221,17 @@ class HfBackend:
     @cached_property
     def _writing(self) -> RowWriting:
         return RowWriting(self._load(), self._budget, self._counters, self._ending, self._trunks)
+
+    @cached_property
+    def _media_writing(self) -> MediaWriting:
+        return MediaWriting(
+            self._load(), self._media_prompts, self._counters, self._ending, self._context_length
+        )
+
+    def _shows_media(self, ask: Ask) -> bool:
+        """Whether the model is shown something beside text, of the kinds that it takes."""
+        media = media_of(ask.prompt)
+        return bool(media) and isinstance(ask, Generate) and media <= self._files.media
 
     @cached_property
     def _trunks(self) -> Trunks | None:
@@ -223,6 +261,7 @@ class HfBackend:
                 device=self._device,
                 attn=self._args.attn,
                 trust_remote_code=self._args.trust_remote_code,
+                media=self._files.media,
             )
             self._counters.load_seconds += time.perf_counter() - began
         return self._loaded
@@ -276,8 +315,7 @@ class HfBackend:
             trouble = (
                 prompt if isinstance(prompt, Failure) else too_long(len(prompt) + 1, self._context_length)
             )
-            if request.ask.sampling.max_tokens < 1:
-                trouble = Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
+            trouble = nothing_to_write(request.ask.sampling) or trouble
             if trouble is not None:
                 yield Response(request.id, request.key, trouble)
                 continue
@@ -313,4 +351,6 @@ def _finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
 
 def _n_chars(ask: Ask) -> int:
     prompt = ask.prompt
-    return len(prompt) if isinstance(prompt, str) else sum(len(message.text) for message in prompt)
+    if isinstance(prompt, str):
+        return len(prompt)
+    return sum(len(m.text) + sum(len(part.data) for part in m.media) for m in prompt)

@@ -19,6 +19,7 @@ from assay.backends.loaded import Loaded
 from assay.backends.placement import check_device, keep_freed_memory
 from assay.backends.problems import does_not_fit, does_not_load
 from assay.core.errors import BackendError, listing
+from assay.core.media import Medium
 
 _CANARY_TOKENS = 8
 _FP32_TOLERANCE = 1e-3
@@ -50,10 +51,28 @@ def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remo
     return tokenizer
 
 
+def load_processor(source: Path, *, trust_remote_code: bool = False) -> Any:
+    """Return what makes media ready for the model of a folder.
+
+    Pictures go through Pillow where the family allows it, whatever else is installed: another way to scale
+    them gives other pixels, and those other answers.
+    """
+    with _quiet(), _wrapped(f"the processor of {source} does not load"):
+        from transformers import AutoProcessor
+
+        return AutoProcessor.from_pretrained(source, backend="pil", trust_remote_code=trust_remote_code)
+
+
 def load_model(
-    source: Path, *, dtype: str, device: str, attn: str | None = None, trust_remote_code: bool = False
+    source: Path,
+    *,
+    dtype: str,
+    device: str,
+    attn: str | None = None,
+    trust_remote_code: bool = False,
+    media: frozenset[Medium] = frozenset(),
 ) -> Loaded:
-    """Return the model of a folder or a GGUF file, in memory and checked."""
+    """Return the model of a folder or a GGUF file, in memory and checked; `media` is what it takes."""
     import torch
 
     check_device(device)
@@ -64,7 +83,7 @@ def load_model(
         if source.suffix == ".gguf":
             model = _from_gguf(source, getattr(torch, dtype), more)
         else:
-            model = _from_folder(source, getattr(torch, dtype), trust_remote_code, more)
+            model = _from_folder(source, getattr(torch, dtype), trust_remote_code, media, more)
         model = model.to(device).eval()
         return _inspected(model, torch.device(device))
 
@@ -96,10 +115,17 @@ def save_converted(gguf: Path, folder: Path) -> None:
         load_tokenizer(gguf).save_pretrained(folder)
 
 
-def _from_folder(folder: Path, dtype: Any, trust_remote_code: bool, more: dict[str, str]) -> Any:
-    from transformers import AutoModelForCausalLM
+def _from_folder(
+    folder: Path, dtype: Any, trust_remote_code: bool, media: frozenset[Medium], more: dict[str, str]
+) -> Any:
+    import transformers
 
-    model, report = AutoModelForCausalLM.from_pretrained(
+    loader = transformers.AutoModelForCausalLM
+    if Medium.AUDIO in media:
+        loader = transformers.AutoModelForMultimodalLM
+    elif media:
+        loader = transformers.AutoModelForImageTextToText
+    model, report = loader.from_pretrained(
         folder, dtype=dtype, trust_remote_code=trust_remote_code, output_loading_info=True, **more
     )
     _check_complete(report["missing_keys"])

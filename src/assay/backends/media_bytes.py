@@ -25,7 +25,7 @@ def read_media(part: AnyMedia) -> bytes:
             raise MediaTrouble(f"{part}: the file has changed since the run began; start it again")
         return content
     if part.data:
-        return base64.b64decode(part.data)
+        return b"".join(base64.b64decode(frame) for frame in part.data.split(","))
     raise MediaTrouble(f"{part}: it is known by its address alone, and this model reads files")
 
 

@@ -16,10 +16,12 @@ import msgspec
 
 from assay.backends.arguments import read_arguments
 from assay.backends.context import too_long
+from assay.backends.media_bytes import MediaTrouble, read_media
 from assay.backends.problems import wrong_argument
 from assay.backends.rolling import Window, WindowTrouble, cut
 from assay.backends.scored_text import TextLength, scored_length
 from assay.core.errors import listing, nearest
+from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt, final_text
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
@@ -45,6 +47,10 @@ class MockArgs(msgspec.Struct, frozen=True):
     """The asks it can answer, with commas between."""
     context_length: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """How many of its tokens it reads at most; without it, any number."""
+    media: str = "image,audio,video"
+    """What it claims to take beside text, with commas between."""
+    describe: bool = False
+    """Whether it replies with what it was shown: every medium in its order, with its type and its bytes."""
 
 
 class MockBackend:
@@ -59,6 +65,8 @@ class MockBackend:
             is_chat=self._args.chat,
             context_length=self._args.context_length,
             is_cacheable=False,
+            media=_media(self._args.media),
+            fetches_media=True,
         )
         self._requests = 0
 
@@ -69,10 +77,11 @@ class MockBackend:
 
     def identity(self) -> ModelIdentity:
         """Return its name and the arguments that change answers."""
-        changed: dict[str, str | int] = {
+        changed: dict[str, str | int | bool] = {
             "fail_every": self._args.fail_every,
             "answer": self._args.answer or "",
             "context_length": self._args.context_length or 0,
+            "describe": self._args.describe,
         }
         return ModelIdentity("mock", self._name, args={key: value for key, value in changed.items() if value})
 
@@ -132,17 +141,21 @@ class MockBackend:
                 return trouble
             room = self._args.context_length - n_pieces
         if isinstance(ask, Generate):
-            return self._complete(ask, seed, room)
+            try:
+                return self._complete(ask, seed, room)
+            except MediaTrouble as trouble:
+                return Failure("media", str(trouble))
         if isinstance(ask, Span):
             return _likelihood(ask, self._args.context_length)
         return _label_probs(ask, seed)
 
     def _complete(self, ask: Generate, seed: int, room: int | None) -> Completion:
         prompt, sampling = _text(ask.prompt), ask.sampling
+        seen = _seen(ask.prompt)
         max_tokens = sampling.max_tokens if room is None else min(sampling.max_tokens, room)
         outputs = []
         for repeat in range(sampling.n):
-            text = self._args.answer
+            text = "; ".join(seen) if self._args.describe else self._args.answer
             if text is None:
                 text = _reply(prompt, seed + repeat if sampling.temperature > 0 else seed)
             outputs.append(_cut(text, max_tokens, sampling.stop))
@@ -162,11 +175,32 @@ def _kinds(text: str) -> frozenset[Kind]:
     return frozenset(Kind(name) for name in names)
 
 
+def _media(text: str) -> frozenset[Medium]:
+    """Read `image,audio`."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = [medium.value for medium in Medium]
+    for name in names:
+        if name not in known:
+            raise wrong_argument(
+                f"mock argument media: there is no medium {name!r}{nearest(name, known)}",
+                f"use some of: {listing(known)}",
+            )
+    return frozenset(Medium(name) for name in names)
+
+
+def _seen(prompt: Prompt) -> list[str]:
+    """Return what a prompt shows beside text, each read as it would be sent; raise MediaTrouble."""
+    if isinstance(prompt, str):
+        return []
+    parts = [part for message in prompt for part in message.media]
+    return [part.url or f"{part.media_type} of {len(read_media(part))} bytes" for part in parts]
+
+
 def _text(prompt: Prompt) -> str:
-    """Return a prompt as one text."""
+    """Return a prompt as one text, without what it shows beside text."""
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(message.shown for message in prompt)
+    return "\n".join(message.text for message in prompt)
 
 
 def _n_pieces(ask: Ask, context: int | None) -> int:

@@ -17,6 +17,7 @@ from assay.backends.gguf_header import NotGguf, Value, read_header
 from assay.backends.problems import does_not_load, missing_files, require_packages
 from assay.backends.weights import hash_file, hash_files
 from assay.core.errors import listing, nearest
+from assay.core.media import Medium
 
 HUB_ID = re.compile(r"^[\w.-]+/[\w.-]+$")
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
@@ -24,6 +25,14 @@ _TOKENIZER_FILES = (
     "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tekken.json",
 )  # fmt: skip
+
+_PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
+_MEDIA_KEYS = {
+    Medium.IMAGE: ("vision_config", {"image_processor", "image_processor_type"}),
+    Medium.AUDIO: ("audio_config", {"feature_extractor", "feature_extractor_type"}),
+}
+"""For each medium: the key of config.json that says the model has a part for it, and the keys of the
+processor's files that say how it is made ready."""
 
 
 class ModelFiles(Protocol):
@@ -40,6 +49,10 @@ class ModelFiles(Protocol):
     @property
     def dtype(self) -> str:
         """Return the type the weights are kept in."""
+
+    @property
+    def media(self) -> frozenset[Medium]:
+        """Return what the model takes beside text, as far as it is read here."""
 
     def weights(self) -> str:
         """Return the hash, or the revision, of everything that decides an answer."""
@@ -91,8 +104,12 @@ class FolderFiles:
         alone = self.folder / "chat_template.jinja"
         if alone.is_file():
             return alone.read_text("utf-8")
-        written = self.folder / "tokenizer_config.json"
-        found = read_json(written).get("chat_template") if written.is_file() else None
+        # Processors of older versions keep theirs in a file of its own.
+        names = ("chat_template.json", "tokenizer_config.json")
+        written = [self.folder / name for name in names if (self.folder / name).is_file()]
+        found = next(
+            (template for path in written if (template := read_json(path).get("chat_template"))), None
+        )
         if isinstance(found, list):  # Several by name; transformers takes the one called default.
             found = {item["name"]: item["template"] for item in found}.get("default")
         return found if isinstance(found, str) else None
@@ -113,6 +130,17 @@ class FolderFiles:
         found = [c.get(k) for c in (self.config, inner) for k in ("dtype", "torch_dtype")]
         return next((str(dtype) for dtype in found if dtype), "float32")
 
+    @cached_property
+    def media(self) -> frozenset[Medium]:
+        """Return what the model has a part for, and its processor too. Films are not read here."""
+        written = [self.folder / name for name in _PROCESSOR_FILES]
+        processor = {key for path in written if path.is_file() for key in read_json(path)}
+        return frozenset(
+            medium
+            for medium, (part, makers) in _MEDIA_KEYS.items()
+            if self.config.get(part) and processor & makers
+        )
+
     def weight_files(self) -> list[Path]:
         """Return the files the weights are read from."""
         safe = sorted(self.folder.glob("*.safetensors"))
@@ -120,7 +148,8 @@ class FolderFiles:
 
     def weights(self) -> str:
         """Return the hash of weights, configuration and tokenizer."""
-        small = [self.folder / name for name in ("config.json", "generation_config.json", *_TOKENIZER_FILES)]
+        names = ("config.json", "generation_config.json", *_TOKENIZER_FILES, *_PROCESSOR_FILES)
+        small = [self.folder / name for name in names]
         return hash_files([*self.weight_files(), *(path for path in small if path.is_file())])
 
     def ready(self) -> Path:
@@ -157,6 +186,11 @@ class GgufFiles:
         """Return the context length in the metadata."""
         found = self.header.get(f"{self.header.get('general.architecture')}.context_length")
         return int(found) if found else None
+
+    @property
+    def media(self) -> frozenset[Medium]:
+        """Return nothing: the file holds no part that sees."""
+        return frozenset()
 
     @property
     def dtype(self) -> str:
@@ -207,6 +241,11 @@ class HubFiles:
     def dtype(self) -> str:
         """Return the checkpoint's own type."""
         return self._small.dtype
+
+    @property
+    def media(self) -> frozenset[Medium]:
+        """Return what the model takes beside text."""
+        return self._small.media
 
     def weights(self) -> str:
         """Return the commit: it names every byte of the repository."""

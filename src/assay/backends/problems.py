@@ -13,6 +13,7 @@ import importlib.util
 from assay.core.errors import BackendError, Problem
 
 HF_EXTRA = "pip install 'assay-eval[hf]'"
+VISION_EXTRA = "pip install 'assay-eval[vision]'"
 
 
 def unknown_model(what: str, fix: str) -> BackendError:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,14 +116,14 @@ class _Bulk:
 class Tokenization:
     """Encodes asks with one tokenizer (a fast one of transformers)."""
 
-    def __init__(self, tokenizer: Any, context_length: int | None = None) -> None:
+    def __init__(self, tokenizer: Any, context_length: int | None = None, *, in_parts: bool = False) -> None:
         self._tokenizer = tokenizer
         self._context_length = context_length
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
         _keep_whole_offsets(self._backend)
-        self._render = Renderer(tokenizer).render
+        self._render = Renderer(tokenizer, in_parts=in_parts).render
         self.lead: tuple[int, ...] = _lead(self._backend)
         """What the tokenizer itself puts in front of a text: its BOS, or nothing."""
         prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
@@ -186,12 +186,15 @@ class Tokenization:
             encoded = context if isinstance(context, Failure) else Encoded(context, len(context))
         if isinstance(encoded, Failure):
             return []
-        names = self._tokenizer.convert_ids_to_tokens(list(encoded.ids))
+        return self.named(encoded.ids, _scored_places(encoded))
+
+    def named(self, ids: Sequence[int], scored: Container[int] = ()) -> list[Token]:
+        """Return tokens with their text; `scored` are places among them."""
+        names = self._tokenizer.convert_ids_to_tokens(list(ids))
         special = set(self._tokenizer.all_special_ids)
-        scored = _scored_places(encoded)
         return [
             Token(id_, name if id_ in special else self._piece(id_, name), is_scored=i in scored)
-            for i, (id_, name) in enumerate(zip(encoded.ids, names, strict=True))
+            for i, (id_, name) in enumerate(zip(ids, names, strict=True))
         ]
 
     def _piece(self, id_: int, name: str) -> str:

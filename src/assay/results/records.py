@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from assay.core.prompt import Prompt, final_text, with_final_text, without_data
+from assay.core.prompt import Prompt, final_text, media_of, with_final_text, without_data
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows
 from assay.core.sample import Sample
+from assay.results.media_fields import without_media
 
 
 class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,4 +92,6 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 n_shots_left_out=request.n_shots_left_out,
             )
         )
+    if any(media_of(context) for context in contexts):
+        sample = msgspec.structs.replace(sample, fields=without_media(sample.fields))
     return SampleRecord(task, sample, tuple(contexts), tuple(asks))

@@ -169,6 +169,6 @@ def test_the_desk_is_a_judge() -> None:
 
 
 def test_a_judge_is_not_asked_about_what_it_cannot_see() -> None:
-    judge = JudgeDesk(Recording(is_chat=True), NoJournal(), NoCache())
+    judge = JudgeDesk(MockBackend("", {"chat": "true", "media": ""}), NoJournal(), NoCache())
     with pytest.raises(PlanError, match=r"PLAN-005 a prompt shows image; the judge .* takes text alone"):
         judge.ask([(Message("user", (Image("image/png", sha256="0"),)),)])

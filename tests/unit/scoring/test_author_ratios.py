@@ -37,6 +37,7 @@ class Lists:
     """What a dialect would say of these rows."""
 
     chooses_itself = False
+    rule = "post_processing"
     metrics: tuple[Any, ...] = (IFEval(),)
     n_rows = len(ROWS)
 
@@ -49,8 +50,17 @@ class Lists:
     def predictions(self, raws: Any) -> list[Any]:
         return [raw[0] for raw in raws]
 
+    def chosen(self, number: int, option: int) -> Any:
+        return option
+
     def references(self) -> list[Any]:
         return ROWS
+
+    def target(self, reference: Any) -> Any:
+        return reference
+
+    def is_unanswered(self, number: int) -> bool:
+        return False
 
 
 def scored(replies: Sequence[str], metrics: tuple[Any, ...] = (IFEval(),)) -> Evaluation:

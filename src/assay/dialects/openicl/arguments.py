@@ -14,7 +14,8 @@ from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
 OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"
 MODEL_POSTPROCESSOR = "pred_postprocessor"
-_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR)
+EMBEDDER = "embedder"
+_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER)
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -26,6 +27,8 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """How the model wants roles to be marked, as its config in the original says."""
     model_postprocessor: str | None = None
     """What the model's texts go through before the dataset's own post-processor."""
+    embedder: str | None = None
+    """The folder of the encoder by which retrievers find examples that are near."""
 
 
 def config_arguments(said: Mapping[str, str]) -> ConfigArguments:
@@ -35,7 +38,10 @@ def config_arguments(said: Mapping[str, str]) -> ConfigArguments:
             what = f"a config dataset has no argument {name!r}{nearest(name, _KNOWN)}"
             raise UsageError(Problem("USAGE-007", what, f"use some of {listing(_KNOWN)}"))
     return ConfigArguments(
-        _folder(said.get(OPENICL_ROOT)), _meta(said.get(META_TEMPLATE)), said.get(MODEL_POSTPROCESSOR)
+        _folder(said.get(OPENICL_ROOT)),
+        _meta(said.get(META_TEMPLATE)),
+        said.get(MODEL_POSTPROCESSOR),
+        said.get(EMBEDDER),
     )
 
 

@@ -23,6 +23,8 @@ from assay.dialects.openicl.evaluators import Evaluators
 from assay.dialects.openicl.facts import facts_of
 from assay.dialects.openicl.inferencing import CODE as INFERENCE
 from assay.dialects.openicl.inferencing import inference_of
+from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.quirks import Traits, quirks_of
 from assay.dialects.openicl.reading import COLUMNS, check_columns, load
 from assay.dialects.openicl.retrievers.corpus import corpus_of, joined
@@ -46,8 +48,8 @@ class Tools(NamedTuple):
 
     offered: Offered
     scoring: ScoringParts
+    open_embedder: Callable[[str | None], Embedder]
     data_root: Path | None = None
-    open_embedder: Callable[[str], Embedder] | None = None
 
 
 class CompiledEntry(msgspec.Struct, frozen=True):
@@ -165,10 +167,13 @@ class _Compilation:
             made = made.with_count(self._settings.shots)
         return made
 
-    def _templates(self, retriever: Retriever) -> Templates:
+    def _templates(self, retriever: Retriever) -> Templates | MultimodalPrompts:
         reader, infer = self._entry.reader_cfg, self._entry.infer_cfg
+        spec = _spec_of(infer.prompt_template)
+        if spec is not None and spec.name == MULTIMODAL:
+            return self._multimodal(spec)
         templates = Templates(
-            _spec_of(infer.prompt_template),
+            spec,
             _spec_of(infer.ice_template),
             output_column=reader.output_column,
             rendering=Rendering(self._is_chat, self._asked.meta_template, self._settings.is_faithful),
@@ -182,7 +187,21 @@ class _Compilation:
         problems.raise_if_any()
         return templates
 
-    def _labels(self, templates: Templates) -> list[tuple[Any, ...]]:
+    def _multimodal(self, spec: TemplateSpec) -> MultimodalPrompts:
+        path = self._entry.load_arguments.get("path")
+        found = self._code.data.find(path) if isinstance(path, str) else None
+        beside = [] if found is None else [found if found.is_dir() else found.parent]
+        return MultimodalPrompts(
+            spec,
+            self._data.test,
+            output_column=self._entry.reader_cfg.output_column,
+            replace_token=self._inference.replace_token,
+            roots=[*beside, self._config.parent],
+            is_faithful=self._settings.is_faithful,
+            where=self._found.where,
+        )
+
+    def _labels(self, templates: Templates | MultimodalPrompts) -> list[tuple[Any, ...]]:
         """Return for each row the labels that are compared; none where a text is written."""
         test = self._data.test
         if self._inference.form == "choices":
@@ -215,10 +234,7 @@ class _Compilation:
         if not retriever.count:
             return [()] * len(self._data.test)
         reader, test, train = self._entry.reader_cfg, self._data.test, self._data.train
-        embedder = None
-        if retriever.needs_embedder:
-            assert self._tools.open_embedder is not None
-            embedder = self._tools.open_embedder(retriever.sentence_transformers_model_name)
+        embedder = self._tools.open_embedder(self._encoder(retriever)) if retriever.needs_embedder else None
         corpus = corpus_of(
             train.rows,
             test.rows,
@@ -235,7 +251,14 @@ class _Compilation:
         )
         return retriever.pick(corpus, is_faithful=self._settings.is_faithful)
 
-    def _conversation(self, templates: Templates) -> Callable[[Mapping[str, Any]], Conversation]:
+    def _encoder(self, retriever: Retriever) -> str | None:
+        """Return the folder of the encoder that was named, by the person or by the config."""
+        named: str | None = getattr(retriever, "sentence_transformers_model_name", None)
+        return self._asked.embedder or (named if named and Path(named).is_dir() else None)
+
+    def _conversation(
+        self, templates: Templates | MultimodalPrompts
+    ) -> Callable[[Mapping[str, Any]], Conversation]:
         """Return what reads the turns of a row: the template's, or a column's."""
         column = self._entry.reader_cfg.input_columns[0] if self._entry.reader_cfg.input_columns else ""
 
@@ -323,7 +346,9 @@ class _Compilation:
             return inner
         return ComponentSpec("author_metrics", {"track": track, "author": evaluation, "inner": inner})
 
-    def _spec(self, retriever: Retriever, templates: Templates, scoring: Scoring, traits: Traits) -> TaskSpec:
+    def _spec(
+        self, retriever: Retriever, templates: Templates | MultimodalPrompts, scoring: Scoring, traits: Traits
+    ) -> TaskSpec:
         entry, settings, inference = self._entry, self._settings, self._inference
         train = self._data.train.digests if retriever.count else []
         data_hash = digest([self._data.test.digests, train], size=16)
@@ -357,6 +382,7 @@ class _Compilation:
             "seed": settings.seed,
             "faithful": settings.is_faithful,
             "score_by": settings.score_by,
+            **(templates.settings if isinstance(templates, MultimodalPrompts) else {}),
         }
         return TaskSpec(
             entry.name,
@@ -370,7 +396,9 @@ class _Compilation:
             quirks_of(traits, self._tools.scoring.corrected, is_faithful=settings.is_faithful),
         )
 
-    def _traits(self, retriever: Retriever, templates: Templates, scoring: Scoring) -> Traits:
+    def _traits(
+        self, retriever: Retriever, templates: Templates | MultimodalPrompts, scoring: Scoring
+    ) -> Traits:
         entry = self._entry
         named = {scoring.evaluator_name, *(one.name for one in scoring.predictions)}
         if scoring.golds is not None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from assay.core.task import Quirk
 from assay.dialects.openicl.inferencing import Inference
+from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.retrievers.differences import DIFFERENCES as RETRIEVER_DIFFERENCES
 from assay.dialects.openicl.retrievers.retriever import Retriever
 from assay.dialects.openicl.templates.templates import Templates
@@ -17,7 +18,7 @@ class Traits(NamedTuple):
     """What of a task tells which differences can touch it."""
 
     inference: Inference
-    templates: Templates
+    templates: Templates | MultimodalPrompts
     retriever: Retriever
     scoring: frozenset[str]
     """The names of the evaluator and the post-processors."""

@@ -12,6 +12,7 @@ from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, r
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSpec
 from assay.dialects.openicl.inferencing import Inference
+from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.templates.templates import Labelled, Templates
 from assay.dialects.openicl.turns import Conversation, asks_of
@@ -26,7 +27,7 @@ class Asking(NamedTuple):
     """All that a row's requests are made of."""
 
     inference: Inference
-    templates: Templates
+    templates: Templates | MultimodalPrompts
     test: Split
     train: Split
     picked: Sequence[tuple[int, ...]]

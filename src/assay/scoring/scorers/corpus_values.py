@@ -26,7 +26,7 @@ def corpus_metrics(
     """
     if known is not None and is_costly(metric):
         return [_metric(track, metric, name, None, scores, rows, known)]
-    whole = _metric(track, metric, name, None, scores, rows, known)
+    whole = _metric(track, metric, name, None, scores, rows)
     parts = [_metric(track, metric, name, group, some, rows) for group, some in _groups(scores).items()]
     return [whole, *parts, _macro(whole, parts)] if len(parts) > 1 else [whole, *parts]
 

@@ -66,7 +66,7 @@ class RawLayout:
 def lines_of(messages: Sequence[Message]) -> list[Line]:
     """Return messages as the lines of a dialogue, for models that read text."""
     return [
-        Line(_ROLE_NAMES[one.role], one.content, "HUMAN" if one.role == "system" else None, "round", item=at)
+        Line(_ROLE_NAMES[one.role], one.text, "HUMAN" if one.role == "system" else None, "round", item=at)
         for at, one in enumerate(messages)
     ]
 

@@ -159,7 +159,7 @@ def _merged(given: list[Message], prompt: list[Message]) -> Iterator[Message]:
         if not any(message.role == role for message in prompt):
             yield given.pop(0)
         elif prompt[0].role == role:
-            yield Message(role, given.pop(0).content + prompt.pop(0).content)
+            yield Message(role, given.pop(0).text + prompt.pop(0).text)
         else:
             yield prompt.pop(0)
     yield from prompt

@@ -1,0 +1,100 @@
+"""Media as AISBench's rows name them."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from assay.core.media import Audio, Image, Medium
+from assay.dialects.openicl.media import Stretch, clipped, media_part, stretches
+from assay.sources.media_formats import Broken
+
+# The smallest PNG: one pixel.
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+)
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "images" / "one pixel.png"
+    path.parent.mkdir()
+    path.write_bytes(PIXEL)
+    return path
+
+
+def test_the_parts_keep_the_order_of_the_data() -> None:
+    content = (
+        "<AIS_TEXT_START>First:<AIS_CONTENT_TAG><AIS_IMAGE_START>a.png<AIS_CONTENT_TAG>"
+        "<AIS_IMAGE_START>b.png<AIS_CONTENT_TAG><AIS_AUDIO_START>c.wav<AIS_CONTENT_TAG>"
+        "<AIS_VIDEO_START>d.mp4<AIS_CONTENT_TAG><AIS_TEXT_START>Same?"
+    )
+    expected = [
+        Stretch(None, "First:"),
+        Stretch(Medium.IMAGE, "a.png"),
+        Stretch(Medium.IMAGE, "b.png"),
+        Stretch(Medium.AUDIO, "c.wav"),
+        Stretch(Medium.VIDEO, "d.mp4"),
+        Stretch(None, "Same?"),
+    ]
+    assert stretches(content) == stretches(content, is_faithful=True) == expected
+
+
+def test_text_without_a_mark_is_text_unless_the_original_is_followed() -> None:
+    content = "What is this?<AIS_CONTENT_TAG>\n<AIS_CONTENT_TAG><AIS_IMAGE_START>a.png"
+    assert stretches(content) == [Stretch(None, "What is this?"), Stretch(Medium.IMAGE, "a.png")]
+    assert stretches(content, is_faithful=True) == [Stretch(Medium.IMAGE, "a.png")]
+
+
+@pytest.mark.parametrize("spell", ["{}", "file://{}"])
+def test_a_path_with_and_without_its_scheme(picture: Path, spell: str) -> None:
+    part = media_part(Medium.IMAGE, spell.format(picture))
+    assert (part.path, part.media_type, part.extent) == (str(picture), "image/png", "1x1")
+    assert media_part(Medium.IMAGE, f"file://{picture}".replace(" ", "%20")) == part
+
+
+def test_a_relative_path_is_looked_for_here_and_beside_the_data(
+    picture: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = picture.parents[1]
+    with pytest.raises(Broken, match="there is no such file"):
+        media_part(Medium.IMAGE, "images/one pixel.png")
+    part = media_part(Medium.IMAGE, "images/one pixel.png", roots=[root])
+    assert Path(part.path) == picture
+    monkeypatch.chdir(root)
+    assert media_part(Medium.IMAGE, "images/one pixel.png").sha256 == part.sha256
+
+
+def test_addresses_and_data(picture: Path) -> None:
+    assert media_part(Medium.AUDIO, "https://a/b.wav") == Audio(url="https://a/b.wav")
+    payload = base64.b64encode(PIXEL).decode()
+    written = media_part(Medium.IMAGE, f"data:image/jpeg;base64,{payload}", is_faithful=True)
+    part = media_part(Medium.IMAGE, f"data:image/jpeg;base64,{payload}")
+    assert isinstance(part, Image)
+    assert (part.media_type, written.media_type) == ("image/png", "image/jpeg")
+    assert part.data == payload
+    assert part.content() == media_part(Medium.IMAGE, str(picture)).content()
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        ("", "it has no path"),
+        ("file://", "it has no path"),
+        ("none.png", "there is no such file"),
+        ("data:image/png,abc", "not in base64"),
+        ("data:image/png;base64,abc", "it is no base64"),
+        ("A" * 5000, "it is no path; base64 needs data:TYPE;base64,"),
+        ("a\0b.png", "it is no path"),
+    ],
+)
+def test_what_is_no_medium(where: str, why: str) -> None:
+    with pytest.raises(Broken, match=why):
+        media_part(Medium.IMAGE, where)
+
+
+def test_errors_show_the_beginning_of_data() -> None:
+    assert clipped("a.png") == "a.png"
+    assert clipped("A" * 5000) == "A" * 120 + "... (5,000 characters)"
