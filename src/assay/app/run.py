@@ -33,7 +33,7 @@ from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
-from assay.engine.limit import LimitedTask
+from assay.engine.limit import limited
 from assay.engine.plan import check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
@@ -154,7 +154,7 @@ def _limited(one: Compiled, values: RunSettings) -> Task:
     """Cut a task down; a dialect whose authors see the whole list has done so itself."""
     if values.limit is None or one.task.spec.settings.get("limit") is not None:
         return one.task
-    return LimitedTask(one.task, Limit.parse(values.limit), values.seed)
+    return limited(one.task, Limit.parse(values.limit), values.seed)
 
 
 class _Work(NamedTuple):

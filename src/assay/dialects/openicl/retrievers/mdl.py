@@ -107,7 +107,7 @@ def entropy(losses: Sequence[float]) -> float:
     least = min(losses)
     weights = [math.exp(least - loss) for loss in losses]
     total = math.fsum(weights)
-    shares = (weight / total for weight in weights if weight > 0)
+    shares = (share for weight in weights if (share := weight / total) > 0)
     return math.fsum(-share * math.log(share) for share in shares)
 
 
