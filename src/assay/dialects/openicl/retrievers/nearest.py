@@ -33,6 +33,11 @@ class EncodingRetriever(CountingRetriever, frozen=True, kw_only=True):
 
     needs_embedder: ClassVar[bool] = True
 
+    @property
+    def encoder(self) -> str | None:
+        """`sentence_transformers_model_name`."""
+        return self.sentence_transformers_model_name
+
 
 class TopkRetriever(EncodingRetriever, frozen=True, kw_only=True):
     """The nearest train rows, the nearest first."""
