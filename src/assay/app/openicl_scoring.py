@@ -15,7 +15,7 @@ from assay.scoring.evaluators.evaluator import EvaluatedRow
 from assay.scoring.evaluators.judged import JudgedEvaluator
 from assay.scoring.evaluators.readings import make_reading
 from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
-from assay.scoring.evaluators.repeated import Repeated
+from assay.scoring.evaluators.repeated import Repeated, System
 from assay.scoring.extract.reply import spoken
 from assay.scoring.postprocess import (
     ALIASES,
@@ -78,9 +78,12 @@ class OpenIclScoring:
         """Return an evaluator that asks a judge about what another does not accept."""
         return Cascade(rule, judged, parallel=is_parallel, is_faithful=is_faithful)
 
-    def repeated(self, evaluator: Any, n: int, ks: Sequence[int], *, is_faithful: bool) -> Any:
-        """Return an evaluator of rows with several answers each."""
-        return Repeated(evaluator, n, ks, is_faithful=is_faithful)
+    def repeated(
+        self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
+    ) -> Any:
+        """Return an evaluator of rows with several answers each, named as one of the originals does."""
+        system: System = "aisbench" if of_aisbench else "opencompass"
+        return Repeated(evaluator, n, ks, system=system, is_faithful=is_faithful)
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""

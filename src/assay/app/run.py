@@ -31,7 +31,7 @@ from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
-from assay.engine.limit import LimitedTask
+from assay.engine.limit import limited
 from assay.engine.plan import check_plan
 from assay.results.families import families
 from assay.results.report import Highlights, render_report
@@ -137,7 +137,7 @@ def _limited(one: Compiled, values: RunSettings) -> Task:
     """Cut a task down; a dialect whose authors see the whole list has done so itself."""
     if values.limit is None or one.task.spec.settings.get("limit") is not None:
         return one.task
-    return LimitedTask(one.task, Limit.parse(values.limit), values.seed)
+    return limited(one.task, Limit.parse(values.limit), values.seed)
 
 
 def _execute(

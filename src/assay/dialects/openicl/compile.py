@@ -16,6 +16,8 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import Code, Offered, last_name
+from assay.dialects.openicl.choosing import ChoosingTask
+from assay.dialects.openicl.circular import ORDER, QUESTION
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Evaluation, Scoring
@@ -27,7 +29,8 @@ from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.quirks import Traits, quirks_of
 from assay.dialects.openicl.reading import COLUMNS, check_columns, load
-from assay.dialects.openicl.retrievers.corpus import corpus_of, joined
+from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
+from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.retrievers.registry import make_retriever
 from assay.dialects.openicl.retrievers.retriever import Retriever
 from assay.dialects.openicl.scoring_parts import ScoringParts
@@ -111,12 +114,13 @@ class _Compilation:
         retriever = self._retriever()
         templates = self._templates(retriever)
         labels = self._labels(templates)
+        corpus = self._corpus(retriever, labels)
         asking = Asking(
             self._inference,
             templates,
             self._data.test,
             self._data.train,
-            self._picked(retriever, labels),
+            self._picked(retriever, corpus),
             labels,
             self._conversation(templates),
             is_chat=self._is_chat,
@@ -142,7 +146,14 @@ class _Compilation:
         )
         traits = self._traits(retriever, templates, scoring)
         spec = self._spec(retriever, templates, scoring, traits)
-        task = ConfigTask(spec, samples, asking, [self._scorer(scoring, evaluation)])
+        scorers = [self._scorer(scoring, evaluation)]
+        task = ConfigTask(spec, samples, asking, scorers)
+        if isinstance(retriever, MDLRetriever) and corpus is not None:
+            is_faithful = self._settings.is_faithful
+            rows = self._asked_rows(retriever)
+            task = ChoosingTask(
+                spec, samples, asking, scorers, retriever, corpus, rows, is_faithful=is_faithful
+            )
         kind = {"answer": "free answer", "chat": "conversation", "text": "text"}
         return CompiledEntry(
             task, tuple(dict.fromkeys(self._notes)), kind.get(self._inference.form, "choice")
@@ -230,26 +241,44 @@ class _Compilation:
             raise AuthorError(Problem(_TEMPLATE, what, fix, self._found.where))
         return tuple(sorted(answers, key=str))
 
-    def _picked(self, retriever: Retriever, labels: Sequence[tuple[Any, ...]]) -> Sequence[tuple[int, ...]]:
+    def _corpus(self, retriever: Retriever, labels: Sequence[tuple[Any, ...]]) -> Corpus | None:
+        """Return what examples are picked from; None where none are shown."""
         if not retriever.count:
-            return [()] * len(self._data.test)
+            return None
         reader, test, train = self._entry.reader_cfg, self._data.test, self._data.train
         embedder = self._tools.open_embedder(self._encoder(retriever)) if retriever.needs_embedder else None
-        corpus = corpus_of(
+        rows = self._asked_rows(retriever)
+        return corpus_of(
             train.rows,
-            test.rows,
+            [test.rows[at] for at in rows],
             text=joined(reader.input_columns),
             output_column=reader.output_column,
-            sample_ids=test.ids,
+            sample_ids=[test.ids[at] for at in rows],
             task=self._entry.name,
             seed=self._settings.seed,
-            places=test.numbers,
+            places=[test.numbers[at] for at in rows],
             labels=labels[0],
             train_split=train.name or reader.train_split,
             where=self._found.where,
             embedder=embedder,
         )
-        return retriever.pick(corpus, is_faithful=self._settings.is_faithful)
+
+    def _asked_rows(self, retriever: Retriever) -> Sequence[int]:
+        """Return the rows that examples are picked for: only those of a limit, where the model is asked."""
+        ids, limit = self._data.test.ids, self._settings.limit
+        if limit is None or not retriever.needs_model:
+            return range(len(ids))
+        chosen = limit.chosen(ids, self._settings.seed)
+        return [at for at, row_id in enumerate(ids) if row_id in chosen]
+
+    def _picked(self, retriever: Retriever, corpus: Corpus | None) -> Sequence[tuple[int, ...]]:
+        """Return the examples of each row; those that the model has a say in are chosen before the run."""
+        is_faithful = self._settings.is_faithful
+        if corpus is None or retriever.needs_model:
+            if corpus is not None:
+                retriever.check(corpus, is_faithful=is_faithful)
+            return [()] * len(self._data.test)
+        return retriever.pick(corpus, is_faithful=is_faithful)
 
     def _encoder(self, retriever: Retriever) -> str | None:
         """Return the folder of the encoder that was named, by the person or by the config."""
@@ -309,7 +338,17 @@ class _Compilation:
             targets = () if names else _texts(gold)
             choices = tuple(_option_text(fields, name) for name in names)
             samples.append(
-                Sample(test.ids[number], fields, test.origins[number], choices, names, right, targets)
+                Sample(
+                    test.ids[number],
+                    fields,
+                    test.origins[number],
+                    choices,
+                    names,
+                    right,
+                    targets,
+                    # All orders of a question's options are one question.
+                    cluster=str(fields[QUESTION]) if ORDER in fields and QUESTION in fields else None,
+                )
             )
         return samples
 

@@ -79,7 +79,10 @@ class Evaluators:
             written = [config.pred_postprocessor, None if own is None else _component(own)]
             predictions = [*before, *(self._postprocess(one) for one in written if one is not None)]
         if is_repeated:
-            evaluator = self._parts.repeated(evaluator, n, self._entry.k, is_faithful=self._is_faithful)
+            of_aisbench = "ais_bench" in repr(config.evaluator.type)
+            evaluator = self._parts.repeated(
+                evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
+            )
         return Scoring(
             evaluator, last_name(component.type), self._is_own, is_repeated, tuple(predictions), golds
         )

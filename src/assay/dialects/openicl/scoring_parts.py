@@ -52,8 +52,10 @@ class ScoringParts(Protocol):
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""
 
-    def repeated(self, evaluator: Any, n: int, ks: Sequence[int], *, is_faithful: bool) -> Any:
-        """Return an evaluator of rows with several answers each."""
+    def repeated(
+        self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
+    ) -> Any:
+        """Return an evaluator of rows with several answers each, named as one of the originals does."""
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""

@@ -107,9 +107,8 @@ def entropy(losses: Sequence[float]) -> float:
     least = min(losses)
     weights = [math.exp(least - loss) for loss in losses]
     total = math.fsum(weights)
-    shares = (weight / total for weight in weights)
-    # A share may be too small to be told from nothing, which adds nothing.
-    return math.fsum(-share * math.log(share) for share in shares if share > 0)
+    shares = (share for weight in weights if (share := weight / total) > 0)
+    return math.fsum(-share * math.log(share) for share in shares)
 
 
 def _decision(tried: Sequence[tuple[tuple[int, ...], Sequence[float] | None]]) -> Decision:
