@@ -44,6 +44,7 @@ DIALECT = "openicl"
 _PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
 _CHOICES, _CONTINUATION, _OWN_LENGTH = "choices", "cont", "max_out_len"
 _TEMPLATE = "OPENICL-015"
+_MULTI_TURN = "MultiTurnPromptTemplate"
 
 
 class Tools(NamedTuple):
@@ -192,6 +193,9 @@ class _Compilation:
             ice_eos_token=retriever.ice_eos_token,
             replace_token=self._inference.replace_token,
         )
+        if self._inference.form == "chat" and spec is not None and spec.name != _MULTI_TURN:
+            # The turns stand in a column: what the template says is not shown to anybody.
+            return templates
         problems = Problems()
         for what, fix in templates.problems(self._data.test.columns, has_shots=retriever.count > 0):
             problems.add(Problem(_TEMPLATE, what, fix, self._found.where))

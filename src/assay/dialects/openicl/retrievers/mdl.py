@@ -98,7 +98,7 @@ class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
 
         encoded = Encoded(corpus)
         for row, places in enumerate(in_turn(corpus, self.seed, one)):
-            near = encoded.nearest(row, n_near)
+            near = encoded.originals(row, n_near)
             yield [near[: self.ice_num], *(tuple(near[at] for at in chosen) for chosen in places)]
 
 
