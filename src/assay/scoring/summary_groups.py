@@ -7,10 +7,13 @@ is another run's. Averages and sums have an interval, the tasks taken as indepen
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from assay.core.arithmetic import arithmetic
 from assay.core.errors import listing
@@ -84,18 +87,35 @@ class _Groups:
             parts = (self._members.get(one.name, (one.name,)) for one in group.subsets)
             tasks = tuple(dict.fromkeys(name for part in parts for name in part))
             try:
-                metric = self._join(group, [one for one in found if one is not None], tasks)
+                joined = [self._join(group, [one for one in found if one is not None], tasks)]
             except ArithmeticError as error:
                 self._notes.append(f"group {group.name!r} has no {group.label}: {error}")
                 continue
-            made.append(metric)
-            self._known.setdefault(group.name, []).append(metric)
+            joined += self._by_metric(group, tasks)
+            made += joined
+            self._known.setdefault(group.name, []).extend(joined)
             self._members[group.name] = tasks
-        return Grouped(tuple(made), self._members, tuple(self._notes))
+        return Grouped(tuple(made), self._members, tuple(dict.fromkeys(self._notes)))
+
+    def _by_metric(self, group: SummaryGroup, tasks: Sequence[str]) -> Iterator[Metric]:
+        """Yield the group once more by each metric that all of its members have."""
+        if any(subset.metric is not None for subset in group.subsets):
+            return
+        names = [[one.metric for one in self._known[subset.name]] for subset in group.subsets]
+        for name in names[0]:
+            if name == group.label or not all(name in others for others in names):
+                continue
+            found = [self._find(Subset(subset.name, name)) for subset in group.subsets]
+            if all(one is not None for one in found):
+                with contextlib.suppress(ArithmeticError):
+                    metrics = [one for one in found if one is not None]
+                    joined = self._join(group, metrics, tasks)
+                    yield msgspec.structs.replace(joined, metric=name, is_headline=False)
 
     def _find(self, subset: Subset) -> Metric | None:
         """Return a subset's metric; None where it was not evaluated, or has no value."""
-        ordered = in_order(self._known.get(subset.name, ()))
+        known = self._known.get(subset.name, ())
+        ordered = known if subset.name in self._members else in_order(known)
         fitting = [one for one in ordered if subset.metric in (None, one.metric)]
         return fitting[0] if fitting and fitting[0].value is not None else None
 

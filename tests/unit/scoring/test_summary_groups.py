@@ -53,7 +53,7 @@ def group(
 
 
 def only(grouped: Grouped) -> Metric:
-    (found,) = grouped.metrics
+    (found,) = (one for one in grouped.metrics if one.is_headline)
     return found
 
 
@@ -114,7 +114,7 @@ def test_a_group_of_other_tasks_is_passed_over() -> None:
 def test_groups_of_groups_have_the_rows_of_a_task_once() -> None:
     metrics = [metric("a", 0.2), metric("b", 0.4), metric("c", 1.0)]
     groups = [group("a", "b", name="ab"), group("b", "c", name="bc"), group("ab", "bc", name="all")]
-    *_, whole = grouped_metrics(metrics, groups).metrics
+    *_, whole = (one for one in grouped_metrics(metrics, groups).metrics if one.is_headline)
     assert whole.value == pytest.approx((0.3 + 0.7) / 2)
     assert whole.n == 30
     assert grouped_metrics(metrics, groups).members["all"] == ("a", "b", "c")
@@ -161,3 +161,19 @@ def test_a_harmonic_mean_with_a_zero_is_told() -> None:
 def test_a_group_that_is_called_like_a_task_is_left_out_and_told() -> None:
     grouped = grouped_metrics([metric("a", 0.5)], [group("a", name="a")])
     assert (grouped.metrics, "has this name" in grouped.notes[0]) == ((), True)
+
+
+def test_a_metric_that_all_members_have_is_told_of_the_group_too() -> None:
+    metrics = [
+        metric("a", 0.2, "score"),
+        metric("a", 0.4, "f1", headline=False),
+        metric("b", 0.6, "f1"),
+        metric("b", 0.8, "bleu", headline=False),
+    ]
+    grouped = grouped_metrics(metrics, [group("a", "b"), group(("all", "f1"), name="again")])
+    found = {(one.task, one.metric): (one.value, one.is_headline) for one in grouped.metrics}
+    assert found == {
+        ("all", "naive_average"): (pytest.approx(0.4), True),
+        ("all", "f1"): (pytest.approx(0.5), False),
+        ("again", "naive_average"): (pytest.approx(0.5), True),
+    }
