@@ -294,7 +294,7 @@ class _Compilation:
 
     def _encoder(self, retriever: Retriever) -> str | None:
         """Return the folder of the encoder that was named, by the person or by the config."""
-        named: str | None = getattr(retriever, "sentence_transformers_model_name", None)
+        named = retriever.encoder
         return self._asked.embedder or (named if named and Path(named).is_dir() else None)
 
     def _conversation(
