@@ -83,6 +83,45 @@ def test_stages(workdir: Path) -> None:
     assert "100.00" in assay("as", "opencompass", "eval_sums.py", "-m", "viz", "-r").out
 
 
+JUDGED = """dict(
+            type=GenericLLMEvaluator,
+            prompt_template=dict(
+                type=PromptTemplate,
+                template=dict(round=[dict(role="HUMAN", prompt="{question}: {obj_gold} or {prediction}?")]),
+            ),
+            dict_postprocessor=dict(type=generic_llmjudge_postprocess),
+            judge_cfg=dict(type="Assay", abbr="judge", model="mock:judge", model_args=dict(answer="A")),
+        )"""
+
+
+def test_a_judge_that_a_config_names(workdir: Path) -> None:
+    config = workdir / "configs/datasets/sums/sums_gen.py"
+    edit(config, "dict(type=AccEvaluator)", JUDGED)
+    edit(
+        config,
+        "from sums import",
+        "from opencompass.datasets import generic_llmjudge_postprocess\n"
+        "from opencompass.evaluator import GenericLLMEvaluator\nfrom sums import",
+    )
+    assert assay("as", "opencompass", "eval_sums.py", "-m", "infer").status == 0
+    runs = tree(workdir) / "runs" / "says-a"
+    assert not list(runs.glob("*/judgements.jsonl")), "a judge is asked when answers are scored"
+    scored = assay("as", "opencompass", "eval_sums.py", "-m", "eval", "-r")
+    assert scored.status == 0, scored.err
+    (judged,) = runs.glob("*/judgements.jsonl")
+    assert len(judged.read_text(encoding="utf-8").splitlines()) == 10
+    manifest = json.loads((judged.parent / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["judge"]["name"] == "mock:judge"
+    other = assay("as", "opencompass", "eval_sums.py", "-m", "eval", "-r", "--judge", "mock:other")
+    assert other.status in (0, 3), other.err
+    names = {
+        json.loads(path.read_text(encoding="utf-8"))["judge"]["name"]
+        for path in runs.glob("*/manifest.json")
+        if (path.parent / "judgements.jsonl").exists()
+    }
+    assert names == {"mock:judge", "mock:other"}
+
+
 def test_the_command_line_wins_over_the_config(workdir: Path) -> None:
     result = assay("as", "opencompass", "eval_sums.py", "--models", "mock", "--datasets", "sums_ppl")
     assert result.status == 0, result.err

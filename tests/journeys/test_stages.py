@@ -6,8 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from assay.core.errors import StoreError
+from assay.core.model import ModelIdentity
+from assay.core.run import RunStatus
+from assay.results.store import RunFolder, read_manifest
 from cli import assay
 
 ROWS = [f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 9)]
@@ -125,3 +130,19 @@ def test_failures_stay_failures(workdir: Path) -> None:
     scored = assay("run", "data.csv", *failing, "--stage", "score", "--answers-from", "run", "--out", "new")
     assert scored.status == 3
     assert "never asked" not in scored.out
+
+
+def test_answers_that_were_given_to_no_judge_are_scored_with_one_in_the_same_folder(workdir: Path) -> None:
+    """The judge makes it another run, but not before anything was judged."""
+    assert assay("run", "data.csv", *MOCK, "--stage", "infer", "--out", "run").status == 0
+    manifest_file = workdir / "run" / "manifest.json"
+    earlier = read_manifest(workdir / "run")
+    assert earlier is not None
+    judged = msgspec.structs.replace(earlier, judge=ModelIdentity("mock", "mock:judge"))
+    folder = RunFolder(workdir / "run")
+    assert folder.claim(judged) == earlier
+    folder.release()
+    done = msgspec.structs.replace(earlier, status=RunStatus.COMPLETE)
+    manifest_file.write_bytes(msgspec.json.encode(done))
+    with pytest.raises(StoreError, match="holds another run"):
+        folder.claim(judged)

@@ -66,6 +66,8 @@ class Plan(NamedTuple):
     notes: tuple[str, ...]
     values: Mapping[str, Any]
     """The models and datasets as the configs have them, to be kept with the results."""
+    judge: ModelConfig | None = None
+    """The model that the configs let grade answers."""
 
 
 class Planner:
@@ -76,7 +78,7 @@ class Planner:
         self._files = ConfigFiles(root)
         self._notes: list[str] = []
 
-    def plan(self, names: Names, *, needs_model: bool = True) -> Plan:
+    def plan(self, names: Names, *, needs_model: bool = True, needs_judge: bool = True) -> Plan:
         """Return what will be run; all that is wrong is raised before anything is opened."""
         config = None if names.config is None else self._files.load(_existing(names.config))
         written = list(self._model_entries(names, config))
@@ -93,7 +95,26 @@ class Planner:
         if config is not None:
             values = {**config.values, **values} if not names.datasets else values
             values["datasets"] = config.values.get("datasets", datasets)
-        return Plan(tuple(runs), self._summary(names, config), tuple(self._notes), values)
+        summary = self._summary(names, config)
+        judge = self._judge(config, datasets) if needs_judge else None
+        return Plan(tuple(runs), summary, tuple(self._notes), values, judge)
+
+    def _judge(self, config: LoadedConfig | None, datasets: Sequence[str]) -> ModelConfig | None:
+        """Return the model that the datasets, or the config, let grade answers; the first of several."""
+        configs = [] if config is None else [config]
+        for name in datasets:
+            path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
+            if path.suffix == ".py" and (config is None or path != config.path):
+                configs.append(self._files.load(path))
+        found = [entry for one in configs for entry in _judges_in(one.values)]
+        different = [entry for at, entry in enumerate(found) if entry not in found[:at]]
+        if not different:
+            return None
+        if len(different) > 1:
+            self._notes.append(
+                f"{len(different)} judges are named in the configs; the first grades all answers"
+            )
+        return read_models(different[:1], "the judge:")[0]
 
     def _model_entries(
         self, names: Names, config: LoadedConfig | None
@@ -187,6 +208,21 @@ class Planner:
         if named.others:
             self._notes.append(ambiguous(names.summarizer, named))
         return read_summary(self._files.load(named.path), named.suffix)
+
+
+def _judges_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the models that stand in a judge's place in a config."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            if key in ("judge_cfg", "judge_model") and isinstance(one, Mapping) and one.get("type"):
+                yield one
+            elif key == "judge_models" and isinstance(one, list | tuple):
+                yield from (entry for entry in one if isinstance(entry, Mapping) and entry.get("type"))
+            else:
+                yield from _judges_in(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _judges_in(one)
 
 
 def hand_over_key(model: ModelConfig) -> dict[str, str]:

@@ -104,7 +104,8 @@ def run(
         if values.stage == "infer":
             # They were made all the same: a metric that is named wrongly is told before the model is asked.
             scorers = {name: [] for name in scorers}
-        with open_judge(scorers, values, backend) as judge:
+        # Kept answers are asked nothing: a judge is a model that is opened.
+        with open_judge(scorers, values, backend if kept is None else None) as judge:
             observer.compiled(compiled, tasks, card)
             work = _Work(tasks, scorers, backend, kept, judge, compiled, groups)
             return _execute(work, settings, observer)

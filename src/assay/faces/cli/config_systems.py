@@ -141,7 +141,8 @@ def run_configs(asked: Asked) -> int:
     if asked.stage == "viz" and not (asked.names.config or asked.names.models or asked.names.datasets):
         work = _work_folder(asked)
         return _told(work, [(name, name) for name in work.models()], None)
-    plan = planner.plan(asked.names, needs_model=asked.stage != "viz")
+    has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
+    plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
     for note in (*plan.notes, *plan.summary.notes):
         _say(note)
     if asked.is_dry:
@@ -179,7 +180,7 @@ def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
         _say(f"{model.abbr}: {note}")
-    settings = _settings(planned, asked, work)
+    settings = _settings(planned, asked, plan, work)
     finished = evaluated(planned.datasets, settings, plan.summary.groups)
     stored = StoredRun(finished.folder)
     name = model.abbr.replace("/", "_")
@@ -189,7 +190,7 @@ def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     return status_of(finished)
 
 
-def _settings(planned: Planned, asked: Asked, work: WorkFolder | None) -> Settings:
+def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | None) -> Settings:
     """Return the settings of one run: those of the command, then those of the model's config."""
     model = planned.model
     drawing = model.drawing
@@ -211,6 +212,7 @@ def _settings(planned: Planned, asked: Asked, work: WorkFolder | None) -> Settin
         "stop": None if has_configs else drawing.stop or None,
         "seed": drawing.seed,
         "max_tokens": None if has_configs else model.max_tokens,
+        **_judge(plan),
         **{name: value for name, value in asked.settings.items() if value is not None},
         "dataset_args": {
             name: value for name, value in dataset_args.items() if value is not None and has_configs
@@ -223,6 +225,13 @@ def _settings(planned: Planned, asked: Asked, work: WorkFolder | None) -> Settin
         if asked.stage == "score":
             flags["answers_from"] = str(_answers(work, model.abbr).path)
     return resolve_settings(flags, os.environ, Path.cwd())
+
+
+def _judge(plan: Plan) -> dict[str, Any]:
+    """Return the judge that the configs name, where it is wanted."""
+    if plan.judge is None:
+        return {}
+    return {"judge": plan.judge.model, "judge_args": hand_over_key(plan.judge) or None}
 
 
 def _is_table(planned: Planned) -> bool:
@@ -270,7 +279,8 @@ def _show_plan(plan: Plan, asked: Asked) -> int:
         for note in model.notes:
             out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
         compiled = [
-            one.compiled for one in check(planned.datasets, _settings(planned, asked, None), with_model=False)
+            one.compiled
+            for one in check(planned.datasets, _settings(planned, asked, plan, None), with_model=False)
         ]
         show_all_compiled(compiled, [one.task for one in compiled])
     return 0
