@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from assay.core.prompt import Message
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.judge_prompts import judge_prompt
 from assay.dialects.openicl.templates.reading import TemplateSpec
@@ -21,9 +20,9 @@ def templates(text: str) -> Templates:
 
 
 def shown(text: str, fields: dict[str, Any], gold: Any, answer: Any) -> str:
-    (message,) = judge_prompt(templates(text), fields, gold, answer)
-    assert isinstance(message, Message)
-    return message.text
+    prompt = judge_prompt(templates(text), fields, gold, answer)
+    assert isinstance(prompt, tuple)
+    return prompt[0].text
 
 
 def test_what_the_model_wrote_is_put_in_last_and_looked_at_by_nobody() -> None:
