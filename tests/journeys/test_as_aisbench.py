@@ -221,6 +221,26 @@ def test_a_custom_table(workdir: Path) -> None:
     assert table(tree(workdir))[1] == ["mcq", "-", "accuracy", "gen", "100.00", "0.00"]
 
 
+def test_a_table_behind_a_service(workdir: Path) -> None:
+    (workdir / "mcq.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n", encoding="utf-8")
+    with serving(saying("B")) as server:
+        named = (
+            "--models",
+            "vllm_api_general",
+            "--url",
+            server.url,
+            "--model-name",
+            "small",
+            "--batch-size",
+            "2",
+        )
+        result = assay("as", "aisbench", *named, "--custom-dataset-path", "mcq.csv")
+    assert result.status == 0, result.err
+    assert set(server.paths) == {"/v1/completions"}, "a model that is no chat model is shown texts"
+    assert {body["model"] for body in server.bodies} == {"small"}
+    assert table(tree(workdir))[1][4:] == ["50.00"]
+
+
 def test_flags_without_effect_are_told(workdir: Path) -> None:
     flags = ("--debug", "--merge-ds", "--num-warmups", "3", "--max-num-workers", "2")
     result = assay(

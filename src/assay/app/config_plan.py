@@ -30,9 +30,15 @@ _OWN_FIELDS: Mapping[str, Mapping[Family, str]] = {
     "host_port": {"vllm_service": "host_port"},
     "path": {"hf": "path"},
     "batch_size": {"vllm_service": "batch_size", "openai_service": "batch_size", "hf": "batch_size"},
-    "max_seq_len": {"hf": "max_seq_len"},
 }
 """Fields of models that can be set on the command line, and what each kind of model calls them."""
+_BATCH_ARGUMENTS = {
+    "hf": "max_batch",
+    "smollm2": "max_batch",
+    "openai": "concurrency",
+    "ultraeval": "batch_size",
+}
+"""What each backend calls the number of texts that it takes at once."""
 
 
 class Names(NamedTuple):
@@ -251,6 +257,10 @@ def _with_fields(entry: Mapping[str, Any], fields: Mapping[str, Any], used: set[
         if value is not None and key is not None:
             made[key] = value
             used.add(name)
+    batch = _BATCH_ARGUMENTS.get(str(entry.get("model", "")).partition(":")[0]) if family == "assay" else None
+    if batch is not None and fields.get("batch_size") is not None:
+        made["model_args"] = {**(entry.get("model_args") or {}), batch: fields["batch_size"]}
+        used.add("batch_size")
     return made
 
 

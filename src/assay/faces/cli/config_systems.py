@@ -180,6 +180,10 @@ def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
         _say(f"{model.abbr}: {note}")
+    if _is_table(planned) and (model.postprocessor or model.meta_template):
+        _say(
+            f"{model.abbr}: pred_postprocessor and meta_template are for configs, and mean nothing to a table"
+        )
     settings = _settings(planned, asked, plan, work)
     finished = evaluated(planned.datasets, settings, plan.summary.groups)
     stored = StoredRun(finished.folder)
