@@ -71,7 +71,15 @@ class CompiledEntry(msgspec.Struct, frozen=True):
 def code_for(found: Sequence[Found], asked: ConfigArguments, tools: Tools) -> Code:
     """Return the code that the entries of one config can name."""
     folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
-    return Code(list(dict.fromkeys(folders)), asked.root, tools.data_root, tools.offered)
+    own = [folder for folder in dict.fromkeys(folders) if not _is_of_checkout(folder, asked.root)]
+    return Code(own, asked.root, tools.data_root, tools.offered)
+
+
+def _is_of_checkout(folder: Path, root: Path | None) -> bool:
+    """Whether a folder holds a checkout's configs: files there are called like modules and hold no code."""
+    if root is None or not folder.is_relative_to(root.absolute()):
+        return False
+    return "configs" in folder.relative_to(root.absolute()).parts
 
 
 def compile_entry(
@@ -103,7 +111,7 @@ class _Compilation:
         self._code = code
         self._config = found.config.path
         self._notes: list[str] = []
-        self._inference = inference_of(self._entry, settings, found.where)
+        self._inference = inference_of(self._entry, settings, found.where, asked)
         self._check_method()
         self._is_chat = settings.is_chat
         self._data = load(self._entry, code, self._config, found.where)
