@@ -17,6 +17,8 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import Code, Offered, last_name
+from assay.dialects.openicl.choosing import ChoosingTask
+from assay.dialects.openicl.circular import ORDER, QUESTION
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Evaluation, Scoring
@@ -28,7 +30,8 @@ from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.quirks import Traits, quirks_of
 from assay.dialects.openicl.reading import COLUMNS, LoadedData, check_columns, load
-from assay.dialects.openicl.retrievers.corpus import corpus_of, joined
+from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
+from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.retrievers.registry import make_retriever
 from assay.dialects.openicl.retrievers.retriever import Retriever, ZeroRetriever
 from assay.dialects.openicl.scoring_parts import ScoringParts
@@ -44,6 +47,7 @@ _CHOICES, _CONTINUATION, _OWN_LENGTH = "choices", "cont", "max_out_len"
 _REHEARSED = ("answer", "options", "continuation")
 """Forms in which a prediction is such as a right answer is."""
 _TEMPLATE = "OPENICL-015"
+_MULTI_TURN = "MultiTurnPromptTemplate"
 
 
 class Tools(NamedTuple):
@@ -70,7 +74,15 @@ class CompiledEntry(msgspec.Struct, frozen=True):
 def code_for(found: Sequence[Found], asked: ConfigArguments, tools: Tools) -> Code:
     """Return the code that the entries of one config can name."""
     folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
-    return Code(list(dict.fromkeys(folders)), asked.root, tools.data_root, tools.offered)
+    own = [folder for folder in dict.fromkeys(folders) if not _is_of_checkout(folder, asked.root)]
+    return Code(own, asked.root, tools.data_root, tools.offered)
+
+
+def _is_of_checkout(folder: Path, root: Path | None) -> bool:
+    """Whether a folder holds a checkout's configs: files there are called like modules and hold no code."""
+    if root is None or not folder.is_relative_to(root.absolute()):
+        return False
+    return "configs" in folder.relative_to(root.absolute()).parts
 
 
 def compile_entry(
@@ -130,8 +142,7 @@ class _Compilation:
                 golds = problems.noted(partial(evaluators.golds, data.test, scoring.golds))
             if golds is not None and inference is not None and inference.form in _REHEARSED:
                 self._notes += problems.noted(partial(evaluators.rehearsed, data.test, golds)) or ()
-            replace_token = "" if inference is None else inference.replace_token
-            read = partial(self._read_templates, data, retriever or ZeroRetriever(), replace_token)
+            read = partial(self._read_templates, data, retriever or ZeroRetriever(), inference)
             templates = problems.noted(read)
         problems.raise_if_any()
         assert inference is not None
@@ -148,12 +159,13 @@ class _Compilation:
         """Put the task together."""
         retriever, templates, scoring, golds = self._retriever, self._templates, self._scoring, self._golds
         labels = self._labels(templates)
+        corpus = self._corpus(retriever, labels)
         asking = Asking(
             self._inference,
             templates,
             self._data.test,
             self._data.train,
-            self._picked(retriever, labels),
+            self._picked(retriever, corpus),
             labels,
             self._conversation(templates),
             is_chat=self._is_chat,
@@ -168,14 +180,21 @@ class _Compilation:
         )
         traits = self._traits(retriever, templates, scoring)
         spec = self._spec(retriever, templates, scoring, traits)
-        task = ConfigTask(spec, samples, asking, [self._scorer(scoring, evaluation)])
+        scorers = [self._scorer(scoring, evaluation)]
+        task = ConfigTask(spec, samples, asking, scorers)
+        if isinstance(retriever, MDLRetriever) and corpus is not None:
+            is_faithful = self._settings.is_faithful
+            rows = self._asked_rows(retriever)
+            task = ChoosingTask(
+                spec, samples, asking, scorers, retriever, corpus, rows, is_faithful=is_faithful
+            )
         kind = {"answer": "free answer", "chat": "conversation", "text": "text"}
         return CompiledEntry(
             task, tuple(dict.fromkeys(self._notes)), kind.get(self._inference.form, "choice")
         )
 
     def _read_inference(self) -> Inference:
-        inference = inference_of(self._entry, self._settings, self._found.where)
+        inference = inference_of(self._entry, self._settings, self._found.where, self._asked)
         asked = self._settings.methods
         if asked and inference.method not in asked:
             what = f"method {listing(asked)} was asked for, and {inference.name} is for {inference.method}"
@@ -195,8 +214,9 @@ class _Compilation:
         return made
 
     def _read_templates(
-        self, data: LoadedData, retriever: Retriever, replace_token: str
+        self, data: LoadedData, retriever: Retriever, inference: Inference | None
     ) -> Templates | MultimodalPrompts:
+        replace_token = "" if inference is None else inference.replace_token
         reader, infer = self._entry.reader_cfg, self._entry.infer_cfg
         spec = _spec_of(infer.prompt_template)
         if spec is not None and spec.name == MULTIMODAL:
@@ -210,6 +230,10 @@ class _Compilation:
             ice_eos_token=retriever.ice_eos_token,
             replace_token=replace_token,
         )
+        is_chat = inference is not None and inference.form == "chat"
+        if is_chat and spec is not None and spec.name != _MULTI_TURN:
+            # The turns stand in a column: what the template says is not shown to anybody.
+            return templates
         problems = Problems()
         columns, of_examples = data.test.columns, data.train.columns
         for what, fix in templates.problems(columns, of_examples, has_shots=retriever.count > 0):
@@ -260,30 +284,48 @@ class _Compilation:
             raise AuthorError(Problem(_TEMPLATE, what, fix, self._found.where))
         return tuple(sorted(answers, key=str))
 
-    def _picked(self, retriever: Retriever, labels: Sequence[tuple[Any, ...]]) -> Sequence[tuple[int, ...]]:
+    def _corpus(self, retriever: Retriever, labels: Sequence[tuple[Any, ...]]) -> Corpus | None:
+        """Return what examples are picked from; None where none are shown."""
         if not retriever.count:
-            return [()] * len(self._data.test)
+            return None
         reader, test, train = self._entry.reader_cfg, self._data.test, self._data.train
         embedder = self._tools.open_embedder(self._encoder(retriever)) if retriever.needs_embedder else None
-        corpus = corpus_of(
+        rows = self._asked_rows(retriever)
+        return corpus_of(
             train.rows,
-            test.rows,
+            [test.rows[at] for at in rows],
             text=joined(reader.input_columns),
             output_column=reader.output_column,
-            sample_ids=test.ids,
+            sample_ids=[test.ids[at] for at in rows],
             task=self._entry.name,
             seed=self._settings.seed,
-            places=test.numbers,
+            places=[test.numbers[at] for at in rows],
             labels=labels[0],
             train_split=train.name or reader.train_split,
             where=self._found.where,
             embedder=embedder,
         )
-        return retriever.pick(corpus, is_faithful=self._settings.is_faithful)
+
+    def _asked_rows(self, retriever: Retriever) -> Sequence[int]:
+        """Return the rows that examples are picked for: only those of a limit, where the model is asked."""
+        ids, limit = self._data.test.ids, self._settings.limit
+        if limit is None or not retriever.needs_model:
+            return range(len(ids))
+        chosen = limit.chosen(ids, self._settings.seed)
+        return [at for at, row_id in enumerate(ids) if row_id in chosen]
+
+    def _picked(self, retriever: Retriever, corpus: Corpus | None) -> Sequence[tuple[int, ...]]:
+        """Return the examples of each row; those that the model has a say in are chosen before the run."""
+        is_faithful = self._settings.is_faithful
+        if corpus is None or retriever.needs_model:
+            if corpus is not None:
+                retriever.check(corpus, is_faithful=is_faithful)
+            return [()] * len(self._data.test)
+        return retriever.pick(corpus, is_faithful=is_faithful)
 
     def _encoder(self, retriever: Retriever) -> str | None:
         """Return the folder of the encoder that was named, by the person or by the config."""
-        named: str | None = getattr(retriever, "sentence_transformers_model_name", None)
+        named = retriever.encoder
         return self._asked.embedder or (named if named and Path(named).is_dir() else None)
 
     def _conversation(
@@ -339,7 +381,17 @@ class _Compilation:
             targets = () if names else _texts(gold)
             choices = tuple(_option_text(fields, name) for name in names)
             samples.append(
-                Sample(test.ids[number], fields, test.origins[number], choices, names, right, targets)
+                Sample(
+                    test.ids[number],
+                    fields,
+                    test.origins[number],
+                    choices,
+                    names,
+                    right,
+                    targets,
+                    # All orders of a question's options are one question.
+                    cluster=str(fields[QUESTION]) if ORDER in fields and QUESTION in fields else None,
+                )
             )
         return samples
 

@@ -35,8 +35,6 @@ class Scoring(NamedTuple):
 class Evaluation:
     """The lists that an evaluator compares: the protocol `AuthorLists` of the room of scoring."""
 
-    chooses_itself = False
-
     def __init__(
         self,
         scoring: Scoring,
@@ -56,6 +54,8 @@ class Evaluation:
         by = " > ".join(one.name for one in scoring.predictions)
         self.rule = f"post_processing: {by}" if by else "post_processing"
         self._unanswered: set[int] = set()
+        self.chooses_itself = inference.form == "choices"
+        """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
 
     @property
     def metrics(self) -> Sequence[Any]:

@@ -10,13 +10,13 @@ import msgspec
 
 from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, Problem, Problems
 from assay.core.origin import Origin
-from assay.core.prompt import Prompt
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.author import author_of, check_arguments
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Scoring
+from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import Judging, PostProcess, ScoringParts
 from assay.dialects.openicl.templates.reading import TemplateSpec
@@ -24,11 +24,9 @@ from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
 
 CODE = "OPENICL-016"
-_GENERIC_JUDGE, _CASCADE = "GenericLLMEvaluator", "CascadeEvaluator"
-_JUDGED = (_GENERIC_JUDGE, "LMEvaluator")
+_GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
+_JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
-_OF_THE_JUDGE = ("prediction", "obj_gold", "model_answer", "reference", "gold")
-"""Columns that a judge's prompt has beside those of the row."""
 _REHEARSED_ROWS = 2
 
 
@@ -78,7 +76,7 @@ class Evaluators:
         if judge is not None:
             reading = config.pred_postprocessor or component
             asked = (judge.get("prompt_template"), last_name(reading.type), reading.arguments)
-            evaluator = problems.noted(partial(self._judged, *asked))
+            evaluator = problems.noted(partial(self._judged, _GENERIC_JUDGE, *asked))
         else:
             evaluator = problems.noted(partial(self._evaluator, component))
             for one in self._written(config):
@@ -86,7 +84,10 @@ class Evaluators:
                 predictions += [] if process is None else [process]
         problems.raise_if_any()
         if n > 1:
-            evaluator = self._parts.repeated(evaluator, n, self._entry.k, is_faithful=self._is_faithful)
+            of_aisbench = "ais_bench" in repr(config.evaluator.type)
+            evaluator = self._parts.repeated(
+                evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
+            )
         return Scoring(evaluator, last_name(component.type), self._is_own, n > 1, tuple(predictions), golds)
 
     def _written(self, config: EvalConfig) -> list[Component]:
@@ -139,9 +140,8 @@ class Evaluators:
             if name in _JUDGED:
                 reading = arguments.get("dict_postprocessor") or {}
                 rest = {key: value for key, value in reading.items() if key != "type"}
-                return self._judged(
-                    arguments.get("prompt_template"), last_name(reading["type"]) if reading else None, rest
-                )
+                read_by = last_name(reading["type"]) if reading else None
+                return self._judged(name, arguments.get("prompt_template"), read_by, rest)
             if name == _CASCADE:
                 return self._cascade(arguments)
             with _Placed(self._where):
@@ -189,7 +189,7 @@ class Evaluators:
             is_faithful=self._is_faithful,
         )
 
-    def _judged(self, template: Any, reading: str | None, arguments: Mapping[str, Any]) -> Any:
+    def _judged(self, name: str, template: Any, reading: str | None, arguments: Mapping[str, Any]) -> Any:
         if not isinstance(template, Mapping) or "type" not in template:
             what = f"the judge's prompt_template is {template!r:.60}, expected a dict with a 'type'"
             fix = "write prompt_template=dict(type=PromptTemplate, template=...)"
@@ -199,21 +199,18 @@ class Evaluators:
             TemplateSpec(last_name(component.type), component.arguments),
             None,
             output_column=None,
-            # Filled once, whatever the mode: a model that writes {obj_gold} is not told the right answer.
             rendering=Rendering(is_chat=True, meta=None, is_faithful=False),
         )
         problems = Problems()
-        columns = None if self._columns is None else [*self._columns, *_OF_THE_JUDGE]
+        columns = None if self._columns is None else [*self._columns, *JUDGE_FIELDS]
         for what, fix in () if columns is None else templates.problems(columns, has_shots=False):
             problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
-
-        def render(fields: Mapping[str, Any], gold: Any, answer: str) -> Prompt:
-            told = {"prediction": answer, "model_answer": answer, "obj_gold": gold, "gold": gold}
-            return templates.generation({**fields, **told, "reference": ""}, ())
-
+        judging = Judging(partial(judge_prompt, templates), reading, arguments)
         with _Placed(self._where):
-            return self._parts.judged(Judging(render, reading, arguments), is_faithful=self._is_faithful)
+            if name == _GRADED and self._parts.grades(reading):
+                return self._parts.graded(judging, is_faithful=self._is_faithful)
+            return self._parts.judged(judging, is_faithful=self._is_faithful)
 
     def _postprocess(self, component: Component) -> PostProcess:
         name = last_name(component.type)

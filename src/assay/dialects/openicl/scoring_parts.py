@@ -19,8 +19,8 @@ class PostProcess(NamedTuple):
 class Judging(NamedTuple):
     """How a judge is asked about answers, as a config says it."""
 
-    render: Callable[[Mapping[str, Any], Any, str], Prompt]
-    """Makes the judge's prompt of a row, the right answer and the model's."""
+    render: Callable[[Mapping[str, Any], Any, Any], Prompt]
+    """Makes the judge's prompt of a row, the right answer and the model's: a text, or one for each turn."""
     reading: str | None
     """The name of the function that reads verdicts."""
     arguments: Mapping[str, Any]
@@ -49,11 +49,19 @@ class ScoringParts(Protocol):
     def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge."""
 
+    def graded(self, judging: Judging, *, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge for grades."""
+
+    def grades(self, name: str | None) -> bool:
+        """Whether a name, or none, means that a judge gives grades."""
+
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""
 
-    def repeated(self, evaluator: Any, n: int, ks: Sequence[int], *, is_faithful: bool) -> Any:
-        """Return an evaluator of rows with several answers each."""
+    def repeated(
+        self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
+    ) -> Any:
+        """Return an evaluator of rows with several answers each, named as one of the originals does."""
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""
