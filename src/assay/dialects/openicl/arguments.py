@@ -18,7 +18,7 @@ MODEL_POSTPROCESSOR = "pred_postprocessor"
 EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
 MODEL_STOPS = "stop_words"
-_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS)
+KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS)
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -44,9 +44,9 @@ def config_arguments(said: Mapping[str, str], config: Path) -> ConfigArguments:
     A config that lies in a checkout has that checkout unless another is named.
     """
     for name in said:
-        if name not in _KNOWN:
-            what = f"a config dataset has no argument {name!r}{nearest(name, _KNOWN)}"
-            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(_KNOWN)}"))
+        if name not in KNOWN:
+            what = f"a config dataset has no argument {name!r}{nearest(name, KNOWN)}"
+            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(KNOWN)}"))
     return ConfigArguments(
         _folder(said.get(OPENICL_ROOT)) or checkout_above(config),
         _meta(said.get(META_TEMPLATE)),
