@@ -364,10 +364,10 @@ class _Compilation:
             )
         return samples
 
-    def _referring(self, golds: Sequence[Any]) -> Callable[[int], Any]:
+    def _referring(self, golds: Sequence[Any]) -> Callable[[int, str], Any]:
         reference = self._tools.scoring.reference
         rows = self._data.test.rows
-        return lambda number: reference(golds[number], rows[number], "")
+        return lambda number, prompt: reference(golds[number], rows[number], prompt)
 
     def _scorer(self, scoring: Scoring, evaluation: Evaluation) -> ComponentSpec:
         inference, settings = self._inference, self._settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -26,6 +27,8 @@ CODE = "OPENICL-016"
 _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
+_PROMPTS = "origin_prompt"
+"""What an author's `score` calls the prompts."""
 
 
 class Evaluators:
@@ -53,6 +56,7 @@ class Evaluators:
         self._columns = columns
         self._is_faithful = is_faithful
         self._is_own = False
+        self._sees_prompts = False
 
     def scoring(self) -> Scoring:
         """Return how answers are scored; without an `eval_cfg` they are collected and not scored."""
@@ -84,7 +88,13 @@ class Evaluators:
                 evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
         return Scoring(
-            evaluator, last_name(component.type), self._is_own, is_repeated, tuple(predictions), golds
+            evaluator,
+            last_name(component.type),
+            self._is_own,
+            is_repeated,
+            tuple(predictions),
+            golds,
+            self._sees_prompts,
         )
 
     def golds(self, test: Split, process: PostProcess | None) -> list[Any]:
@@ -133,6 +143,7 @@ class Evaluators:
         with author.calling("__init__"):
             made = cls(**arguments)
         self._is_own = True
+        self._sees_prompts = _PROMPTS in inspect.signature(made.score).parameters
         return self._parts.own_evaluator(
             made, str(file_of(cls) or self._config), is_faithful=self._is_faithful
         )

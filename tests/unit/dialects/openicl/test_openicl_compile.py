@@ -211,6 +211,18 @@ def test_the_authors_own_evaluator_and_post_processor(workdir: Path) -> None:
     assert {metric.metric: metric.value for metric in result.metrics} == {"length": 12.0}
 
 
+def test_an_evaluator_that_asks_for_the_prompts(workdir: Path) -> None:
+    code = (
+        "\nfrom opencompass.openicl import BaseEvaluator\n"
+        "class Told(BaseEvaluator):\n"
+        "    def score(self, predictions, references, origin_prompt):\n"
+        "        return {'told': sum('Q: ' in one for one in origin_prompt) * 1.5}\n"
+    )
+    one = quiz(workdir, GEN, {"evaluator": "dict(type=Told)"}, code=code, names=("QuizDataset", "Told"))
+    result = evaluated(one, [[written("B")]] * 3)
+    assert {metric.metric: metric.value for metric in result.metrics} == {"told": 4.5}
+
+
 def test_a_post_processor_that_raises_fails_its_row(workdir: Path) -> None:
     code = "\ndef first(text):\n    return text.split()[0]\n"
     scoring = {"evaluator": "dict(type=AccEvaluator)", "pred_postprocessor": "dict(type=first)"}
