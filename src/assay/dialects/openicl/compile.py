@@ -163,6 +163,8 @@ class _Compilation:
             task = ChoosingTask(
                 spec, samples, asking, scorers, retriever, corpus, rows, is_faithful=is_faithful
             )
+        if not isinstance(templates, MultimodalPrompts):
+            self._check_prompts(task)
         kind = {"answer": "free answer", "chat": "conversation", "text": "text"}
         return CompiledEntry(
             task, tuple(dict.fromkeys(self._notes)), kind.get(self._inference.form, "choice")
@@ -325,6 +327,13 @@ class _Compilation:
                     raise UnreadableTurns(f"turn {turn} has no right answer, which stands before the next")
             except UnreadableTurns as error:
                 problems.add(Problem(COLUMNS, str(error), "correct the row", origin))
+        problems.raise_if_any()
+
+    def _check_prompts(self, task: ConfigTask) -> None:
+        """Raise for all rows of which no prompt can be made, before a model is loaded."""
+        problems = Problems()
+        for origin, why in task.troubles():
+            problems.add(Problem(_TEMPLATE, why, "correct the row, or the template", origin))
         problems.raise_if_any()
 
     def _has_own_length(self) -> bool:

@@ -290,6 +290,31 @@ def test_examples_stand_before_the_question_and_may_be_fewer(workdir: Path) -> N
     assert asks(quiz(workdir, said, rows=rows, settings=TaskSettings(shots=0)))[0].prompt == "Q: 4 + 4?\nA:"
 
 
+def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> None:
+    labelled = "{x: '</E>Q: {question}\\nA: {' + x + '}' for x in 'AB'}"
+    said = infer(
+        PPL,
+        ice_template=PPL["prompt_template"],
+        prompt_template=f"dict(type=PromptTemplate, template={labelled}, ice_token='</E>')",
+        retriever="dict(type=FixKRetriever, fix_id_list=[0, 1, 2])",
+    )
+    train = [ROWS[0], {**ROWS[1], "answer": "C"}, {**ROWS[2], "answer": "D"}]
+    with pytest.raises(AuthorError, match=r"row 2: as an example: no template has the label 'C'") as error:
+        quiz(workdir, said, rows={"train": train, "test": ROWS})
+    assert [problem.code for problem in error.value.problems] == ["OPENICL-015"] * 2
+    empty = [{**ROWS[0], "question": ""}, ROWS[1], {**ROWS[2], "question": ""}]
+    dialogue = infer(prompt_template="dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', "
+                     "prompt='{question}')]))")  # fmt: skip
+    with pytest.raises(AuthorError, match="says nothing") as error:
+        quiz(workdir, dialogue, rows=empty, settings=TaskSettings(is_chat=True))
+    assert [problem.where.row for problem in error.value.problems if problem.where] == [1, 3]
+
+
+def test_a_person_is_shown_the_prompt_up_to_the_labels(workdir: Path) -> None:
+    one = quiz(workdir, PPL)
+    assert one.task.shown(next(one.task.samples()), "ppl") == "Q: 2 + 2?\nA:"
+
+
 def test_the_data_decides_the_hash(workdir: Path) -> None:
     first = quiz(workdir).task.spec.data_hash
     assert quiz(workdir).task.spec.data_hash == first
