@@ -145,6 +145,7 @@ class _Compilation:
             self._tools.scoring,
             self._asked,
             self._data.test.columns,
+            seed=self._settings.seed,
             is_faithful=self._settings.is_faithful,
         )
         scoring = evaluators.scoring()
