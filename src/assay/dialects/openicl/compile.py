@@ -129,6 +129,7 @@ class _Compilation:
             self._tools.scoring,
             self._asked,
             None if data is None else data.test.columns,
+            seed=self._settings.seed,
             is_faithful=self._settings.is_faithful,
         )
         n = 1 if inference is None else inference.n_compared
@@ -188,6 +189,8 @@ class _Compilation:
             task = ChoosingTask(
                 spec, samples, asking, scorers, retriever, corpus, rows, is_faithful=is_faithful
             )
+        if not isinstance(templates, MultimodalPrompts):
+            self._check_prompts(task)
         kind = {"answer": "free answer", "chat": "conversation", "text": "text"}
         return CompiledEntry(
             task, tuple(dict.fromkeys(self._notes)), kind.get(self._inference.form, "choice")
@@ -358,6 +361,13 @@ class _Compilation:
                 problems.add(Problem(COLUMNS, str(error), "correct the row", origin))
         problems.raise_if_any()
 
+    def _check_prompts(self, task: ConfigTask) -> None:
+        """Raise for all rows of which no prompt can be made, before a model is loaded."""
+        problems = Problems()
+        for origin, why in task.troubles():
+            problems.add(Problem(_TEMPLATE, why, "correct the row, or the template", origin))
+        problems.raise_if_any()
+
     def _has_own_length(self) -> bool:
         is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns
         if not is_read or self._settings.max_tokens is not None:
@@ -395,10 +405,10 @@ class _Compilation:
             )
         return samples
 
-    def _referring(self, golds: Sequence[Any]) -> Callable[[int], Any]:
+    def _referring(self, golds: Sequence[Any]) -> Callable[[int, str], Any]:
         reference = self._tools.scoring.reference
         rows = self._data.test.rows
-        return lambda number: reference(golds[number], rows[number], "")
+        return lambda number, prompt: reference(golds[number], rows[number], prompt)
 
     def _scorer(self, scoring: Scoring, evaluation: Evaluation) -> ComponentSpec:
         inference, settings = self._inference, self._settings

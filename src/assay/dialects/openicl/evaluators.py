@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, Problem, Problems
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.author import author_of, check_arguments
@@ -18,7 +19,7 @@ from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Scoring
 from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
 from assay.dialects.openicl.reading import Split
-from assay.dialects.openicl.scoring_parts import Judging, PostProcess, ScoringParts
+from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess, ScoringParts
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
@@ -28,6 +29,10 @@ _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "Casca
 _JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
 _REHEARSED_ROWS = 2
+RIVALS = ("rival", "prediction2", "output")
+"""Columns that may hold the answers of a rival."""
+_PROMPTS = "origin_prompt"
+"""What an author's `score` calls the prompts."""
 
 
 class Evaluators:
@@ -41,10 +46,12 @@ class Evaluators:
         asked: ConfigArguments,
         columns: Sequence[str] | None,
         *,
+        seed: int,
         is_faithful: bool,
     ) -> None:
         """Take an entry, the code it can name and the columns of its rows; None: they could not be read."""
         assert isinstance(found.entry, DatasetEntry)
+        self._seed = seed
         self._entry = found.entry
         self._config = found.config.path
         self._where = found.where
@@ -56,6 +63,7 @@ class Evaluators:
         self._is_own = False
         self._own: dict[str, Callable[[], Any]] = {}
         """What makes the person's own evaluators anew, by their names."""
+        self._sees_prompts = False
 
     def scoring(self, n: int) -> Scoring:
         """Return how answers are scored, of which there are `n` to each row.
@@ -88,7 +96,15 @@ class Evaluators:
             evaluator = self._parts.repeated(
                 evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
-        return Scoring(evaluator, last_name(component.type), self._is_own, n > 1, tuple(predictions), golds)
+        return Scoring(
+            evaluator,
+            last_name(component.type),
+            self._is_own,
+            n > 1,
+            tuple(predictions),
+            golds,
+            self._sees_prompts,
+        )
 
     def _written(self, config: EvalConfig) -> list[Component]:
         """Return the post-processors of predictions: the config's, and one that the evaluator names."""
@@ -169,6 +185,7 @@ class Evaluators:
                 made = cls(**arguments)
             return self._parts.own_evaluator(made, file, is_faithful=self._is_faithful)
 
+        self._sees_prompts = _PROMPTS in inspect.signature(cls.score).parameters
         # Evaluators of a checkout return what they should, and may ask servers to do so.
         if self._code.is_own(component.type):
             self._own[author.class_name] = make
@@ -208,9 +225,34 @@ class Evaluators:
         problems.raise_if_any()
         judging = Judging(partial(judge_prompt, templates), reading, arguments)
         with _Placed(self._where):
+            if name == _GRADED and (self._parts.compares(reading) or self._order is not None):
+                comparing = Comparing(
+                    partial(judge_prompt, templates), self._rival(), reading, arguments, self._order
+                )
+                return self._parts.compared(comparing, seed=self._seed, is_faithful=self._is_faithful)
             if name == _GRADED and self._parts.grades(reading):
                 return self._parts.graded(judging, is_faithful=self._is_faithful)
             return self._parts.judged(judging, is_faithful=self._is_faithful)
+
+    @property
+    def _order(self) -> str | None:
+        """In which order two answers are shown, as the entry says it."""
+        order: str | None = self._entry.load_arguments.get("infer_order")
+        return order
+
+    def _rival(self) -> Callable[[Mapping[str, Any]], str | None]:
+        """Return what finds the rival's answer in a row."""
+        known = RIVALS if self._columns is None else self._columns
+        column = next((name for name in RIVALS if name in known), None)
+        if column is None:
+            what = f"the judge compares answers with a rival's, and no column is {listing(RIVALS)}"
+            fix = f"let load return the rival's answers in {RIVALS[0]!r}"
+            raise AuthorError(Problem(CODE, what, fix, self._where))
+
+        def rival(row: Mapping[str, Any]) -> str | None:
+            return None if row.get(column) is None else str(row[column])
+
+        return rival
 
     def _postprocess(self, component: Component) -> PostProcess:
         name = last_name(component.type)
