@@ -13,6 +13,7 @@ from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Outc
 from assay.core.task import Answered, Evaluation, TaskSettings
 from assay.dialects.openicl.arguments import config_arguments
 from assay.dialects.openicl.compile import CompiledEntry, Tools, code_for, compile_entry
+from assay.dialects.openicl.detect import ConfigName
 from assay.dialects.openicl.entries import entries_of
 from assay.scoring.scorers.registry import make_scorer
 
@@ -106,7 +107,7 @@ def compile_config(
     data_root: Path | None = None,
 ) -> list[CompiledEntry]:
     """Compile the entries of a config."""
-    asked = config_arguments(settings.dataset_args)
+    asked = config_arguments(settings.dataset_args, ConfigName.of(str(name)).path)
     found = entries_of(str(name), asked.root)
     tools = Tools(offered(), OpenIclScoring(), open_embedder, data_root)
     code = code_for(found, asked, tools)
