@@ -171,6 +171,12 @@ def test_a_score_that_raises_for_right_answers_is_a_warning(workdir: Path) -> No
     assert "CapitalsEvaluator raised ZeroDivisionError for the right answers of the first rows" in result.out
 
 
+def test_an_evaluator_is_tried_on_what_the_post_processor_makes(workdir: Path) -> None:
+    result = assay("check", written(workdir, "lists_are_scored"), "--prompts", "0")
+    assert result.status == 0, result.err
+    assert "raised" not in result.out
+
+
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_every_edit_is_used(name: str) -> None:
-    assert name in {case[0] for case in CASES} | {"many", "one_of_two", "score_raises"}
+    assert name in {case[0] for case in CASES} | {*("many", "one_of_two", "score_raises", "lists_are_scored")}

@@ -141,8 +141,9 @@ class _Compilation:
             problems.noted(partial(check_columns, data, self._entry, found.where, has_shots=has_shots))
             if scoring is not None:
                 golds = problems.noted(partial(evaluators.golds, data.test, scoring.golds))
-            if golds is not None and inference is not None and inference.form in _REHEARSED:
-                self._notes += problems.noted(partial(evaluators.rehearsed, data.test, golds)) or ()
+                if golds is not None and inference is not None and inference.form in _REHEARSED:
+                    rehearse = partial(evaluators.rehearsed, data.test, golds, scoring)
+                    self._notes += problems.noted(rehearse) or ()
             read = partial(self._read_templates, data, retriever or ZeroRetriever(), inference)
             templates = problems.noted(read)
         problems.raise_if_any()

@@ -89,7 +89,7 @@ class Evaluation:
                 for output in outcome.outputs:
                     texts = output.turns or (output.text,)
                     try:
-                        made = [self._found(text) for text in texts]
+                        made = [found_in(text, self._scoring.predictions) for text in texts]
                     except RAISED_BY_AUTHORS as error:
                         return Failure("post_processor", f"raised {type(error).__name__}: {error}")
                     found.append(made if output.turns else made[0])
@@ -101,12 +101,6 @@ class Evaluation:
         if self._inference.form == "chat" and self._inference.turn_mode == "every_with_gt":
             return (found,)
         return tuple(found)
-
-    def _found(self, text: str) -> Any:
-        found: Any = text
-        for process in self._scoring.predictions:
-            found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
-        return found
 
     def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
         """Return the predictions of all rows; those that failed are None."""
@@ -144,6 +138,14 @@ class Evaluation:
     def is_unanswered(self, number: int) -> bool:
         """Whether no answer was found in what the model wrote about a row."""
         return number in self._unanswered
+
+
+def found_in(text: str, processes: Sequence[PostProcess]) -> Any:
+    """Return what post-processors find in a text, one after the other; None where there is nothing."""
+    found: Any = text
+    for process in processes:
+        found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
+    return found
 
 
 def _most_frequent(several: Sequence[Any]) -> Any:

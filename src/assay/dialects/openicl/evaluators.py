@@ -16,7 +16,7 @@ from assay.dialects.openicl.authored.author import author_of, check_arguments
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.evaluation import Scoring
+from assay.dialects.openicl.evaluation import Scoring, found_in
 from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess, ScoringParts
@@ -28,11 +28,11 @@ CODE = "OPENICL-016"
 _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
-_REHEARSED_ROWS = 2
 RIVALS = ("rival", "prediction2", "output")
 """Columns that may hold the answers of a rival."""
 _PROMPTS = "origin_prompt"
 """What an author's `score` calls the prompts."""
+_REHEARSED_ROWS = 2
 
 
 class Evaluators:
@@ -61,9 +61,9 @@ class Evaluators:
         self._columns = columns
         self._is_faithful = is_faithful
         self._is_own = False
+        self._sees_prompts = False
         self._own: dict[str, Callable[[], Any]] = {}
         """What makes the person's own evaluators anew, by their names."""
-        self._sees_prompts = False
 
     def scoring(self, n: int) -> Scoring:
         """Return how answers are scored, of which there are `n` to each row.
@@ -112,7 +112,7 @@ class Evaluators:
         several = (config.pred_postprocessor, None if own is None else _component(own))
         return [one for one in several if one is not None]
 
-    def rehearsed(self, test: Split, golds: Sequence[Any]) -> list[str]:
+    def rehearsed(self, test: Split, golds: Sequence[Any], scoring: Scoring) -> list[str]:
         """Let the person's own evaluators score the first right answers; return what is odd.
 
         What they return is wrong before any answer of a model is there. What they raise may be due to the
@@ -121,7 +121,7 @@ class Evaluators:
         notes, problems = [], Problems()
         rows = range(min(_REHEARSED_ROWS, len(test)))
         references = [self._parts.reference(golds[row], test.rows[row], "") for row in rows]
-        predictions = [_as_prediction(golds[row]) for row in rows]
+        predictions = [_as_prediction(golds[row], scoring.predictions) for row in rows]
         for name, make in self._own.items():
             try:
                 problems.noted(partial(make(), predictions, references))
@@ -178,6 +178,7 @@ class Evaluators:
             raise AuthorError(author.problem(CODE, what, fix))
         check_arguments(cls, arguments, CODE, self._where)
         self._is_own = True
+        self._sees_prompts = _PROMPTS in inspect.signature(cls.score).parameters
         file = str(file_of(cls) or self._config)
 
         def make() -> Any:
@@ -185,7 +186,6 @@ class Evaluators:
                 made = cls(**arguments)
             return self._parts.own_evaluator(made, file, is_faithful=self._is_faithful)
 
-        self._sees_prompts = _PROMPTS in inspect.signature(cls.score).parameters
         # Evaluators of a checkout return what they should, and may ask servers to do so.
         if self._code.is_own(component.type):
             self._own[author.class_name] = make
@@ -242,8 +242,8 @@ class Evaluators:
 
     def _rival(self) -> Callable[[Mapping[str, Any]], str | None]:
         """Return what finds the rival's answer in a row."""
-        known = RIVALS if self._columns is None else self._columns
-        column = next((name for name in RIVALS if name in known), None)
+        columns = self._columns
+        column = next((name for name in RIVALS if columns is None or name in columns), None)
         if column is None:
             what = f"the judge compares answers with a rival's, and no column is {listing(RIVALS)}"
             fix = f"let load return the rival's answers in {RIVALS[0]!r}"
@@ -296,11 +296,17 @@ def _component(said: Mapping[str, Any]) -> Component:
     return Component(said["type"], {key: value for key, value in said.items() if key != "type"})
 
 
-def _as_prediction(gold: Any) -> Any:
-    """Return a right answer as a model would give it."""
+def _as_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
+    """Return what a prediction would be if the model wrote a right answer and nothing else."""
     if isinstance(gold, list | tuple):
-        return _as_prediction(gold[0]) if gold else ""
-    return "" if gold is None else str(gold)
+        return _as_prediction(gold[0] if gold else None, processes)
+    text = "" if gold is None else str(gold)
+    try:
+        found = found_in(text, processes)
+    except RAISED_BY_AUTHORS:
+        # It is for what models write: a bare answer may be too little for it.
+        return text
+    return "" if found is None else found
 
 
 def _each(find: Callable[[str], Any], gold: Any) -> Any:
