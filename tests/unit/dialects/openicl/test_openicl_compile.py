@@ -330,6 +330,21 @@ def test_what_changes_the_code_of_an_evaluator_changes_the_spec(workdir: Path) -
     assert first["quiz.py"] != other.task.spec.settings["code"]["quiz.py"]
 
 
+def test_the_record_of_an_entry_does_not_depend_on_others_in_its_config(workdir: Path) -> None:
+    (workdir / "other.py").write_text("from .base import BaseDataset\nclass OtherDataset(BaseDataset):\n"
+        "    @staticmethod\n    def load(path):\n        from .quiz import QuizDataset\n"
+        "        return QuizDataset.load(path)\n")  # fmt: skip
+    config = write_quiz(workdir, names=("QuizDataset", "OtherDataset"))
+    text = config.read_text()
+    config.write_text(
+        text + "\nquiz_datasets.insert(0, dict(quiz_datasets[0], type=OtherDataset, abbr='other'))\n"
+    )
+    both = {one.task.spec.name: one.task.spec.settings["code"] for one in compile_config(config)}
+    (alone,) = compile_config(f"{config}:quiz")
+    assert alone.task.spec.settings["code"].keys() == both["quiz"].keys() == {"quiz.py", "quiz_gen.py"}
+    assert both["other"].keys() == {"other.py", "quiz.py", "quiz_gen.py"}
+
+
 def test_a_method_that_the_config_is_not_for(workdir: Path) -> None:
     with pytest.raises(AuthorError, match=r"OPENICL-014 .*'ppl' was asked for.*GenInferencer is for gen"):
         quiz(workdir, settings=TaskSettings(methods=("ppl",)))

@@ -7,7 +7,8 @@ checkout stand on Assay's base classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -90,6 +91,22 @@ class OwnModules(AuthorModules):
         value = vars(self._found(self._name_of(defining))).get(wanted)
         setattr(self._module(name), wanted, value)
         return value is not None
+
+    def _import(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        module = super()._import(name, globals, locals, fromlist, level)
+        # A name of a package comes from a file of it, which is then behind the file that imports.
+        for wanted in fromlist or ():
+            home = sys.modules.get(getattr(vars(module).get(wanted), "__module__", ""))
+            if home is not None and home in self._modules.values():
+                self._note(globals, home)
+        return module
 
     def _found(self, name: str) -> ModuleType:
         if name not in self._modules and self._file_of(name) is None and any(self._folders_of(name)):
