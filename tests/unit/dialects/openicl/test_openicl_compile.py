@@ -446,3 +446,13 @@ def test_the_prompt_hash_and_the_quirks_are_recorded(workdir: Path) -> None:
     faithful = quiz(workdir, settings=TaskSettings(is_faithful=True)).task.spec.quirks
     assert {quirk.name: quirk.here for quirk in faithful}["spaces_at_the_end"] == "as the original"
     assert dict(one.facts())["evaluator"] == "AccEvaluator"
+
+
+def test_a_class_that_a_config_defines_cannot_call_what_it_imports(workdir: Path) -> None:
+    config = write_quiz(workdir)
+    own = "class QuizDataset:\n    @staticmethod\n    def load(path):\n        return Dataset.from_list([])\n"
+    text = config.read_text().replace("import QuizDataset", "import nothing")
+    config.write_text(f"from datasets import Dataset\n{own}{text}", encoding="utf-8")
+    with pytest.raises(AuthorError, match=r"OPENICL-012 .*QuizDataset: it is defined in a config") as error:
+        compile_config(config)
+    assert "in a file beside the config" in error.value.problems[0].fix
