@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ import msgspec
 from assay.app.openicl_scoring import OpenIclScoring, offered
 from assay.backends.embedding import open_embedder
 from assay.core.errors import AssayError
+from assay.core.origin import Origin
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import Code, last_name
-from assay.dialects.openicl.compile import CompiledEntry, Tools, compile_entry
+from assay.dialects.openicl.checked import Asked, Tools
+from assay.dialects.openicl.compile import CompiledEntry, compile_entry
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.templates.meta import meta_template
@@ -32,10 +34,10 @@ class MadeCode(Code):
 
     splits: Mapping[str, Sequence[Mapping[str, Any]]] = {}
 
-    def require(self, kind: Any, what: str, where: Any) -> Any:
+    def require(self, kind: Any, what: str, where: Origin, known: Iterable[str] = ()) -> Any:
         """Return what a name stands for."""
         if what != "dataset class":
-            return super().require(kind, what, where)
+            return super().require(kind, what, where, known)
         with suppress(AssayError):
             # Its file may register evaluators, too; where it does not run, they are missed by name.
             self.find(kind)
@@ -61,9 +63,10 @@ class Compiler:
     ) -> CompiledEntry:
         """Return an entry as a task; AssayError for what is wrong with it."""
         self._code.splits = splits
-        asked = ConfigArguments(self._checkout, meta_template(way.meta, []))
+        arguments = ConfigArguments(self._checkout, meta_template(way.meta, []))
         settings = TaskSettings(is_chat=way.is_chat, is_faithful=is_faithful)
-        return compile_entry(found, str(found.config.path), settings, asked, self._tools, self._code)
+        asked = Asked(settings, arguments, self._tools, self._code)
+        return compile_entry(found, str(found.config.path), asked)
 
 
 def with_fixed_examples(entry: DatasetEntry) -> DatasetEntry:

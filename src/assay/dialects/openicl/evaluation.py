@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
 from assay.dialects.openicl.inferencing import Inference
@@ -30,12 +32,14 @@ class Scoring(NamedTuple):
     predictions: tuple[PostProcess, ...]
     """What each text goes through, in order."""
     golds: PostProcess | None
+    sees_prompts: bool = False
+    """Whether the evaluator asks for what the model was asked."""
+    files: frozenset[Path] = frozenset()
+    """Where the authors' own code for it stands."""
 
 
 class Evaluation:
     """The lists that an evaluator compares: the protocol `AuthorLists` of the room of scoring."""
-
-    chooses_itself = False
 
     def __init__(
         self,
@@ -44,7 +48,7 @@ class Evaluation:
         golds: Sequence[Any],
         labels: Sequence[Sequence[Any]],
         inference: Inference,
-        reference: Callable[[int], Any],
+        reference: Callable[[int, str], Any],
     ) -> None:
         """Take how it is scored, the rows with their right answers, and the labels of each row's options."""
         self._scoring = scoring
@@ -56,6 +60,9 @@ class Evaluation:
         by = " > ".join(one.name for one in scoring.predictions)
         self.rule = f"post_processing: {by}" if by else "post_processing"
         self._unanswered: set[int] = set()
+        self._prompts: dict[int, str] = {}
+        self.chooses_itself = inference.form == "choices"
+        """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
 
     @property
     def metrics(self) -> Sequence[Any]:
@@ -74,6 +81,9 @@ class Evaluation:
     def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
         """Return what was found in the answers to one row; the failure, if a request failed."""
         found: list[Any] = []
+        if self._scoring.sees_prompts and answers:
+            first = answers[0].request
+            self._prompts[self._row[first.sample_id]] = shown_text(first.ask.prompt)
         for _, response in sorted(answers, key=lambda one: one.request.index):
             outcome = response.outcome
             if isinstance(outcome, Failure):
@@ -82,7 +92,7 @@ class Evaluation:
                 for output in outcome.outputs:
                     texts = output.turns or (output.text,)
                     try:
-                        made = [self._found(text) for text in texts]
+                        made = [found_in(text, self._scoring.predictions) for text in texts]
                     except RAISED_BY_AUTHORS as error:
                         return Failure("post_processor", f"raised {type(error).__name__}: {error}")
                     found.append(made if output.turns else made[0])
@@ -94,12 +104,6 @@ class Evaluation:
         if self._inference.form == "chat" and self._inference.turn_mode == "every_with_gt":
             return (found,)
         return tuple(found)
-
-    def _found(self, text: str) -> Any:
-        found: Any = text
-        for process in self._scoring.predictions:
-            found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
-        return found
 
     def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
         """Return the predictions of all rows; those that failed are None."""
@@ -128,7 +132,7 @@ class Evaluation:
 
     def references(self) -> list[Any]:
         """Return what predictions are compared with, one for each row."""
-        return [self._reference(number) for number in range(self.n_rows)]
+        return [self._reference(number, self._prompts.get(number, "")) for number in range(self.n_rows)]
 
     def target(self, reference: Any) -> Any:
         """Return the right answer in a reference."""
@@ -139,6 +143,14 @@ class Evaluation:
         return number in self._unanswered
 
 
+def found_in(text: str, processes: Sequence[PostProcess]) -> Any:
+    """Return what post-processors find in a text, one after the other; None where there is nothing."""
+    found: Any = text
+    for process in processes:
+        found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
+    return found
+
+
 def _most_frequent(several: Sequence[Any]) -> Any:
     """Return the prediction that most answers agree on, the first of equals; no answer has no vote."""
     counts = Counter(map(_key, (one for one in several if one is not None)))
@@ -147,3 +159,8 @@ def _most_frequent(several: Sequence[Any]) -> Any:
 
 def _key(value: Any) -> str:
     return repr(value) if isinstance(value, list | dict | Mapping) else str(value)
+
+
+def shown_text(prompt: Prompt) -> str:
+    """Return a prompt as one text: a conversation with a line break between its messages."""
+    return prompt if isinstance(prompt, str) else "\n".join(message.shown for message in prompt)

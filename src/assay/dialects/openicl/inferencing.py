@@ -9,6 +9,7 @@ from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.task import TaskSettings
+from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 
@@ -27,7 +28,7 @@ _METHODS: Mapping[Form, str] = {
     "choices": "prob",
     "text": "ppl",
 }
-_FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, Form] = {
     "GenInferencer": "answer",
     "ParallelGenInferencer": "answer",
     "SCInferencer": "answer",
@@ -39,7 +40,7 @@ _FORMS: Mapping[str, Form] = {
     "CLPInferencer": "choices",
     "PPLOnlyInferencer": "text",
 }
-_NOT_DONE: Mapping[str, str] = {
+NOT_DONE: Mapping[str, str] = {
     "AgentInferencer": "an agent that calls tools",
     "AttackInferencer": "prompts that are changed until the model errs",
     "BFCLV3FunctionCallInferencer": "function calls",
@@ -66,7 +67,7 @@ _KNOWN: Mapping[Form, Sequence[str]] = {
     "choices": ("single_token",),
     "text": (),
 }
-_TURN_MODES = ("every", "every_with_gt", "last")
+TURN_MODES = ("every", "every_with_gt", "last")
 _GENERATION = ("temperature", "top_p", "do_sample", "num_return_sequences", "max_out_len", "max_new_tokens")
 
 
@@ -93,12 +94,22 @@ class Inference(NamedTuple):
         """Return the method: `gen`, `ppl` or `prob`."""
         return _METHODS[self.form]
 
+    @property
+    def n_compared(self) -> int:
+        """Return how many answers to each row are compared with the right one."""
+        return self.sampling.n if self.method == "gen" and not self.is_voted else 1
 
-def inference_of(entry: DatasetEntry, settings: TaskSettings, where: Origin) -> Inference:
-    """Read the inferencer of an entry; all that is wrong with it is raised together."""
+
+def inference_of(
+    entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None
+) -> Inference:
+    """Read the inferencer of an entry; all that is wrong with it is raised together.
+
+    `asked`: what the model's own config says.
+    """
     component = entry.infer_cfg.inferencer
     name = last_name(component.type)
-    form = _FORMS.get(name)
+    form = FORMS.get(name)
     if form is None:
         raise AuthorError(_unknown(name, where))
     said, problems = component.arguments, Problems()
@@ -108,8 +119,8 @@ def inference_of(entry: DatasetEntry, settings: TaskSettings, where: Origin) -> 
             fix = f"use some of {listing(_KNOWN[form])}" if _KNOWN[form] else "drop it"
             problems.add(Problem(CODE, what, fix, where))
     reading = _Reading(component, problems, where)
-    mode = reading.one_of("infer_mode", _TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
-    sampling, notes = _sampling(reading, entry, settings)
+    mode = reading.one_of("infer_mode", TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
+    sampling, notes = _sampling(reading, entry, settings, asked or ConfigArguments())
     problems.raise_if_any()
     return Inference(
         name,
@@ -125,11 +136,11 @@ def inference_of(entry: DatasetEntry, settings: TaskSettings, where: Origin) -> 
 
 
 def _unknown(name: str, where: Origin) -> Problem:
-    if name in _NOT_DONE:
-        what = f"the inferencer {name} ({_NOT_DONE[name]}) is not one that Assay has"
-        return Problem(CODE, what, f"use one of {listing(_FORMS)}", where)
-    what = f"there is no inferencer {name!r}{nearest(name, _FORMS)}"
-    return Problem(CODE, what, f"use one of {listing(_FORMS)}", where)
+    if name in NOT_DONE:
+        what = f"the inferencer {name} ({NOT_DONE[name]}) is not one that Assay has"
+        return Problem(CODE, what, f"use one of {listing(FORMS)}", where)
+    what = f"there is no inferencer {name!r}{nearest(name, FORMS)}"
+    return Problem(CODE, what, f"use one of {listing(FORMS)}", where)
 
 
 class _Reading:
@@ -185,9 +196,9 @@ class _Reading:
 
 
 def _sampling(
-    reading: _Reading, entry: DatasetEntry, settings: TaskSettings
+    reading: _Reading, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
 ) -> tuple[Sampling, tuple[str, ...]]:
-    """Return how texts are written: what the person says, then the config."""
+    """Return how texts are written: what the person says, then the dataset's config, then the model's."""
     usual = Sampling()
     notes = []
     written_temperature = reading.number("temperature", kind=float, least=0)
@@ -208,16 +219,21 @@ def _sampling(
                 settings.max_tokens,
                 reading.number("max_out_len"),
                 reading.number("max_new_tokens"),
+                model.max_out_len,
                 usual.max_tokens,
             ),
             temperature=float(temperature),
             top_p=float(_first(settings.top_p, reading.number("top_p", kind=float, least=0), usual.top_p)),
-            stop=settings.stop if settings.stop is not None else reading.texts("stopping_criteria"),
+            stop=settings.stop if settings.stop is not None else _stops(reading, model),
             seed=settings.seed if temperature else None,
             n=n,
         ),
         tuple(notes),
     )
+
+
+def _stops(reading: _Reading, model: ConfigArguments) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*reading.texts("stopping_criteria"), *model.stop_words)))
 
 
 def _first(*values: Any) -> Any:
