@@ -31,7 +31,8 @@ def entry(abbr, **more):
         reader_cfg=dict(input_columns=['question'], output_column='answer', test_range='[20:]'),
         infer_cfg=dict(inferencer=dict(type=GenInferencer),
             retriever=dict(type=FixKRetriever, fix_id_list=[40]),
-            ice_template=dict(type=PromptTemplate, ice_token='</E>', template='</E>{question} {A}\\n{answer}'))),
+            ice_template=dict(
+                type=PromptTemplate, ice_token='</E>', template='</E>{question} {A}\\n{answer}'))),
         **more}
 
 agent = entry('agent')
