@@ -175,13 +175,20 @@ class Evaluators:
             component.type, "evaluator", self._where, (*self._parts.evaluator_names, *_JUDGED, _CASCADE)
         )
         author = author_of(cls, self._config)
-        if not callable(getattr(cls, "score", None)):
+        if inspect.isfunction(cls):
+            # Some register a function that makes one of several evaluators.
+            check_arguments(cls, arguments, CODE, self._where)
+            with author.calling(cls.__name__):
+                made_by = type(cls(**arguments))
+        else:
+            made_by = cls
+        if not callable(getattr(made_by, "score", None)):
             what = "it has no method score(predictions, references), so it is no evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"
             raise AuthorError(author.problem(CODE, what, fix))
         check_arguments(cls, arguments, CODE, self._where)
         self._is_own = True
-        self._sees_prompts = _PROMPTS in inspect.signature(cls.score).parameters
+        self._sees_prompts = _PROMPTS in inspect.signature(made_by.score).parameters
         self._files |= {path for path in (file_of(cls),) if path is not None}
         file = str(file_of(cls) or self._config)
 

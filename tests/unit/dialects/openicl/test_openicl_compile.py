@@ -220,6 +220,16 @@ def test_the_authors_own_evaluator_and_post_processor(workdir: Path) -> None:
     assert {metric.metric: metric.value for metric in result.metrics} == {"length": 12.0}
 
 
+def test_a_function_may_make_the_evaluator(workdir: Path) -> None:
+    code = OWN_EVALUATOR + (
+        "\nfrom ais_bench.benchmark.registry import ICL_EVALUATORS\n"
+        "ICL_EVALUATORS.register_module(name='Quiz' + str(20), module=lambda: QuizEvaluator(bonus=20))\n"
+    )
+    one = quiz(workdir, GEN, {"evaluator": "dict(type='Quiz20')"}, code=code)
+    result = evaluated(one, [[written("B")]] * 3)
+    assert {metric.metric: metric.value for metric in result.metrics} == {"length": 23.0}
+
+
 def test_an_evaluator_that_asks_for_the_prompts(workdir: Path) -> None:
     code = (
         "\nfrom opencompass.openicl import BaseEvaluator\n"
