@@ -12,6 +12,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, listing
 from assay.core.ids import digest
 from assay.core.ports import Embedder
+from assay.core.prompt import Prompt
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.openicl.arguments import ConfigArguments
@@ -155,7 +156,7 @@ class _Compilation:
         )
         traits = self._traits(retriever, templates, scoring)
         spec = self._spec(retriever, templates, scoring, traits)
-        scorers = [self._scorer(scoring, evaluation)]
+        scorers = [self._scorer(scoring, evaluation, samples, golds)]
         task = ConfigTask(spec, samples, asking, scorers)
         if isinstance(retriever, MDLRetriever) and corpus is not None:
             is_faithful = self._settings.is_faithful
@@ -346,7 +347,7 @@ class _Compilation:
         for number, fields in enumerate(test.fields):
             names = tuple(map(str, labels[number]))
             gold = golds[number]
-            right = tuple(at for at, name in enumerate(names) if name == str(gold))
+            right = tuple(at for at, name in enumerate(names) if name == _label_name(gold))
             targets = () if names else _texts(gold)
             choices = tuple(_option_text(fields, name) for name in names)
             samples.append(
@@ -364,12 +365,28 @@ class _Compilation:
             )
         return samples
 
-    def _referring(self, golds: Sequence[Any]) -> Callable[[int], Any]:
+    def _referring(self, golds: Sequence[Any]) -> Callable[[int, Prompt], Any]:
         reference = self._tools.scoring.reference
         rows = self._data.test.rows
-        return lambda number: reference(golds[number], rows[number], "")
+        return lambda number, prompt: reference(golds[number], rows[number], _as_text(prompt))
 
-    def _scorer(self, scoring: Scoring, evaluation: Evaluation) -> ComponentSpec:
+    def _is_each_a_label(self, samples: Sequence[Sample], golds: Sequence[Any]) -> bool:
+        """Whether every right answer is one of the labels; else an error, unless the original is followed."""
+        problems = Problems()
+        for sample, gold in zip(samples, golds, strict=True):
+            if gold is not None and not sample.gold:
+                what = f"the right answer {gold!r:.60} is none of the labels {listing(sample.labels)}"
+                fix = "correct the row, the labels, or what dataset_postprocessor makes of it"
+                problems.add(Problem(COLUMNS, what, fix, sample.origin))
+        is_each = not problems.total
+        if self._settings.is_faithful and self._inference.form != "choices":
+            return is_each  # There it is a wrong answer.
+        problems.raise_if_any()
+        return True
+
+    def _scorer(
+        self, scoring: Scoring, evaluation: Evaluation, samples: Sequence[Sample], golds: Sequence[Any]
+    ) -> ComponentSpec:
         inference, settings = self._inference, self._settings
         track = inference.method
         inner: ComponentSpec | None = None
@@ -393,7 +410,8 @@ class _Compilation:
             )
         elif inference.form == "choices":
             inner = ComponentSpec("label_probability", {"track": track})
-        if inner is not None and scoring.evaluator_name in _PLAIN_ACCURACY:
+        is_plain = scoring.evaluator_name in _PLAIN_ACCURACY and not evaluation.found_labels
+        if inner is not None and is_plain and self._is_each_a_label(samples, golds):
             return inner
         return ComponentSpec("author_metrics", {"track": track, "author": evaluation, "inner": inner})
 
@@ -487,6 +505,15 @@ def _written(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_written(one) for one in value]
     return value if isinstance(value, str | int | float | bool | None) else last_name(value)
+
+
+def _label_name(gold: Any) -> str:
+    """Return a right answer as labels are called: a column with gaps has 1.0 where 1 was written."""
+    return str(int(gold)) if isinstance(gold, float) and gold.is_integer() else str(gold)
+
+
+def _as_text(prompt: Prompt) -> str:
+    return prompt if isinstance(prompt, str) else "\n".join(message.text for message in prompt)
 
 
 def _texts(gold: Any) -> tuple[str, ...]:

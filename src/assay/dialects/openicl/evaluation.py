@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing
+from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import PostProcess
 
+CODE = "OPENICL-016"
 Raw = tuple[Any, ...]
 """The predictions of one row: one for each time that it was asked."""
 
@@ -42,7 +44,7 @@ class Evaluation:
         golds: Sequence[Any],
         labels: Sequence[Sequence[Any]],
         inference: Inference,
-        reference: Callable[[int], Any],
+        reference: Callable[[int, Prompt], Any],
     ) -> None:
         """Take how it is scored, the rows with their right answers, and the labels of each row's options."""
         self._scoring = scoring
@@ -54,8 +56,11 @@ class Evaluation:
         by = " > ".join(one.name for one in scoring.predictions)
         self.rule = f"post_processing: {by}" if by else "post_processing"
         self._unanswered: set[int] = set()
+        self._asked: dict[int, Prompt] = {}
         self.chooses_itself = inference.form == "choices"
         """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
+        self.found_labels = {} if self.chooses_itself else self._found_in_labels()
+        """What the post-processors make of each label, by its name; of those alone that they change."""
 
     @property
     def metrics(self) -> Sequence[Any]:
@@ -74,6 +79,8 @@ class Evaluation:
     def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
         """Return what was found in the answers to one row; the failure, if a request failed."""
         found: list[Any] = []
+        for one in answers[:1]:
+            self._asked[self._row[one.request.sample_id]] = one.request.ask.prompt
         for _, response in sorted(answers, key=lambda one: one.request.index):
             outcome = response.outcome
             if isinstance(outcome, Failure):
@@ -92,7 +99,9 @@ class Evaluation:
             elif isinstance(outcome, Likelihood):
                 found.append(outcome)
         if self._inference.form == "chat" and self._inference.turn_mode == "every_with_gt":
-            return (found,)
+            # Each time that a row is asked, every turn is a request of its own.
+            n_turns = len(found) // self._inference.sampling.n
+            return tuple(found[at : at + n_turns] for at in range(0, len(found), n_turns))
         return tuple(found)
 
     def _found(self, text: str) -> Any:
@@ -100,6 +109,21 @@ class Evaluation:
         for process in self._scoring.predictions:
             found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
         return found
+
+    def _found_in_labels(self) -> dict[str, Any]:
+        names = dict.fromkeys(
+            str(label) for labels in dict.fromkeys(map(tuple, self._labels)) for label in labels
+        )
+        try:
+            found = {name: self._found(name) for name in names}
+        except RAISED_BY_AUTHORS as error:
+            what = (
+                f"{self.rule} raised {type(error).__name__}: {error}; it is given the labels {listing(names)}"
+            )
+            raise AuthorError(
+                Problem(CODE, what, "correct the function, or drop pred_postprocessor")
+            ) from error
+        return {name: one for name, one in found.items() if one != name}
 
     def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
         """Return the predictions of all rows; those that failed are None."""
@@ -124,11 +148,14 @@ class Evaluation:
 
     def chosen(self, number: int, option: int) -> Any:
         """Return the label of an option that was chosen by its likelihood; None for none."""
-        return None if option < 0 else self._labels[number][option]
+        if option < 0:
+            return None
+        label = self._labels[number][option]
+        return self.found_labels.get(str(label), label)
 
     def references(self) -> list[Any]:
         """Return what predictions are compared with, one for each row."""
-        return [self._reference(number) for number in range(self.n_rows)]
+        return [self._reference(number, self._asked.get(number, "")) for number in range(self.n_rows)]
 
     def target(self, reference: Any) -> Any:
         """Return the right answer in a reference."""

@@ -39,6 +39,12 @@ TEMPLATE_DIFFERENCES: tuple[Difference[Traits], ...] = (
         "the label stands in the output column",
     ),
     Difference(
+        "right-answer-in-label-maps",
+        lambda traits: traits.is_labelled and traits.shows_answer_column and traits.has_label_map,
+        "a label's template that names the output column shows the right answer with every label",
+        "the output column is left empty",
+    ),
+    Difference(
         "local-chat",
         lambda traits: traits.is_chat and not traits.has_meta and traits.is_dialogue,
         "a chat model that runs locally gets a line break behind every user's turn, and what the system says "
