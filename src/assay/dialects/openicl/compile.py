@@ -26,6 +26,7 @@ from assay.dialects.openicl.evaluators import Evaluators
 from assay.dialects.openicl.facts import facts_of
 from assay.dialects.openicl.inferencing import CODE as INFERENCE
 from assay.dialects.openicl.inferencing import inference_of
+from assay.dialects.openicl.judge_prompts import REFERENCE
 from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.quirks import Traits, quirks_of
@@ -481,6 +482,8 @@ class _Compilation:
             is_chat=self._is_chat,
             has_pred_role=entry.eval_cfg is not None and entry.eval_cfg.pred_role is not None,
             has_range=entry.reader_cfg.test_range is not None,
+            shows_reference=entry.eval_cfg is not None
+            and f"{{{REFERENCE}}}" in repr(entry.eval_cfg.evaluator.arguments),
             names_path=isinstance(entry.load_arguments.get("path"), str),
         )
 

@@ -170,7 +170,7 @@ class Evaluators:
         for what, fix in templates.problems([*self._columns, *JUDGE_FIELDS], has_shots=False):
             problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
-        judging = Judging(partial(judge_prompt, templates), reading, arguments)
+        judging = Judging(partial(judge_prompt, templates, is_faithful=self._is_faithful), reading, arguments)
         with self._checked(reading or name):
             if name == _GRADED and self._parts.grades(reading):
                 return self._parts.graded(judging, is_faithful=self._is_faithful)
