@@ -259,6 +259,9 @@ class _Compilation:
         """Return what examples are picked from; None where none are shown."""
         if not retriever.count:
             return None
+        if self._data.lacks_train is not None:
+            what = f"{type(retriever).__name__} shows examples, and {self._data.lacks_train}"
+            raise AuthorError(Problem(COLUMNS, what, "correct reader_cfg.train_split", self._found.where))
         reader, test, train = self._entry.reader_cfg, self._data.test, self._data.train
         embedder = self._tools.open_embedder(self._encoder(retriever)) if retriever.needs_embedder else None
         rows = self._asked_rows(retriever)

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.core.request import Generate, Request, Span
 from assay.core.task import TaskSettings
@@ -72,6 +75,15 @@ def test_the_rows_that_examples_are_from_decide_the_hash_where_any_are_shown(wor
     ]
     assert hashes[0][0] != hashes[0][1]
     assert hashes[1][0] == hashes[1][1]
+
+
+def test_examples_are_never_from_another_split_than_the_one_that_is_named(workdir: Path) -> None:
+    fixed = {**SHOWN, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    for rows in ({"test": ROWS}, {"test": ROWS, "validation": ROWS}):
+        with pytest.raises(AuthorError, match=r"OPENICL-013 .*train_split is 'train', which is not there"):
+            quiz(workdir, fixed, rows=rows)
+        assert len(requests(quiz(workdir, GEN, rows=rows))) == 1
+    assert requests(quiz(workdir, fixed, rows=ROWS), 1)[0].n_shots == 1
 
 
 def test_labels_of_the_inferencer_go_before_those_of_the_template(workdir: Path) -> None:
