@@ -12,7 +12,7 @@ from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.core.request import Generate, Request, Span
 from assay.core.task import TaskSettings
-from fakes.configs import GEN, PPL, ROWS, evaluated, quiz, written
+from fakes.configs import GEN, PPL, ROWS, evaluated, likely, quiz, written
 
 ICE = "dict(type=PromptTemplate, template='Q: {question}\\nA: {answer}')"
 BELOW = "dict(type=PromptTemplate, template='</E>Q: {question}\\nA: {answer}', ice_token='</E>')"
@@ -159,3 +159,12 @@ def test_a_conversation_begins_with_what_the_system_says(workdir: Path) -> None:
     )
     (request,) = requests(one)
     assert request.ask.prompt == (Message("system", "Be brief."), Message("user", "Hi"))
+
+
+def test_a_continuation_is_scored_by_its_sum(workdir: Path) -> None:
+    rows = [{**row, "cont": " is right."} for row in ROWS]
+    one = quiz(workdir, {**PPL, "inferencer": "dict(type='LLInferencer')"}, rows=rows)
+    # Two tokens of -2 each are less likely than one of -3, though each of them is more likely.
+    assert [score.answer for score in evaluated(one, [[likely(-4, 2), likely(-3, 1)]] * 3).scores] == [
+        "B"
+    ] * 3

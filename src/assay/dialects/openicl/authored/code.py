@@ -48,7 +48,10 @@ class Code:
             return kind
         if "." in kind and (found := self._symbol(Symbol.of(kind))) is not None:
             return found
-        return self._registered(kind)
+        registered = self._registered(kind)
+        if registered is None and self.modules.has_own(kind):
+            return self.modules.code(OPENCOMPASS, kind)
+        return registered
 
     def is_own(self, kind: Any) -> bool:
         """Whether a name is defined by a file of the person's own, beside the config."""

@@ -181,6 +181,17 @@ def test_a_name_that_two_files_define_is_that_of_the_module_that_was_named(tmp_p
         code.require(Symbol("opencompass.datasets", "Quiz"), "dataset class", HERE)
 
 
+def test_a_text_names_what_is_registered_or_defined_beside_the_config(tmp_path: Path) -> None:
+    text = (
+        "from opencompass.registry import LOAD_DATASET\n"
+        "@LOAD_DATASET.register_module('other-name')\nclass Registered: pass\nclass Plain: pass\n"
+    )
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    code = code_of(tmp_path)
+    assert code.require("other-name", "dataset class", HERE).__name__ == "Registered"
+    assert code.require("Plain", "dataset class", HERE).__name__ == "Plain"
+
+
 def test_of_two_files_that_define_a_name_the_nearest_to_the_config_counts(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "mine.py").write_text("class Quiz: file = 'near'", encoding="utf-8")
