@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -230,19 +231,31 @@ class _Compilation:
         """Return for each row the labels that are compared; none where a text is written."""
         test = self._data.test
         if self._inference.form == "choices":
-            first = test.rows[0].get(_CHOICES)
-            if not isinstance(first, list | tuple) or not first:
-                what = f"{self._inference.name} compares the column {_CHOICES!r}, which has {first!r:.60}"
-                fix = f"let load return the options of each row in {_CHOICES!r}"
-                raise AuthorError(Problem(COLUMNS, what, fix, test.origins[0]))
-            return [tuple(row.get(_CHOICES) or first) for row in test.rows]
+            self._require(_CHOICES, list | tuple, "the options of each row")
+            return [tuple(row[_CHOICES]) for row in test.rows]
         if self._inference.form not in ("options", "continuation"):
             return [()] * len(test)
-        if self._inference.form == "continuation" and _CONTINUATION not in test.columns:
-            what = f"{self._inference.name} scores the column {_CONTINUATION!r}, which is not there"
-            raise AuthorError(Problem(COLUMNS, what, "let load return it", test.origins[0]))
+        if self._inference.form == "continuation":
+            self._require(_CONTINUATION, str, "the text that is scored behind every label")
         labels = self._inference.labels or templates.labels or self._answers()
+        names = Counter(map(str, labels))
+        if len(names) < len(labels):
+            what = f"two labels are called {names.most_common(1)[0][0]!r}"
+            raise AuthorError(
+                Problem(_TEMPLATE, what, "give each label a name of its own", self._found.where)
+            )
         return [labels] * len(test)
+
+    def _require(self, column: str, kind: Any, words: str) -> None:
+        """Raise where a row has not in a column what the inferencer takes from there."""
+        problems = Problems()
+        for row, origin in zip(self._data.test.rows, self._data.test.origins, strict=True):
+            value = row.get(column)
+            if not isinstance(value, kind) or not value:
+                what = f"{self._inference.name} takes {words} from the column {column!r}, "
+                what += f"which has {value!r:.60}"
+                problems.add(Problem(COLUMNS, what, f"let load return it in {column!r}", origin))
+        problems.raise_if_any()
 
     def _answers(self) -> tuple[Any, ...]:
         """Return the right answers of all rows, each once, in a steady order."""

@@ -12,7 +12,7 @@ from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.core.request import Generate, Request, Span
 from assay.core.task import TaskSettings
-from fakes.configs import GEN, PPL, ROWS, evaluated, likely, quiz, written
+from fakes.configs import GEN, PPL, ROWS, compile_config, evaluated, likely, quiz, write_quiz, written
 
 ICE = "dict(type=PromptTemplate, template='Q: {question}\\nA: {answer}')"
 BELOW = "dict(type=PromptTemplate, template='</E>Q: {question}\\nA: {answer}', ice_token='</E>')"
@@ -86,11 +86,44 @@ def test_examples_are_never_from_another_split_than_the_one_that_is_named(workdi
     assert requests(quiz(workdir, fixed, rows=ROWS), 1)[0].n_shots == 1
 
 
+def test_examples_are_numbered_within_their_range(workdir: Path) -> None:
+    fixed = {**SHOWN, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    (first, *_) = shown_to(workdir, fixed, TaskSettings(), ", train_range='[1:]'")
+    assert first.startswith("Q: 3 + 3?\nA: A\n")
+
+
+def test_nothing_is_fetched_while_rows_are_loaded(workdir: Path) -> None:
+    config = write_quiz(workdir)
+    code = (workdir / "quiz.py").read_text(encoding="utf-8")
+    asking = "import os\n        assert os.environ['HF_HUB_OFFLINE'] == '1'\n        rows ="
+    (workdir / "quiz.py").write_text(code.replace("rows =", asking, 1), encoding="utf-8")
+    assert len(compile_config(config)) == 1
+
+
 def test_labels_of_the_inferencer_go_before_those_of_the_template(workdir: Path) -> None:
     said = {**PPL, "inferencer": "dict(type=PPLInferencer, labels=['B', 'A'])"}
     one = quiz(workdir, said)
     assert next(one.task.samples()).labels == ("B", "A")
     assert [request.ask.prompt[-1] for request in requests(one)] == ["4", "3"]
+
+
+def test_two_labels_of_one_name_cannot_be_told_apart(workdir: Path) -> None:
+    said = {**PPL, "prompt_template": "dict(type=PromptTemplate, template={1: 'yes', '1': 'no'})"}
+    with pytest.raises(AuthorError, match=r"OPENICL-015 .*two labels are called '1'"):
+        quiz(workdir, said)
+
+
+@pytest.mark.parametrize(
+    ("inferencer", "column", "value"),
+    [("CLPInferencer", "choices", ["A", "B"]), ("LLInferencer", "cont", "!")],
+)
+def test_every_row_has_what_the_inferencer_takes_from_it(
+    workdir: Path, inferencer: str, column: str, value: Any
+) -> None:
+    base = GEN if column == "choices" else PPL
+    rows = [{**row, column: None if at == 1 else value} for at, row in enumerate(ROWS)]
+    with pytest.raises(AuthorError, match=rf"OPENICL-013 .*row 2: {inferencer} .*{column!r}, which has None"):
+        quiz(workdir, {**base, "inferencer": f"dict(type='{inferencer}')"}, rows=rows)
 
 
 def test_the_persons_length_goes_before_the_rows_own(workdir: Path) -> None:

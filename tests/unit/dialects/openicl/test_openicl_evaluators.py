@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from assay.core.errors import AuthorError
 from assay.core.response import Response
 from assay.core.task import Answered, TaskSettings
 from fakes.configs import GEN, PPL, ROWS, compile_config, evaluated, likely, quiz, write_quiz, written
@@ -88,6 +89,24 @@ def test_answers_count_in_the_order_of_their_requests(workdir: Path) -> None:
     ]
     (spec,) = one.task.scorers()
     assert spec.args["author"].raw(answers[::-1]) == (["first", "second"],)
+
+
+def test_unknown_names_have_a_nearest_one(workdir: Path) -> None:
+    with pytest.raises(AuthorError, match=r"'AccEvaluatr' \(did you mean 'AccEvaluator'"):
+        quiz(workdir, GEN, {"evaluator": "dict(type='AccEvaluatr')"})
+    scoring = {
+        "evaluator": "dict(type=AccEvaluator)",
+        "pred_postprocessor": "dict(type='first_optoin_postprocess')",
+    }
+    with pytest.raises(AuthorError, match=r"did you mean 'first_option_postprocess'"):
+        quiz(workdir, GEN, scoring)
+
+
+def test_what_k_answers_do_needs_to_know_which_are_right(workdir: Path) -> None:
+    settings = TaskSettings(temperature=0.5)
+    one = own(workdir, GEN, {"evaluator": "dict(type=Rounded)"}, more=", n=2, k=2", settings=settings)
+    result = evaluated(one, [[written("B", "A")]] * 3)
+    assert any("Rounded does not say which answers are right" in note for note in result.notes)
 
 
 def names(one: Any, outcomes: Any) -> set[str]:

@@ -52,9 +52,8 @@ def test_the_reference_is_the_column_or_the_right_answer() -> None:
 
 def test_the_original_shows_no_reference() -> None:
     text = templates("[{reference}] {model_answer}")
-    (message,) = judge_prompt(text, {"reference": "secret"}, "gold", "x", is_faithful=True)
-    assert isinstance(message, Message)
-    assert message.text == "[] x"
+    prompt = judge_prompt(text, {"reference": "secret"}, "gold", "x", is_faithful=True)
+    assert prompt == (Message("user", "[] x"),)
 
 
 def test_a_conversation_is_graded(workdir: Path) -> None:

@@ -35,6 +35,7 @@ class Code:
         self, folders: Sequence[Path], root: Path | None, data_root: Path | None, offered: Offered
     ) -> None:
         self.root = root
+        self._offered = {"evaluator": offered.evaluators, "post-processor": offered.postprocessors}
         places = [place for place in (data_root, *folders, root) if place is not None]
         self.data = DataPaths(places, _dataset_places(root))
         self._library = library(self.data, offered.postprocessors, offered.evaluators)
@@ -68,7 +69,8 @@ class Code:
         if self.root is not None:
             beside += f", nor does {str(self.root)!r}"
             fix = "correct the name, or define it in a file beside the config"
-        said = f"there is no {what} {name!r}{self.modules.near(name)}: {beside}"
+        near = self.modules.near(name, self._offered.get(what, ()))
+        said = f"there is no {what} {name!r}{near}: {beside}"
         raise AuthorError(Problem(CODE, said, fix, where))
 
     def _symbol(self, symbol: Symbol) -> Any:

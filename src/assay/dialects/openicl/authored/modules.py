@@ -7,7 +7,7 @@ checkout stand on Assay's base classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -91,9 +91,10 @@ class OwnModules(AuthorModules):
         """Whether a file of the person's own defines a name."""
         return any(place.definitions.file_of(name) for place in self._own)
 
-    def near(self, name: str) -> str:
-        """Return a hint to the nearest name that the person's own files define."""
-        return nearest(name, [known for place in self._own for known in place.definitions.names()])
+    def near(self, name: str, offered: Iterable[str] = ()) -> str:
+        """Return a hint to the nearest name that the person's own files define, or Assay offers."""
+        own = [known for place in self._own for known in place.definitions.names()]
+        return nearest(name, [*own, *offered])
 
     def _adds(self, name: str, wanted: str) -> bool:
         """Whether a file adds a name to a module: its own file to the library's, or one of a package."""

@@ -77,6 +77,16 @@ def test_the_librarys_names_go_before_those_of_a_checkout(checkout: Path, tmp_pa
         finder("no-such")
 
 
+def test_a_checkouts_file_leaves_the_librarys_names_to_others(checkout: Path, tmp_path: Path) -> None:
+    datasets = checkout / "opencompass" / "datasets"
+    (datasets / "base.py").write_text(
+        "class BaseDataset: theirs = True\nclass Beside: pass", encoding="utf-8"
+    )
+    code = code_of(tmp_path / "nothing", checkout)
+    assert code.find(Symbol("opencompass.datasets.base", "Beside")).__name__ == "Beside"
+    assert issubclass(code.find(Symbol("opencompass.datasets", "Quiz")), BaseDataset)
+
+
 def test_a_file_that_does_not_import_says_so_every_time(checkout: Path, tmp_path: Path) -> None:
     code = code_of(tmp_path / "nothing", checkout)
     for name in ("Heavy", "Heavier"):
@@ -164,6 +174,10 @@ def test_definitions_are_read_and_not_run(tmp_path: Path) -> None:
     assert found.file_of("One") == tmp_path / "a.py"
     assert found.file_of("Five") == tmp_path / "deep" / "b.py"
     assert found.file_registering("six") == tmp_path / "deep" / "b.py"
+    for folder in ("configs", "tests"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "c.py").write_text("class Seven: pass")
+    assert Definitions(tmp_path).file_of("Seven") is None
     assert Definitions(tmp_path, depth=0).file_of("Five") is None
     assert defines(tmp_path / "a.py", "THREE")
     assert not defines(tmp_path / "a.py", "four")
