@@ -13,9 +13,10 @@ from assay.scoring.evaluators.author import AuthorEvaluator
 from assay.scoring.evaluators.cascade import Cascade
 from assay.scoring.evaluators.evaluator import EvaluatedRow
 from assay.scoring.evaluators.judged import JudgedEvaluator
-from assay.scoring.evaluators.readings import make_reading
+from assay.scoring.evaluators.readings import READINGS, make_reading
 from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
 from assay.scoring.evaluators.repeated import Repeated
+from assay.scoring.evaluators.value_names import VALUE_NAMES
 from assay.scoring.extract.reply import spoken
 from assay.scoring.postprocess import (
     ALIASES,
@@ -27,6 +28,8 @@ from assay.scoring.postprocess import (
 
 _OF_DATASETS = "datasets"
 """Stands before the name of an evaluator that a dataset's module has, where another has the same name."""
+_JUDGES = ("GenericLLMEvaluator", "LMEvaluator")
+_USUAL_READING = "generic_llmjudge_postprocess"
 
 
 class OpenIclScoring:
@@ -91,6 +94,19 @@ class OpenIclScoring:
         """Return the parts that differ from the original: what it does, and what is done here."""
         every = {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}
         return {name: (one[0], one[1]) for name, one in every.items()}
+
+
+def value_names(name: str, module: str, arguments: Mapping[str, Any]) -> Sequence[str] | None:
+    """Return what an evaluator calls its values, the counts aside; None where the name is unknown."""
+    if name in _JUDGES:
+        reading = arguments.get("dict_postprocessor") or {}
+        name = getattr(reading.get("type"), "name", reading.get("type")) or _USUAL_READING
+    if name in READINGS:
+        return [value.name for value in make_reading(name).values if value.of is not None]
+    of_datasets = f"{_OF_DATASETS}.{name}"
+    if of_datasets in VALUE_NAMES and _OF_DATASETS in module.split("."):
+        name = of_datasets
+    return VALUE_NAMES.get(name)
 
 
 def offered() -> Offered:

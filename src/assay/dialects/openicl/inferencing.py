@@ -94,6 +94,12 @@ class Inference(NamedTuple):
         return _METHODS[self.form]
 
 
+def method_of(name: str) -> str | None:
+    """Return the method of an inferencer; None where it is not one that Assay has."""
+    form = _FORMS.get(name)
+    return None if form is None else _METHODS[form]
+
+
 def inference_of(entry: DatasetEntry, settings: TaskSettings, where: Origin) -> Inference:
     """Read the inferencer of an entry; all that is wrong with it is raised together."""
     component = entry.infer_cfg.inferencer
