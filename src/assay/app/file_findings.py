@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assay.app.check import Finding
 from assay.app.languages import language_of
 from assay.app.settings import RunSettings
-from assay.dialects.openicl.arguments import config_arguments
-from assay.dialects.openicl.described import Described
 from assay.dialects.openicl.detect import ConfigName, config_files
+
+if TYPE_CHECKING:
+    from assay.dialects.openicl.described import Described
 
 _LANGUAGE = "openicl"
 _NAMED_HASH = re.compile(r"_(?P<digits>[0-9a-f]{6})$")
@@ -30,7 +31,9 @@ def file_findings(datasets: Sequence[str], values: RunSettings) -> Iterator[File
     named = [name for name in datasets if language_of(name, values.dialect, values.dataset_args) == _LANGUAGE]
     if not named:
         return
+    # A table waits for nothing of this.
     from assay.app.dataset_docs import Documentation, folders_of
+    from assay.dialects.openicl.arguments import config_arguments
 
     configs = list(dict.fromkeys(ConfigName.of(name).path for name in named))
     documentation = Documentation(config_arguments(values.dataset_args).root)

@@ -48,6 +48,7 @@ _TASKS: Mapping[str, tuple[str, str]] = {
     "ppl": ("{} dataset PPL task", "{}数据集PPL任务"),
     "prob": ("{} dataset label probability task", "{}数据集选项概率任务"),
 }
+_NAMED_SHOTS = re.compile(r"(\d+)_?shot")
 _ZERO = re.compile(r"\bzero\b|零", re.IGNORECASE)
 
 
@@ -71,12 +72,20 @@ def agrees(column: Column, said: str, one: Described) -> bool:
     if column == "metrics":
         return _metrics_agree(said, one)
     if column == "shots":
-        numbers = {int(number) for number in re.findall(r"\d+", _ZERO.sub("0", said))}
-        return bool(said) if not one.shots else numbers == set(one.shots)
+        return _shots_agree(said, one)
     if column == "format":
         return _formats_agree(said, one)
     # Of an introduction only that there is one; a path led to the config.
     return bool(said)
+
+
+def _shots_agree(said: str, one: Described) -> bool:
+    numbers = {int(number) for number in re.findall(r"\d+", _ZERO.sub("0", said))}
+    named = _NAMED_SHOTS.search(one.path.stem)
+    if set(one.shots) == {0} and named is not None and numbers == {int(named[1])}:
+        # Rows may bring their examples along, which the config does not show; who named it knows.
+        return True
+    return bool(said) if not one.shots else numbers == set(one.shots)
 
 
 def _metrics_agree(said: str, one: Described) -> bool:

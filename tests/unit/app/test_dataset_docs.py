@@ -248,6 +248,10 @@ ONE = Described(
         ("shots", "", {}, False),
         ("shots", "0-shot / 5-shot", {"shots": (5, 0)}, True),
         ("shots", "5-shot", {"shots": (5, 0)}, False),
+        # Rows that bring their examples along: the file's name says so, and the config cannot.
+        ("shots", "5-shot", {"path": Path("a_5_shot_gen.py")}, True),
+        ("shots", "3-shot", {"path": Path("a_5_shot_gen.py")}, False),
+        ("shots", "0-shot", {"path": Path("a_0_shot_gen.py"), "shots": (5,)}, False),
         ("format", "Chat Format", {}, True),
         ("format", "对话格式", {}, True),
         ("format", "String format", {}, False),

@@ -105,13 +105,19 @@ class Describer:
                 return self._returned(one, root / top, None)
         return ()
 
-    def _returned(self, one: ReadClass, folder: Path, depth: int | None) -> Sequence[str]:
+    def _returned(
+        self, one: ReadClass, folder: Path, depth: int | None, seen: frozenset[ReadClass] = frozenset()
+    ) -> Sequence[str]:
         """Return the names of a class's values, or of the first class that it extends and that has some."""
         if one.values:
             return one.values
         for base in one.bases:
             extended = self._read(folder, depth, base)
-            values = self._returned(extended, folder, depth) if extended else self._value_names(base, "", {})
+            # A class may well be called like the one of another module that it extends.
+            if extended is None or extended == one or extended in seen:
+                values = self._value_names(base, "", {})
+            else:
+                values = self._returned(extended, folder, depth, seen | {one})
             if values:
                 return values
         return ()

@@ -144,6 +144,10 @@ def test_an_own_evaluator_may_have_its_score_from_another(tmp_path: Path) -> Non
         "class OwnEvaluator(Middle):\n    pass\n\n\nclass Middle(opencompass.RougeEvaluator):\n    pass\n"
     )
     assert described(tmp_path, evaluator="OwnEvaluator").metrics[:2] == ("rouge1", "rouge2")
+    (tmp_path / "own.py").write_text("class AccEvaluator(opencompass.AccEvaluator):\n    pass\n")
+    assert described(tmp_path).metrics == ("accuracy",)
+    (tmp_path / "own.py").write_text("class OwnEvaluator(Other):\n    n = 1\nclass Other(OwnEvaluator):\n    n = 1\n")
+    assert described(tmp_path, evaluator="OwnEvaluator").metrics == ()
     (tmp_path / "own.py").write_text("class OwnEvaluator(BaseEvaluator):\n    pass\n")
     one = described(tmp_path, evaluator="OwnEvaluator")
     assert (one.metrics, one.evaluators) == ((), ("OwnEvaluator",))
