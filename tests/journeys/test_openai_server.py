@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message
 from assay.core.request import Generate, Sampling, request
@@ -26,6 +27,10 @@ QUICK = ("--model-arg", "retries=1", "--model-arg", "retry_wait_s=0")
 
 @pytest.fixture(autouse=True)
 def _data(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workdir / "cache").mkdir()
+    if (unpacked := cache_dir() / "models").is_dir():
+        # Answers are asked anew; unpacking the weights again would only take time.
+        (workdir / "cache" / "models").symlink_to(unpacked)
     monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (workdir / "data.csv").write_text(f"question,A,B,answer\n{ROWS}", encoding="utf-8")
@@ -181,7 +186,7 @@ def test_llama_cpp_reads_what_the_embedded_model_reads(one_thread: None, workdir
 
     llama.cpp rounds activations to eight bits where it multiplies them with weights of four; here the weights
     are unpacked to float32. So likely texts agree, and close calls fall either way: when this was written, 11
-    of 20 answers to messages and 17 of 20 to texts were the same.
+    of the first 20 answers to messages and 17 of those to texts were the same.
     """
     _needs_torch()
     asked = (
@@ -192,7 +197,7 @@ def test_llama_cpp_reads_what_the_embedded_model_reads(one_thread: None, workdir
         "--chat",
         chat,
         "--limit",
-        "first:20",
+        "first:10",
         "--max-tokens",
         "24",
     )
@@ -205,12 +210,12 @@ def test_llama_cpp_reads_what_the_embedded_model_reads(one_thread: None, workdir
     assert assay(*asked, "-m", "smollm2", "--out", "straight", "--no-cache").status == 0
     served, straight = outputs(workdir / "served_false"), outputs(workdir / "straight")
     assert outputs(workdir / "served_true") == served
-    assert len(served) == 20
+    assert len(served) == 10
     assert served.keys() == straight.keys()
     prompts = [{key: one["n_prompt_tokens"] for key, one in run.items()} for run in (served, straight)]
     assert prompts[0] == prompts[1]
     n_equal = sum(served[key] == straight[key] for key in straight)
-    assert n_equal >= 5, f"{n_equal} of 20 answers are the same, to the last token and the reason of the end"
+    assert n_equal >= 3, f"{n_equal} of 10 answers are the same, to the last token and the reason of the end"
 
 
 @pytest.mark.model

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.app.evaluator_values import value_names
 from assay.app.languages import LANGUAGES, TABLE, language_of
-from assay.app.openicl_scoring import value_names
 from assay.app.readme_tables import COLUMNS, Column, Edit, Page, Row, TaskTable
 from assay.app.readme_words import HEADINGS, TITLES, agrees, said_of
 from assay.core.errors import AssayError, Problem, UsageError
@@ -118,7 +118,7 @@ def dataset_folders(name: str) -> list[DatasetFolder]:
     if not configs:
         what = f"{_seen(name, path)}; tables of tasks are in the READMEs of config datasets"
         fix = "name a folder of configs or a config, as AISBench and OpenCompass have them"
-        raise UsageError(Problem("USAGE-009", what, fix, Origin(name)))
+        raise UsageError(Problem("USAGE-010", what, fix, Origin(name)))
     return folders_of(configs)
 
 

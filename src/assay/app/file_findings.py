@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.app.check import Finding
@@ -33,10 +34,11 @@ def file_findings(datasets: Sequence[str], values: RunSettings) -> Iterator[File
         return
     # A table waits for nothing of this.
     from assay.app.dataset_docs import Documentation, folders_of
-    from assay.dialects.openicl.arguments import config_arguments
+    from assay.dialects.openicl.arguments import OPENICL_ROOT
 
     configs = list(dict.fromkeys(ConfigName.of(name).path for name in named))
-    documentation = Documentation(config_arguments(values.dataset_args).root)
+    root = values.dataset_args.get(OPENICL_ROOT)
+    documentation = Documentation(None if root is None else Path(root))
     for config in configs:
         described = documentation.described(config)
         if described is not None:

@@ -8,16 +8,18 @@ from typing import Any
 from assay.core.prompt import Prompt
 from assay.dialects.openicl.authored.base_classes import BaseEvaluator
 from assay.dialects.openicl.authored.code import Offered
-from assay.dialects.openicl.scoring_parts import Judging, PostProcess
+from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess
 from assay.scoring.evaluators.author import AuthorEvaluator
 from assay.scoring.evaluators.cascade import Cascade
 from assay.scoring.evaluators.evaluator import EvaluatedRow
+from assay.scoring.evaluators.graded import GRADES, GradedEvaluator, make_grades
 from assay.scoring.evaluators.judged import JudgedEvaluator
-from assay.scoring.evaluators.readings import READINGS, make_reading
+from assay.scoring.evaluators.pairwise import COMPARISONS, Order, PairwiseJudged, make_comparison
+from assay.scoring.evaluators.readings import make_reading
 from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
-from assay.scoring.evaluators.repeated import Repeated
-from assay.scoring.evaluators.value_names import VALUE_NAMES
+from assay.scoring.evaluators.repeated import Repeated, System
 from assay.scoring.extract.reply import spoken
+from assay.scoring.judges.judgement import Question, Unaskable
 from assay.scoring.postprocess import (
     ALIASES,
     CORRECTED_BY_ANY_NAME,
@@ -28,8 +30,6 @@ from assay.scoring.postprocess import (
 
 _OF_DATASETS = "datasets"
 """Stands before the name of an evaluator that a dataset's module has, where another has the same name."""
-_JUDGES = ("GenericLLMEvaluator", "LMEvaluator")
-_USUAL_READING = "generic_llmjudge_postprocess"
 
 
 class OpenIclScoring:
@@ -77,36 +77,72 @@ class OpenIclScoring:
 
         return JudgedEvaluator(render, reading)
 
+    def graded(self, judging: Judging, *, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge for grades."""
+        read = make_grades(judging.reading or "mtbench_postprocess", is_faithful=is_faithful)
+
+        def questions(row: EvaluatedRow, prediction: Any) -> list[Question]:
+            prompt = judging.render(row.fields, row.gold, prediction)
+            return [Question("answer", prompt, read.rules, float, read.is_raw)]
+
+        return GradedEvaluator(questions)
+
+    def grades(self, name: str | None) -> bool:
+        """Whether a name, or none, means that a judge gives grades."""
+        return name is None or name in GRADES
+
+    def compared(self, comparing: Comparing, *, seed: int, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge which of two answers is better."""
+        comparison = make_comparison(
+            comparing.reading or "brackets", comparing.arguments, is_faithful=is_faithful
+        )
+
+        def render(row: EvaluatedRow, first: str, second: str) -> Prompt:
+            return comparing.render(row.fields, row.gold, first, second)
+
+        def rival(row: EvaluatedRow) -> str:
+            found = comparing.rival(row.fields)
+            if found is None:
+                raise Unaskable("there is no answer of the rival to this row")
+            return found
+
+        order: Order = "random" if comparing.order == "random" else "both"
+        return PairwiseJudged(render, rival, comparison, order=order, seed=seed, is_faithful=is_faithful)
+
+    def compares(self, name: str | None) -> bool:
+        """Whether a name means that a judge chooses between two answers."""
+        return name in COMPARISONS
+
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""
         return Cascade(rule, judged, parallel=is_parallel, is_faithful=is_faithful)
 
-    def repeated(self, evaluator: Any, n: int, ks: Sequence[int], *, is_faithful: bool) -> Any:
-        """Return an evaluator of rows with several answers each."""
-        return Repeated(evaluator, n, ks, is_faithful=is_faithful)
+    def repeated(
+        self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
+    ) -> Any:
+        """Return an evaluator of rows with several answers each, named as one of the originals does."""
+        system: System = "aisbench" if of_aisbench else "opencompass"
+        return Repeated(evaluator, n, ks, system=system, is_faithful=is_faithful)
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""
         return EvaluatedRow(gold, fields, prompt)
 
     @property
+    def postprocessor_names(self) -> Sequence[str]:
+        """Return the names of all post-processors."""
+        return [*POSTPROCESSORS, *ALIASES]
+
+    @property
+    def evaluator_names(self) -> Sequence[str]:
+        """Return the names of evaluators, but for those that ask a judge."""
+        return list(EVALUATORS)
+
+    @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:
         """Return the parts that differ from the original: what it does, and what is done here."""
         every = {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}
         return {name: (one[0], one[1]) for name, one in every.items()}
-
-
-def value_names(name: str, module: str, arguments: Mapping[str, Any]) -> Sequence[str] | None:
-    """Return what an evaluator calls its values, the counts aside; None where the name is unknown."""
-    if name in _JUDGES:
-        reading = arguments.get("dict_postprocessor") or {}
-        name = getattr(reading.get("type"), "name", reading.get("type")) or _USUAL_READING
-    if name in READINGS:
-        return [value.name for value in make_reading(name).values if value.of is not None]
-    of_datasets = f"{_OF_DATASETS}.{name}"
-    if of_datasets in VALUE_NAMES and _OF_DATASETS in module.split("."):
-        name = of_datasets
-    return VALUE_NAMES.get(name)
 
 
 def offered() -> Offered:

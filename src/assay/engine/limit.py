@@ -10,7 +10,15 @@ import msgspec
 from assay.core.limit import Limit
 from assay.core.request import Kind, Request
 from assay.core.sample import Sample
-from assay.core.task import ComponentSpec, CorpusScorer, Scorer, Task, TaskSpec
+from assay.core.task import (
+    ComponentSpec,
+    CorpusScorer,
+    PreparingTask,
+    Rehearse,
+    Scorer,
+    Task,
+    TaskSpec,
+)
 
 
 class LimitedTask:
@@ -54,3 +62,20 @@ class LimitedTask:
     def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
         """Return how its tracks are scored."""
         return self._task.scorers()
+
+
+class LimitedPreparingTask(LimitedTask):
+    """The same for a task that asks the model something first; it knows itself about how many samples."""
+
+    def prepare(self, rehearse: Rehearse) -> Sequence[str]:
+        """Let the task find out what it needs."""
+        assert isinstance(self._task, PreparingTask)
+        notes = self._task.prepare(rehearse)
+        self._spec = msgspec.structs.replace(self._spec, chosen=self._task.spec.chosen)
+        return notes
+
+
+def limited(task: Task, limit: Limit, seed: int) -> LimitedTask:
+    """Cut a task down to a part of its samples."""
+    kind = LimitedPreparingTask if isinstance(task, PreparingTask) else LimitedTask
+    return kind(task, limit, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,7 @@ def test_what_has_no_table_of_tasks_is_refused(readme: Path, workdir: Path, name
     (workdir / "empty").mkdir()
     assay("new", "other", "--like", "llmbox")
     result = assay("docs", name)
-    assert (result.status, "USAGE-009" in result.err, said in result.err) == (2, True, True)
+    assert (result.status, "USAGE-010" in result.err, said in result.err) == (2, True, True)
 
 
 def test_check_says_where_a_page_and_its_configs_disagree(readme: Path) -> None:
@@ -193,8 +194,9 @@ def test_check_says_whether_the_hash_in_a_files_name_is_that_of_its_prompt(
 ) -> None:
     assay("new", "asked", "--like", system)
     config = workdir / "asked" / "asked_gen_0_shot_chat_prompt.py"
-    (line,) = [line for line in assay("check", str(config)).out.splitlines() if "prompt hash" in line]
-    digits = line.split()[-1]
+    shown = re.search(r"hash +([0-9a-f]{6}), of what is asked", assay("check", str(config)).out)
+    assert shown is not None
+    digits = shown[1]
     right = config.rename(config.with_name(f"asked_gen_{digits}.py"))
     (workdir / "asked" / "README.md").unlink()
     said = assay("check", str(right)).out

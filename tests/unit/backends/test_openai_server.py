@@ -546,6 +546,13 @@ def test_a_server_that_answers_nobody_any_more_is_gone(trouble: Model) -> None:
         assert len(server.bodies) < 32 + 4
 
 
+def test_a_server_that_answers_some_is_not_gone() -> None:
+    asks: list[Ask] = [Generate(f"text {n} {'bad' * (n % 2)}", GREEDY) for n in range(100)]
+    with serving(poisoned("bad", failing(500))) as server:
+        failed = failures(outcomes(client(server.url, retries=0, concurrency=1), asks))
+    assert list(failed) == list(range(1, 100, 2))
+
+
 def test_refused_inputs_are_no_sign_of_a_server_gone() -> None:
     asks: list[Ask] = [Generate(f"text {n}", GREEDY) for n in range(80)]
     with serving(failing(400, "no")) as server:

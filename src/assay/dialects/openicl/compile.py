@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,20 +17,23 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import Code, Offered, last_name
+from assay.dialects.openicl.choosing import ChoosingTask
+from assay.dialects.openicl.circular import ORDER, QUESTION
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Evaluation, Scoring
 from assay.dialects.openicl.evaluators import Evaluators
 from assay.dialects.openicl.facts import facts_of
 from assay.dialects.openicl.inferencing import CODE as INFERENCE
-from assay.dialects.openicl.inferencing import inference_of
+from assay.dialects.openicl.inferencing import Inference, inference_of
 from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.quirks import Traits, quirks_of
-from assay.dialects.openicl.reading import COLUMNS, check_columns, load
-from assay.dialects.openicl.retrievers.corpus import corpus_of, joined
+from assay.dialects.openicl.reading import COLUMNS, LoadedData, check_columns, load
+from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
+from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.retrievers.registry import make_retriever
-from assay.dialects.openicl.retrievers.retriever import Retriever
+from assay.dialects.openicl.retrievers.retriever import Retriever, ZeroRetriever
 from assay.dialects.openicl.scoring_parts import ScoringParts
 from assay.dialects.openicl.task import Asking, ConfigTask
 from assay.dialects.openicl.templates.reading import TemplateSpec
@@ -40,7 +44,10 @@ from assay.dialects.openicl.turns import Conversation, UnreadableTurns, conversa
 DIALECT = "openicl"
 _PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
 _CHOICES, _CONTINUATION, _OWN_LENGTH = "choices", "cont", "max_out_len"
+_REHEARSED = ("answer", "options", "continuation")
+"""Forms in which a prediction is such as a right answer is."""
 _TEMPLATE = "OPENICL-015"
+_MULTI_TURN = "MultiTurnPromptTemplate"
 
 
 class Tools(NamedTuple):
@@ -67,7 +74,15 @@ class CompiledEntry(msgspec.Struct, frozen=True):
 def code_for(found: Sequence[Found], asked: ConfigArguments, tools: Tools) -> Code:
     """Return the code that the entries of one config can name."""
     folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
-    return Code(list(dict.fromkeys(folders)), asked.root, tools.data_root, tools.offered)
+    own = [folder for folder in dict.fromkeys(folders) if not _is_of_checkout(folder, asked.root)]
+    return Code(own, asked.root, tools.data_root, tools.offered)
+
+
+def _is_of_checkout(folder: Path, root: Path | None) -> bool:
+    """Whether a folder holds a checkout's configs: files there are called like modules and hold no code."""
+    if root is None or not folder.is_relative_to(root.absolute()):
+        return False
+    return "configs" in folder.relative_to(root.absolute()).parts
 
 
 def compile_entry(
@@ -99,24 +114,59 @@ class _Compilation:
         self._code = code
         self._config = found.config.path
         self._notes: list[str] = []
-        self._inference = inference_of(self._entry, settings, found.where)
-        self._check_method()
         self._is_chat = settings.is_chat
-        self._data = load(self._entry, code, self._config, found.where)
-        check_columns(self._data, self._entry, self._config)
+        self._check()
+
+    def _check(self) -> None:
+        """Read every part of the entry; what is wrong with all of them is raised together."""
+        found, problems = self._found, Problems()
+        inference = problems.noted(self._read_inference)
+        retriever = problems.noted(self._read_retriever)
+        data = problems.noted(partial(load, self._entry, self._code, self._config, found.where))
+        evaluators = Evaluators(
+            found,
+            self._code,
+            self._tools.scoring,
+            self._asked,
+            None if data is None else data.test.columns,
+            seed=self._settings.seed,
+            is_faithful=self._settings.is_faithful,
+        )
+        n = 1 if inference is None else inference.n_compared
+        scoring = problems.noted(partial(evaluators.scoring, n))
+        golds: list[Any] | None = None
+        templates: Templates | MultimodalPrompts | None = None
+        if data is not None:
+            has_shots = retriever is not None and retriever.count > 0
+            problems.noted(partial(check_columns, data, self._entry, found.where, has_shots=has_shots))
+            if scoring is not None:
+                golds = problems.noted(partial(evaluators.golds, data.test, scoring.golds))
+            if golds is not None and inference is not None and inference.form in _REHEARSED:
+                self._notes += problems.noted(partial(evaluators.rehearsed, data.test, golds)) or ()
+            read = partial(self._read_templates, data, retriever or ZeroRetriever(), inference)
+            templates = problems.noted(read)
+        problems.raise_if_any()
+        assert inference is not None
+        assert retriever is not None
+        assert data is not None
+        assert scoring is not None
+        assert golds is not None
+        assert templates is not None
+        self._inference, self._retriever, self._data = inference, retriever, data
+        self._templates, self._scoring, self._golds = templates, scoring, golds
         self._notes += [*self._inference.notes, *self._data.notes]
 
     def compiled(self) -> CompiledEntry:
         """Put the task together."""
-        retriever = self._retriever()
-        templates = self._templates(retriever)
+        retriever, templates, scoring, golds = self._retriever, self._templates, self._scoring, self._golds
         labels = self._labels(templates)
+        corpus = self._corpus(retriever, labels)
         asking = Asking(
             self._inference,
             templates,
             self._data.test,
             self._data.train,
-            self._picked(retriever, labels),
+            self._picked(retriever, corpus),
             labels,
             self._conversation(templates),
             is_chat=self._is_chat,
@@ -125,41 +175,40 @@ class _Compilation:
             has_own_length=self._has_own_length(),
         )
         self._check_turns(asking)
-        evaluators = Evaluators(
-            self._found,
-            self._inference,
-            self._code,
-            self._tools.scoring,
-            self._asked,
-            self._data.test.columns,
-            is_faithful=self._settings.is_faithful,
-        )
-        scoring = evaluators.scoring()
-        golds = evaluators.golds(self._data.test, scoring.golds)
         samples = self._samples(labels, golds)
         evaluation = Evaluation(
             scoring, self._data.test, golds, labels, self._inference, self._referring(golds)
         )
         traits = self._traits(retriever, templates, scoring)
         spec = self._spec(retriever, templates, scoring, traits)
-        task = ConfigTask(spec, samples, asking, [self._scorer(scoring, evaluation)])
+        scorers = [self._scorer(scoring, evaluation)]
+        task = ConfigTask(spec, samples, asking, scorers)
+        if isinstance(retriever, MDLRetriever) and corpus is not None:
+            is_faithful = self._settings.is_faithful
+            rows = self._asked_rows(retriever)
+            task = ChoosingTask(
+                spec, samples, asking, scorers, retriever, corpus, rows, is_faithful=is_faithful
+            )
+        if not isinstance(templates, MultimodalPrompts):
+            self._check_prompts(task)
         kind = {"answer": "free answer", "chat": "conversation", "text": "text"}
         return CompiledEntry(
             task, tuple(dict.fromkeys(self._notes)), kind.get(self._inference.form, "choice")
         )
 
-    def _check_method(self) -> None:
+    def _read_inference(self) -> Inference:
+        inference = inference_of(self._entry, self._settings, self._found.where, self._asked)
         asked = self._settings.methods
-        if asked and self._inference.method not in asked:
-            what = f"method {listing(asked)} was asked for, and {self._inference.name} is for "
-            what += self._inference.method
-            fix = f"evaluate by {self._inference.method}, or name a config with another inferencer"
+        if asked and inference.method not in asked:
+            what = f"method {listing(asked)} was asked for, and {inference.name} is for {inference.method}"
+            fix = f"evaluate by {inference.method}, or name a config with another inferencer"
             raise AuthorError(Problem(INFERENCE, what, fix, self._found.where))
         for method in asked or ():
-            if method != self._inference.method:
+            if method != inference.method:
                 self._notes.append(f"the config is not for {method}, which is left out")
+        return inference
 
-    def _retriever(self) -> Retriever:
+    def _read_retriever(self) -> Retriever:
         component = self._entry.infer_cfg.retriever
         arguments = {key: value for key, value in component.arguments.items() if key != "ice_template"}
         made = make_retriever(last_name(component.type), arguments, where=self._found.where)
@@ -167,11 +216,14 @@ class _Compilation:
             made = made.with_count(self._settings.shots)
         return made
 
-    def _templates(self, retriever: Retriever) -> Templates | MultimodalPrompts:
+    def _read_templates(
+        self, data: LoadedData, retriever: Retriever, inference: Inference | None
+    ) -> Templates | MultimodalPrompts:
+        replace_token = "" if inference is None else inference.replace_token
         reader, infer = self._entry.reader_cfg, self._entry.infer_cfg
         spec = _spec_of(infer.prompt_template)
         if spec is not None and spec.name == MULTIMODAL:
-            return self._multimodal(spec)
+            return self._multimodal(spec, data, replace_token)
         templates = Templates(
             spec,
             _spec_of(infer.ice_template),
@@ -179,23 +231,28 @@ class _Compilation:
             rendering=Rendering(self._is_chat, self._asked.meta_template, self._settings.is_faithful),
             ice_separator=retriever.ice_separator,
             ice_eos_token=retriever.ice_eos_token,
-            replace_token=self._inference.replace_token,
+            replace_token=replace_token,
         )
+        is_chat = inference is not None and inference.form == "chat"
+        if is_chat and spec is not None and spec.name != _MULTI_TURN:
+            # The turns stand in a column: what the template says is not shown to anybody.
+            return templates
         problems = Problems()
-        for what, fix in templates.problems(self._data.test.columns, has_shots=retriever.count > 0):
+        columns, of_examples = data.test.columns, data.train.columns
+        for what, fix in templates.problems(columns, of_examples, has_shots=retriever.count > 0):
             problems.add(Problem(_TEMPLATE, what, fix, self._found.where))
         problems.raise_if_any()
         return templates
 
-    def _multimodal(self, spec: TemplateSpec) -> MultimodalPrompts:
+    def _multimodal(self, spec: TemplateSpec, data: LoadedData, replace_token: str) -> MultimodalPrompts:
         path = self._entry.load_arguments.get("path")
         found = self._code.data.find(path) if isinstance(path, str) else None
         beside = [] if found is None else [found if found.is_dir() else found.parent]
         return MultimodalPrompts(
             spec,
-            self._data.test,
+            data.test,
             output_column=self._entry.reader_cfg.output_column,
-            replace_token=self._inference.replace_token,
+            replace_token=replace_token,
             roots=[*beside, self._config.parent],
             is_faithful=self._settings.is_faithful,
             where=self._found.where,
@@ -230,30 +287,48 @@ class _Compilation:
             raise AuthorError(Problem(_TEMPLATE, what, fix, self._found.where))
         return tuple(sorted(answers, key=str))
 
-    def _picked(self, retriever: Retriever, labels: Sequence[tuple[Any, ...]]) -> Sequence[tuple[int, ...]]:
+    def _corpus(self, retriever: Retriever, labels: Sequence[tuple[Any, ...]]) -> Corpus | None:
+        """Return what examples are picked from; None where none are shown."""
         if not retriever.count:
-            return [()] * len(self._data.test)
+            return None
         reader, test, train = self._entry.reader_cfg, self._data.test, self._data.train
         embedder = self._tools.open_embedder(self._encoder(retriever)) if retriever.needs_embedder else None
-        corpus = corpus_of(
+        rows = self._asked_rows(retriever)
+        return corpus_of(
             train.rows,
-            test.rows,
+            [test.rows[at] for at in rows],
             text=joined(reader.input_columns),
             output_column=reader.output_column,
-            sample_ids=test.ids,
+            sample_ids=[test.ids[at] for at in rows],
             task=self._entry.name,
             seed=self._settings.seed,
-            places=test.numbers,
+            places=[test.numbers[at] for at in rows],
             labels=labels[0],
             train_split=train.name or reader.train_split,
             where=self._found.where,
             embedder=embedder,
         )
-        return retriever.pick(corpus, is_faithful=self._settings.is_faithful)
+
+    def _asked_rows(self, retriever: Retriever) -> Sequence[int]:
+        """Return the rows that examples are picked for: only those of a limit, where the model is asked."""
+        ids, limit = self._data.test.ids, self._settings.limit
+        if limit is None or not retriever.needs_model:
+            return range(len(ids))
+        chosen = limit.chosen(ids, self._settings.seed)
+        return [at for at, row_id in enumerate(ids) if row_id in chosen]
+
+    def _picked(self, retriever: Retriever, corpus: Corpus | None) -> Sequence[tuple[int, ...]]:
+        """Return the examples of each row; those that the model has a say in are chosen before the run."""
+        is_faithful = self._settings.is_faithful
+        if corpus is None or retriever.needs_model:
+            if corpus is not None:
+                retriever.check(corpus, is_faithful=is_faithful)
+            return [()] * len(self._data.test)
+        return retriever.pick(corpus, is_faithful=is_faithful)
 
     def _encoder(self, retriever: Retriever) -> str | None:
         """Return the folder of the encoder that was named, by the person or by the config."""
-        named: str | None = getattr(retriever, "sentence_transformers_model_name", None)
+        named = retriever.encoder
         return self._asked.embedder or (named if named and Path(named).is_dir() else None)
 
     def _conversation(
@@ -286,6 +361,13 @@ class _Compilation:
                 problems.add(Problem(COLUMNS, str(error), "correct the row", origin))
         problems.raise_if_any()
 
+    def _check_prompts(self, task: ConfigTask) -> None:
+        """Raise for all rows of which no prompt can be made, before a model is loaded."""
+        problems = Problems()
+        for origin, why in task.troubles():
+            problems.add(Problem(_TEMPLATE, why, "correct the row, or the template", origin))
+        problems.raise_if_any()
+
     def _has_own_length(self) -> bool:
         is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns
         if not is_read or self._settings.max_tokens is not None:
@@ -309,14 +391,24 @@ class _Compilation:
             targets = () if names else _texts(gold)
             choices = tuple(_option_text(fields, name) for name in names)
             samples.append(
-                Sample(test.ids[number], fields, test.origins[number], choices, names, right, targets)
+                Sample(
+                    test.ids[number],
+                    fields,
+                    test.origins[number],
+                    choices,
+                    names,
+                    right,
+                    targets,
+                    # All orders of a question's options are one question.
+                    cluster=str(fields[QUESTION]) if ORDER in fields and QUESTION in fields else None,
+                )
             )
         return samples
 
-    def _referring(self, golds: Sequence[Any]) -> Callable[[int], Any]:
+    def _referring(self, golds: Sequence[Any]) -> Callable[[int, str], Any]:
         reference = self._tools.scoring.reference
         rows = self._data.test.rows
-        return lambda number: reference(golds[number], rows[number], "")
+        return lambda number, prompt: reference(golds[number], rows[number], prompt)
 
     def _scorer(self, scoring: Scoring, evaluation: Evaluation) -> ComponentSpec:
         inference, settings = self._inference, self._settings

@@ -16,6 +16,7 @@ from assay.dialects.openicl.authored.modules import OPENCOMPASS, PACKAGES
 from assay.dialects.openicl.authored.returned_names import ReadClass, read_class
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.config.loading import LoadedConfig
+from assay.dialects.openicl.config.places import checkout_above
 from assay.dialects.openicl.config.prompt_hash import config_hash
 from assay.dialects.openicl.entries import Found, entries_of
 from assay.dialects.openicl.inferencing import method_of
@@ -98,7 +99,7 @@ class Describer:
         known = self._value_names(name, getattr(component.type, "module", ""), component.arguments)
         if known is not None:
             return known
-        root = self._root or _checkout_above(config.path)
+        root = self._root or checkout_above(config.path)
         for top in dict.fromkeys(package.partition(".")[0] for package in PACKAGES) if root else ():
             assert root is not None
             if (one := self._read(root / top, None, name)) is not None:
@@ -168,15 +169,6 @@ def _says_nothing(path: Path) -> bool:
     """Whether a config says nothing of its own: its datasets are all from bases."""
     body = ast.parse(path.read_bytes()).body
     return not any(isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) for node in body)
-
-
-def _checkout_above(path: Path) -> Path | None:
-    """Return the folder above a config in which a package lies that has datasets and configs."""
-    packages = [Path(*package.split(".")) for package in PACKAGES]
-    for folder in path.absolute().parents:
-        if any(all((folder / one / name).is_dir() for name in ("datasets", "configs")) for one in packages):
-            return folder
-    return None
 
 
 def _distinct(values: Iterable[_One]) -> tuple[_One, ...]:

@@ -50,7 +50,7 @@ def config_files(folder: Path) -> list[Path]:
 def _is_config_file(path: Path) -> bool:
     try:
         content = path.read_bytes()
-        if b"datasets" not in content or not _OF_CODE.search(content):
+        if not _OF_CODE.search(content):
             return False
         tree = ast.parse(content)
     except (SyntaxError, ValueError):

@@ -19,12 +19,25 @@ class PostProcess(NamedTuple):
 class Judging(NamedTuple):
     """How a judge is asked about answers, as a config says it."""
 
-    render: Callable[[Mapping[str, Any], Any, str], Prompt]
-    """Makes the judge's prompt of a row, the right answer and the model's."""
+    render: Callable[[Mapping[str, Any], Any, Any], Prompt]
+    """Makes the judge's prompt of a row, the right answer and the model's: a text, or one for each turn."""
     reading: str | None
     """The name of the function that reads verdicts."""
     arguments: Mapping[str, Any]
     """What that function is given."""
+
+
+class Comparing(NamedTuple):
+    """How a judge compares answers with a rival's."""
+
+    render: Callable[[Mapping[str, Any], Any, str, str], Prompt]
+    """Makes the judge's prompt of a row, the right answer, the answer that stands first, and the second."""
+    rival: Callable[[Mapping[str, Any]], str | None]
+    """Returns the rival's answer to a row; None where it has none."""
+    reading: str | None
+    arguments: Mapping[str, Any]
+    order: str | None
+    """`double`: both orders. `random`: a drawn one. None: where nothing is said, both."""
 
 
 class ScoringParts(Protocol):
@@ -49,14 +62,36 @@ class ScoringParts(Protocol):
     def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge."""
 
+    def graded(self, judging: Judging, *, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge for grades."""
+
+    def grades(self, name: str | None) -> bool:
+        """Whether a name, or none, means that a judge gives grades."""
+
+    def compared(self, comparing: Comparing, *, seed: int, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge which of two answers is better."""
+
+    def compares(self, name: str | None) -> bool:
+        """Whether a name means that a judge chooses between two answers."""
+
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""
 
-    def repeated(self, evaluator: Any, n: int, ks: Sequence[int], *, is_faithful: bool) -> Any:
-        """Return an evaluator of rows with several answers each."""
+    def repeated(
+        self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
+    ) -> Any:
+        """Return an evaluator of rows with several answers each, named as one of the originals does."""
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""
+
+    @property
+    def postprocessor_names(self) -> Sequence[str]:
+        """Return the names of all post-processors."""
+
+    @property
+    def evaluator_names(self) -> Sequence[str]:
+        """Return the names of evaluators, but for those that ask a judge."""
 
     @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:

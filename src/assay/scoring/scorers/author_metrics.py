@@ -241,6 +241,8 @@ def _answer(prediction: Any, sample: Sample) -> str | None:
     is_index = isinstance(prediction, int) and not isinstance(prediction, bool)
     if is_index and sample.labels:
         return sample.labels[prediction] if 0 <= prediction < len(sample.labels) else None
+    if isinstance(prediction, list) and sample.labels and len(prediction) == len(sample.labels):
+        return sample.labels[max(range(len(prediction)), key=prediction.__getitem__)]
     return _spelled(prediction)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.app.openicl_scoring import value_names
+from assay.app.evaluator_values import value_names
 from assay.dialects.openicl.authored.returned_names import read_class
 from assay.dialects.openicl.described import Described, Describer
 from assay.dialects.openicl.templates.reading import TemplateSpec, read_template
@@ -146,7 +146,9 @@ def test_an_own_evaluator_may_have_its_score_from_another(tmp_path: Path) -> Non
     assert described(tmp_path, evaluator="OwnEvaluator").metrics[:2] == ("rouge1", "rouge2")
     (tmp_path / "own.py").write_text("class AccEvaluator(opencompass.AccEvaluator):\n    pass\n")
     assert described(tmp_path).metrics == ("accuracy",)
-    (tmp_path / "own.py").write_text("class OwnEvaluator(Other):\n    n = 1\nclass Other(OwnEvaluator):\n    n = 1\n")
+    (tmp_path / "own.py").write_text(
+        "class OwnEvaluator(Other):\n    n = 1\nclass Other(OwnEvaluator):\n    n = 1\n"
+    )
     assert described(tmp_path, evaluator="OwnEvaluator").metrics == ()
     (tmp_path / "own.py").write_text("class OwnEvaluator(BaseEvaluator):\n    pass\n")
     one = described(tmp_path, evaluator="OwnEvaluator")

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from assay.core.errors import nearest
 from assay.dialects.openicl.authored.definitions import Definitions, defines
 from assay.dialects.parts.author_modules import AuthorModules, Namespaces
 
@@ -74,9 +73,9 @@ class OwnModules(AuthorModules):
         """Whether a file of the person's own defines a name."""
         return any(place.definitions.file_of(name) for place in self._own)
 
-    def near(self, name: str) -> str:
-        """Return a hint to the nearest name that the person's own files define."""
-        return nearest(name, [known for place in self._own for known in place.definitions.names()])
+    def own_names(self) -> list[str]:
+        """Return all names that the person's own files define."""
+        return [known for place in self._own for known in place.definitions.names()]
 
     def _adds(self, name: str, wanted: str) -> bool:
         """Whether a file adds a name to a module: its own file to the library's, or one of a package."""

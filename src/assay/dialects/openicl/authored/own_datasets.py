@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.data_paths import DataPaths
+from assay.dialects.openicl.circular import Pattern, circular_rows
 from assay.sources.datasets_library import library
 from assay.sources.files import open_source
 
@@ -27,8 +28,16 @@ class FileRows(list[dict[str, Any]]):
 
     def repeated(self, times: int) -> FileRows:
         """Return the rows with each so many times, one after the other."""
+        return self._made([row for row in self for _ in range(times)], times)
+
+    def in_orders(self, options: Sequence[str], answer: str, pattern: Pattern) -> FileRows:
+        """Return the rows with each once for every order of its options."""
+        rows = list(circular_rows(self, options, answer, pattern))
+        return self._made(rows, len(rows) // max(1, len(self)))
+
+    def _made(self, rows: list[dict[str, Any]], times: int) -> FileRows:
         made = FileRows.__new__(FileRows)
-        list.__init__(made, [row for row in self for _ in range(times)])
+        list.__init__(made, rows)
         made.path, made.origins = self.path, [origin for origin in self.origins for _ in range(times)]
         return made
 
@@ -50,6 +59,24 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
             self, path: str, file_name: str | None = None, local_mode: bool = False, num_repeats: int = 1
         ) -> Any:
             return super().load(path, file_name).repeated(num_repeats)
+
+    class CircularCustomDataset(CustomDataset):
+        """The same with every row once for each order of its options."""
+
+        def load(
+            self,
+            path: str,
+            file_name: str | None = None,
+            local_mode: bool = False,
+            option_keys: Sequence[str] = ("A", "B", "C", "D"),
+            answer_key: str | None = "answer",
+            circular_patterns: Pattern = "circular",
+        ) -> Any:
+            return (
+                super()
+                .load(path, file_name)
+                .in_orders(option_keys, answer_key or "answer", circular_patterns)
+            )
 
     class JsonlDataset(CustomDataset):
         """A file of rows."""
@@ -74,7 +101,14 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
 
     return {
         one.__name__: one
-        for one in (CustomDataset, CodeCustomDataset, JsonlDataset, HFDataset, MMCustomDataset)
+        for one in (
+            CustomDataset,
+            CodeCustomDataset,
+            CircularCustomDataset,
+            JsonlDataset,
+            HFDataset,
+            MMCustomDataset,
+        )
     }
 
 

@@ -50,10 +50,11 @@ DIFFERENCES: tuple[Difference[Retriever], ...] = (
         is_reproduced=False,
     ),
     Difference(
-        "bm25_ties",
-        _uses(BM25Retriever),
-        "of train rows with equal scores, also with none at all, the later is mostly shown first",
-        "the earlier is shown first",
+        "retrieved_ties",
+        _uses(BM25Retriever, TopkRetriever, MDLRetriever),
+        "of train rows that are equally near or score alike, be it nothing, the later mostly comes first",
+        "the earlier comes first",
+        faithful="the later comes first",
     ),
     Difference(
         "bm25_unspaced_scripts",

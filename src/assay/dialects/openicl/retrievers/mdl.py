@@ -98,7 +98,7 @@ class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
 
         encoded = Encoded(corpus)
         for row, places in enumerate(in_turn(corpus, self.seed, one)):
-            near = encoded.nearest(row, n_near)
+            near = encoded.originals(row, n_near)
             yield [near[: self.ice_num], *(tuple(near[at] for at in chosen) for chosen in places)]
 
 
@@ -107,7 +107,7 @@ def entropy(losses: Sequence[float]) -> float:
     least = min(losses)
     weights = [math.exp(least - loss) for loss in losses]
     total = math.fsum(weights)
-    shares = (weight / total for weight in weights if weight > 0)
+    shares = (share for weight in weights if (share := weight / total) > 0)
     return math.fsum(-share * math.log(share) for share in shares)
 
 

@@ -33,6 +33,11 @@ class EncodingRetriever(CountingRetriever, frozen=True, kw_only=True):
 
     needs_embedder: ClassVar[bool] = True
 
+    @property
+    def encoder(self) -> str | None:
+        """`sentence_transformers_model_name`."""
+        return self.sentence_transformers_model_name
+
 
 class TopkRetriever(EncodingRetriever, frozen=True, kw_only=True):
     """The nearest train rows, the nearest first."""
@@ -48,7 +53,7 @@ class TopkRetriever(EncodingRetriever, frozen=True, kw_only=True):
         # Where too few are there, the original's index answers -1, by which the last row is then found.
         n = len(corpus.train)
         padding = (n - 1,) * max(0, self.ice_num - n)
-        return [encoded.nearest(row, self.ice_num) + padding for row in range(len(corpus.test))]
+        return [encoded.originals(row, self.ice_num) + padding for row in range(len(corpus.test))]
 
 
 class CandidateRetriever(EncodingRetriever, frozen=True, kw_only=True):
@@ -88,14 +93,18 @@ class Encoded:
         """One vector for each test row."""
         return self._vectors.of(self._corpus.test)
 
-    def nearest(self, row: int, n: int) -> tuple[int, ...]:
-        """Return the n train rows nearest to a test row, the nearest first; it may itself be among them."""
-        return tuple(best(similarity(self.train, self.test[row]), n))
-
     def nearest_others(self, row: int, n: int) -> tuple[int, ...]:
         """Return the n train rows nearest to a test row, the nearest first, never the row itself."""
-        ranked = self.nearest(row, n + len(self._corpus.own(row)))
+        ranked = best(similarity(self.train, self.test[row]), n + len(self._corpus.own(row)))
         return first_others(self._corpus, row, ranked, n)
+
+    def originals(self, row: int, n: int) -> tuple[int, ...]:
+        """Return the n nearest as the original has them: also the row itself, of equally near ones the later.
+
+        Which of equally near ones still belong to the n depends on the original's index and is not told here.
+        """
+        backwards = best(similarity(self.train, self.test[row])[::-1], n)
+        return tuple(len(self.train) - 1 - at for at in backwards)
 
     def neighbours(self, at: int, n: int) -> list[int]:
         """Return the n other train rows nearest to a train row, the nearest first."""

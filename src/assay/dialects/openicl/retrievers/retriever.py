@@ -39,6 +39,11 @@ class Retriever(msgspec.Struct, frozen=True, kw_only=True):
         """How many examples a row is shown, as far as there are so many."""
         raise NotImplementedError
 
+    @property
+    def encoder(self) -> str | None:
+        """The sentence encoder that the config names; None where it leaves that open or needs none."""
+        return None
+
     def pick(self, corpus: Corpus, *, is_faithful: bool = False) -> Picked:
         """Return the examples of every test row.
 

@@ -63,6 +63,10 @@ def test_entropy_is_that_of_the_normalised_probabilities(losses: list[float], sh
     assert entropy([loss + shift for loss in losses]) == pytest.approx(expected, abs=1e-9)
 
 
+def test_a_label_that_is_all_but_impossible_adds_nothing() -> None:
+    assert entropy([2.0, 2.0, 747.0]) == pytest.approx(math.log(2))
+
+
 def test_sets_are_the_nearest_and_draws_from_near_ones() -> None:
     asked = Asked()
     decided = mdl().decide(corpus(rows(*TRAIN), rows(*TEST), losses=asked))

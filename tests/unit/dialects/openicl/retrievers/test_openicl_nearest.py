@@ -28,6 +28,20 @@ def test_the_original_repeats_the_last_row_where_there_are_too_few() -> None:
     assert shown[3:] == (2, 2)
 
 
+def test_of_copies_the_earlier_comes_first_and_in_the_original_the_later() -> None:
+    made = corpus(rows("a", "b", "a", "b"), rows("x"))
+    retriever = make_retriever("TopkRetriever", {"ice_num": 4})
+    assert set(retriever.pick(made)) <= {(0, 2, 1, 3), (1, 3, 0, 2)}
+    assert set(retriever.pick(made, is_faithful=True)) <= {(2, 0, 3, 1), (3, 1, 2, 0)}
+
+
+def test_the_encoder_is_the_one_that_the_config_names() -> None:
+    named = {"sentence_transformers_model_name": "encoders/mpnet"}
+    assert make_retriever("TopkRetriever", named).encoder == "encoders/mpnet"
+    assert make_retriever("TopkRetriever", {}).encoder is None
+    assert make_retriever("BM25Retriever", {}).encoder is None
+
+
 def test_more_examples_are_chosen_among_more_candidates() -> None:
     retriever = make_retriever("DPPRetriever", {"ice_num": 2, "candidate_num": 4})
     assert retriever.with_count(9) == make_retriever("DPPRetriever", {"ice_num": 9, "candidate_num": 9})

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assay.dialects.openicl.detect import ConfigName, config_files, is_config
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a/quiz.py", ConfigName(Path("a/quiz.py"))),
+        ("a/quiz.py:one,two", ConfigName(Path("a/quiz.py"), None, ("one", "two"))),
+        ("a/quiz.py/_test_sets", ConfigName(Path("a/quiz.py"), "_test_sets")),
+        ("a/quiz.py/_sets:one", ConfigName(Path("a/quiz.py"), "_sets", ("one",))),
+        ("folder", ConfigName(Path("folder"))),
+    ],
+)
+def test_names(text: str, expected: ConfigName) -> None:
+    assert ConfigName.of(text) == expected
+
+
+CONFIGS = {
+    "own.py": "quiz_datasets = [dict(type=Quiz, infer_cfg=1)]",
+    "based.py": "from mmengine import read_base\nwith read_base():\n    from .own import quiz_datasets",
+    "all.py": "from mmengine import read_base\nwith read_base():\n    from .own import *",
+    "run.py": "datasets = [dict(type='X')]\nmodels = []",
+    "broken.py": "quiz_datasets = [dict(type=Quiz)\n",
+}
+OTHERS = {
+    "tables.py": "datasets = [{'path': 'a.csv', 'data_type': 'mcq'}]",
+    "cls.py": "class A(Dataset):\n    type = 'x'\ndatasets = [1]",
+    "code.py": "import datasets\ntype = 1",
+    "words.py": "# my_datasets = [dict(type=1)]",
+}
+
+
+def test_configs_are_told_from_other_files(workdir: Path) -> None:
+    for name, text in {**CONFIGS, **OTHERS}.items():
+        (workdir / name).write_text(text, encoding="utf-8")
+    assert {name for name in (*CONFIGS, *OTHERS) if is_config(name)} == set(CONFIGS)
+    assert {path.name for path in config_files(workdir)} == set(CONFIGS)
+    assert is_config("own.py:quiz")
+    assert not is_config("nowhere.py")

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from assay.dialects.openicl.ranges import rows_in
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (None, [0, 1, 2, 3, 4]),
+        ("", [0, 1, 2, 3, 4]),
+        ("[1:3]", [1, 2]),
+        ("[:2]", [0, 1]),
+        ("[-2:]", [3, 4]),
+        ("[::2]", [0, 2, 4]),
+        ("[0:4][1:3]", [1, 2]),
+        (5, [0, 1, 2, 3, 4]),
+        (0, [0, 1, 2, 3, 4]),
+        ("[9:]", []),
+    ],
+)
+def test_ranges(wanted: int | str | None, expected: list[int]) -> None:
+    assert list(rows_in(wanted, 5)) == expected
+
+
+def test_a_number_draws_the_rows_that_the_original_draws() -> None:
+    rows = list(range(100))
+    random.Random(10).shuffle(rows)
+    assert rows_in(10, 100) == rows[:10]
+    assert rows_in(0.1, 100) == rows[:10]
+
+
+@pytest.mark.parametrize("wanted", ["[0]", "range(3)", "[0:__import__('os')]", "0:3"])
+def test_what_is_no_slice_is_refused_and_never_run(wanted: str) -> None:
+    with pytest.raises(ValueError, match="slice"):
+        rows_in(wanted, 5)
