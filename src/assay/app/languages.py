@@ -159,19 +159,20 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
     from assay.app.openicl_scoring import OpenIclScoring, offered
     from assay.backends.embedding import open_embedder
     from assay.dialects.openicl.arguments import config_arguments
-    from assay.dialects.openicl.compile import Tools, code_for, compile_entry
+    from assay.dialects.openicl.checked import Asked, Tools
+    from assay.dialects.openicl.compile import code_for, compile_entry
     from assay.dialects.openicl.config.entry import TableEntry
     from assay.dialects.openicl.entries import Found, entries_of, of_all
 
-    asked = config_arguments(settings.dataset_args, ConfigName.of(name).path)
-    found = entries_of(name, asked.root)
+    arguments = config_arguments(settings.dataset_args, ConfigName.of(name).path)
+    found = entries_of(name, arguments.root)
     root = None if around.hub is None else around.hub.root
     tools = Tools(offered(), OpenIclScoring(), open_embedder, root)
-    code = code_for(found, asked, tools)
+    asked = Asked(settings, arguments, tools, code_for(found, arguments, tools))
 
     def compiled(one: Found) -> Compiled:
         if not isinstance(one.entry, TableEntry):
-            return compile_entry(one, name, settings, asked, tools, code)
+            return compile_entry(one, name, asked)
         table = located(one.entry, one.config.path, one.where)
         return compile_table(table.path, settings, table.said, meta_file=None)
 

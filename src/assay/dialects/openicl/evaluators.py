@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -62,6 +63,7 @@ class Evaluators:
         self._is_faithful = is_faithful
         self._is_own = False
         self._sees_prompts = False
+        self._files: set[Path] = set()
         self._own: dict[str, Callable[[], Any]] = {}
         """What makes the person's own evaluators anew, by their names."""
 
@@ -104,6 +106,7 @@ class Evaluators:
             tuple(predictions),
             golds,
             self._sees_prompts,
+            frozenset(self._files),
         )
 
     def _written(self, config: EvalConfig) -> list[Component]:
@@ -179,6 +182,7 @@ class Evaluators:
         check_arguments(cls, arguments, CODE, self._where)
         self._is_own = True
         self._sees_prompts = _PROMPTS in inspect.signature(cls.score).parameters
+        self._files |= {path for path in (file_of(cls),) if path is not None}
         file = str(file_of(cls) or self._config)
 
         def make() -> Any:
@@ -267,6 +271,7 @@ class Evaluators:
         if not callable(function):
             what = f"the post-processor {name!r} is {type(function).__name__}, expected a function"
             raise AuthorError(Problem(CODE, what, "write def NAME(text): ...", self._where))
+        self._files |= {path for path in (file_of(function),) if path is not None}
         given = partial(function, **component.arguments) if component.arguments else function
         check_arguments(function, component.arguments, CODE, self._where, n_before=1)
         return self._parts.own_postprocessor(name, given, is_faithful=self._is_faithful)

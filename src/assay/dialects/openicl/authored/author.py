@@ -12,6 +12,7 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.authored.code import file_of
 from assay.dialects.openicl.authored.library import AuthorRaised
 from assay.dialects.openicl.authored.modules import CODE
+from assay.dialects.openicl.config.symbol import SymbolIsNoValue
 from assay.dialects.parts.class_author import ClassAuthor, Trouble
 
 RAISED = "OPENICL-012"
@@ -26,7 +27,11 @@ class Author(ClassAuthor):
     missing_fix: ClassVar[str] = "put the data there, or name the folder that it counts from: --data-root DIR"
 
     def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:
-        """Return what AISBench's own exceptions say: they have a message for people."""
+        """Return what AISBench's own exceptions say, and what a class must know that a config defines."""
+        if isinstance(error, SymbolIsNoValue):
+            what = "it is defined in a config, which has names of imported code alone: "
+            fix = "define it in a file beside the config, and import it from opencompass.datasets"
+            return Trouble(RAISED, f"{what}{error}", fix, place)
         if isinstance(error, AuthorRaised):
             return Trouble(RAISED, str(error), "correct the data, or the config", place)
         return None
