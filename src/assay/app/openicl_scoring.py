@@ -12,6 +12,7 @@ from assay.dialects.openicl.scoring_parts import Judging, PostProcess
 from assay.scoring.evaluators.author import AuthorEvaluator
 from assay.scoring.evaluators.cascade import Cascade
 from assay.scoring.evaluators.evaluator import EvaluatedRow
+from assay.scoring.evaluators.graded import GRADES, GradedEvaluator, by_conversation, make_grades
 from assay.scoring.evaluators.judged import JudgedEvaluator
 from assay.scoring.evaluators.readings import make_reading
 from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
@@ -64,13 +65,20 @@ class OpenIclScoring:
         return AuthorEvaluator(author, file, is_faithful=is_faithful)
 
     def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge."""
+        """Return an evaluator that asks a judge for a verdict, or where its replies are read so, a grade."""
+        if judging.reading is not None and judging.reading in GRADES:
+            grades = make_grades(judging.reading, is_faithful=is_faithful)
+
+            def render_all(row: EvaluatedRow, answers: Sequence[str]) -> Prompt:
+                return judging.render(row.fields, row.gold, answers)
+
+            return GradedEvaluator(by_conversation(render_all, grades))
         reading = None
         if judging.reading is not None:
             reading = make_reading(judging.reading, judging.arguments, is_faithful=is_faithful)
 
         def render(row: EvaluatedRow, answer: str) -> Prompt:
-            return judging.render(row.fields, row.gold, answer)
+            return judging.render(row.fields, row.gold, [answer])
 
         return JudgedEvaluator(render, reading)
 

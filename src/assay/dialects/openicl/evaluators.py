@@ -28,6 +28,9 @@ _JUDGED = (_GENERIC_JUDGE, "LMEvaluator")
 _POSTPROCESSOR = "pred_postprocessor"
 _OF_THE_JUDGE = ("prediction", "obj_gold", "model_answer", "reference", "gold")
 """Columns that a judge's prompt has beside those of the row."""
+_OF_A_TURN = "prediction_r{}"
+"""The column of the answer to one turn, counted from 1."""
+_BETWEEN_TURNS = "\n\n"
 
 
 class Evaluators:
@@ -42,8 +45,10 @@ class Evaluators:
         asked: ConfigArguments,
         columns: Sequence[str],
         *,
+        n_turns: int,
         is_faithful: bool,
     ) -> None:
+        """Take the columns of the rows, and how many answers the longest conversation has."""
         assert isinstance(found.entry, DatasetEntry)
         self._entry = found.entry
         self._config = found.config.path
@@ -53,6 +58,7 @@ class Evaluators:
         self._parts = parts
         self._asked = asked
         self._columns = columns
+        self._n_turns = n_turns
         self._is_faithful = is_faithful
         self._is_own = False
 
@@ -167,13 +173,17 @@ class Evaluators:
             rendering=Rendering(is_chat=True, meta=None, is_faithful=False),
         )
         problems = Problems()
-        for what, fix in templates.problems([*self._columns, *_OF_THE_JUDGE], has_shots=False):
+        turns = [_OF_A_TURN.format(turn) for turn in range(1, self._n_turns + 1)]
+        for what, fix in templates.problems([*self._columns, *_OF_THE_JUDGE, *turns], has_shots=False):
             problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
 
-        def render(fields: Mapping[str, Any], gold: Any, answer: str) -> Prompt:
-            told = {"prediction": answer, "model_answer": answer, "obj_gold": gold, "gold": gold}
-            return templates.generation({**fields, **told, "reference": ""}, ())
+        def render(fields: Mapping[str, Any], gold: Any, answers: Sequence[str]) -> Prompt:
+            said = _BETWEEN_TURNS.join(answers)
+            told = {"prediction": said, "model_answer": said, "obj_gold": gold, "gold": gold, "reference": ""}
+            # A conversation that is shorter than others has nothing to show of the turns it lacks.
+            by_turn = dict(zip(turns, [*answers, *[""] * len(turns)], strict=False))
+            return templates.generation({**fields, **told, **by_turn}, ())
 
         with self._checked(reading or _GENERIC_JUDGE):
             return self._parts.judged(Judging(render, reading, arguments), is_faithful=self._is_faithful)

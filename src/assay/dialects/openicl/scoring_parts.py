@@ -19,8 +19,8 @@ class PostProcess(NamedTuple):
 class Judging(NamedTuple):
     """How a judge is asked about answers, as a config says it."""
 
-    render: Callable[[Mapping[str, Any], Any, str], Prompt]
-    """Makes the judge's prompt of a row, the right answer and the model's."""
+    render: Callable[[Mapping[str, Any], Any, Sequence[str]], Prompt]
+    """Makes the judge's prompt of a row, the right answer and the model's answers: one for each turn."""
     reading: str | None
     """The name of the function that reads verdicts."""
     arguments: Mapping[str, Any]
