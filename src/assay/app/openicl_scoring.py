@@ -12,12 +12,13 @@ from assay.dialects.openicl.scoring_parts import Judging, PostProcess
 from assay.scoring.evaluators.author import AuthorEvaluator
 from assay.scoring.evaluators.cascade import Cascade
 from assay.scoring.evaluators.evaluator import EvaluatedRow
-from assay.scoring.evaluators.graded import GRADES, GradedEvaluator, by_conversation, make_grades
+from assay.scoring.evaluators.graded import GRADES, GradedEvaluator, make_grades
 from assay.scoring.evaluators.judged import JudgedEvaluator
 from assay.scoring.evaluators.readings import make_reading
 from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
 from assay.scoring.evaluators.repeated import Repeated, System
 from assay.scoring.extract.reply import spoken
+from assay.scoring.judges.judgement import Question
 from assay.scoring.postprocess import (
     ALIASES,
     CORRECTED_BY_ANY_NAME,
@@ -65,22 +66,29 @@ class OpenIclScoring:
         return AuthorEvaluator(author, file, is_faithful=is_faithful)
 
     def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
-        """Return an evaluator that asks a judge for a verdict, or where its replies are read so, a grade."""
-        if judging.reading is not None and judging.reading in GRADES:
-            grades = make_grades(judging.reading, is_faithful=is_faithful)
-
-            def render_all(row: EvaluatedRow, answers: Sequence[str]) -> Prompt:
-                return judging.render(row.fields, row.gold, answers)
-
-            return GradedEvaluator(by_conversation(render_all, grades))
+        """Return an evaluator that asks a judge."""
         reading = None
         if judging.reading is not None:
             reading = make_reading(judging.reading, judging.arguments, is_faithful=is_faithful)
 
         def render(row: EvaluatedRow, answer: str) -> Prompt:
-            return judging.render(row.fields, row.gold, [answer])
+            return judging.render(row.fields, row.gold, answer)
 
         return JudgedEvaluator(render, reading)
+
+    def graded(self, judging: Judging, *, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge for grades."""
+        read = make_grades(judging.reading or "mtbench_postprocess", is_faithful=is_faithful)
+
+        def questions(row: EvaluatedRow, prediction: Any) -> list[Question]:
+            prompt = judging.render(row.fields, row.gold, prediction)
+            return [Question("answer", prompt, read.rules, float, read.is_raw)]
+
+        return GradedEvaluator(questions)
+
+    def grades(self, name: str | None) -> bool:
+        """Whether a name, or none, means that a judge gives grades."""
+        return name is None or name in GRADES
 
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""

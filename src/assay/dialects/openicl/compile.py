@@ -137,7 +137,6 @@ class _Compilation:
             self._tools.scoring,
             self._asked,
             self._data.test.columns,
-            n_turns=self._n_turns(asking),
             is_faithful=self._settings.is_faithful,
         )
         scoring = evaluators.scoring()
@@ -287,7 +286,7 @@ class _Compilation:
 
     def _encoder(self, retriever: Retriever) -> str | None:
         """Return the folder of the encoder that was named, by the person or by the config."""
-        named: str | None = getattr(retriever, "sentence_transformers_model_name", None)
+        named = retriever.encoder
         return self._asked.embedder or (named if named and Path(named).is_dir() else None)
 
     def _conversation(
@@ -319,12 +318,6 @@ class _Compilation:
             except UnreadableTurns as error:
                 problems.add(Problem(COLUMNS, str(error), "correct the row", origin))
         problems.raise_if_any()
-
-    def _n_turns(self, asking: Asking) -> int:
-        """Return how many answers the longest conversation has; 1 where each row has one answer."""
-        if self._inference.form != "chat" or self._inference.turn_mode == "last":
-            return 1
-        return max(len(asking.conversation(row).users) for row in self._data.test.rows)
 
     def _has_own_length(self) -> bool:
         is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns

@@ -8,7 +8,6 @@ from typing import Any
 
 from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, Problems
 from assay.core.origin import Origin
-from assay.core.prompt import Prompt
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.author import author_of
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
@@ -16,6 +15,7 @@ from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Scoring
 from assay.dialects.openicl.inferencing import Inference
+from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import Judging, PostProcess, ScoringParts
 from assay.dialects.openicl.templates.reading import TemplateSpec
@@ -23,14 +23,9 @@ from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
 
 CODE = "OPENICL-016"
-_GENERIC_JUDGE, _CASCADE = "GenericLLMEvaluator", "CascadeEvaluator"
-_JUDGED = (_GENERIC_JUDGE, "LMEvaluator")
+_GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
+_JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
-_OF_THE_JUDGE = ("prediction", "obj_gold", "model_answer", "reference", "gold")
-"""Columns that a judge's prompt has beside those of the row."""
-_OF_A_TURN = "prediction_r{}"
-"""The column of the answer to one turn, counted from 1."""
-_BETWEEN_TURNS = "\n\n"
 
 
 class Evaluators:
@@ -45,10 +40,8 @@ class Evaluators:
         asked: ConfigArguments,
         columns: Sequence[str],
         *,
-        n_turns: int,
         is_faithful: bool,
     ) -> None:
-        """Take the columns of the rows, and how many answers the longest conversation has."""
         assert isinstance(found.entry, DatasetEntry)
         self._entry = found.entry
         self._config = found.config.path
@@ -58,7 +51,6 @@ class Evaluators:
         self._parts = parts
         self._asked = asked
         self._columns = columns
-        self._n_turns = n_turns
         self._is_faithful = is_faithful
         self._is_own = False
 
@@ -77,7 +69,9 @@ class Evaluators:
         judge = self._entry.judge_infer_cfg
         if judge is not None:
             reading = config.pred_postprocessor or component
-            evaluator = self._judged(judge.get("prompt_template"), last_name(reading.type), reading.arguments)
+            read_by = last_name(reading.type)
+            template = judge.get("prompt_template")
+            evaluator = self._judged(_GENERIC_JUDGE, template, read_by, reading.arguments)
             predictions = before
         else:
             evaluator = self._evaluator(component)
@@ -118,9 +112,8 @@ class Evaluators:
             if name in _JUDGED:
                 reading = arguments.get("dict_postprocessor") or {}
                 rest = {key: value for key, value in reading.items() if key != "type"}
-                return self._judged(
-                    arguments.get("prompt_template"), last_name(reading["type"]) if reading else None, rest
-                )
+                read_by = last_name(reading["type"]) if reading else None
+                return self._judged(name, arguments.get("prompt_template"), read_by, rest)
             if name == _CASCADE:
                 return self._cascade(arguments)
             with self._checked(name):
@@ -159,7 +152,7 @@ class Evaluators:
             is_faithful=self._is_faithful,
         )
 
-    def _judged(self, template: Any, reading: str | None, arguments: Mapping[str, Any]) -> Any:
+    def _judged(self, name: str, template: Any, reading: str | None, arguments: Mapping[str, Any]) -> Any:
         if not isinstance(template, Mapping) or "type" not in template:
             what = f"the judge's prompt_template is {template!r:.60}, expected a dict with a 'type'"
             fix = "write prompt_template=dict(type=PromptTemplate, template=...)"
@@ -169,24 +162,17 @@ class Evaluators:
             TemplateSpec(last_name(component.type), component.arguments),
             None,
             output_column=None,
-            # Filled once, whatever the mode: a model that writes {obj_gold} is not told the right answer.
             rendering=Rendering(is_chat=True, meta=None, is_faithful=False),
         )
         problems = Problems()
-        turns = [_OF_A_TURN.format(turn) for turn in range(1, self._n_turns + 1)]
-        for what, fix in templates.problems([*self._columns, *_OF_THE_JUDGE, *turns], has_shots=False):
+        for what, fix in templates.problems([*self._columns, *JUDGE_FIELDS], has_shots=False):
             problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
-
-        def render(fields: Mapping[str, Any], gold: Any, answers: Sequence[str]) -> Prompt:
-            said = _BETWEEN_TURNS.join(answers)
-            told = {"prediction": said, "model_answer": said, "obj_gold": gold, "gold": gold, "reference": ""}
-            # A conversation that is shorter than others has nothing to show of the turns it lacks.
-            by_turn = dict(zip(turns, [*answers, *[""] * len(turns)], strict=False))
-            return templates.generation({**fields, **told, **by_turn}, ())
-
-        with self._checked(reading or _GENERIC_JUDGE):
-            return self._parts.judged(Judging(render, reading, arguments), is_faithful=self._is_faithful)
+        judging = Judging(partial(judge_prompt, templates), reading, arguments)
+        with self._checked(reading or name):
+            if name == _GRADED and self._parts.grades(reading):
+                return self._parts.graded(judging, is_faithful=self._is_faithful)
+            return self._parts.judged(judging, is_faithful=self._is_faithful)
 
     def _postprocess(self, component: Component) -> PostProcess:
         name = last_name(component.type)

@@ -19,8 +19,8 @@ class PostProcess(NamedTuple):
 class Judging(NamedTuple):
     """How a judge is asked about answers, as a config says it."""
 
-    render: Callable[[Mapping[str, Any], Any, Sequence[str]], Prompt]
-    """Makes the judge's prompt of a row, the right answer and the model's answers: one for each turn."""
+    render: Callable[[Mapping[str, Any], Any, Any], Prompt]
+    """Makes the judge's prompt of a row, the right answer and the model's: a text, or one for each turn."""
     reading: str | None
     """The name of the function that reads verdicts."""
     arguments: Mapping[str, Any]
@@ -48,6 +48,12 @@ class ScoringParts(Protocol):
 
     def judged(self, judging: Judging, *, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge."""
+
+    def graded(self, judging: Judging, *, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge for grades."""
+
+    def grades(self, name: str | None) -> bool:
+        """Whether a name, or none, means that a judge gives grades."""
 
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""

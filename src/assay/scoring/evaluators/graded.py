@@ -24,8 +24,6 @@ Grading = Callable[[EvaluatedRow, Any], Sequence[Question]]
 """Returns what to ask about a row's prediction, one question for each turn; may raise Unaskable."""
 RenderTurn = Callable[[EvaluatedRow, Sequence[str], int], Prompt]
 """Makes what a judge is shown of a row, the answers of all turns, and the turn that is graded, from 1."""
-RenderWhole = Callable[[EvaluatedRow, Sequence[str]], Prompt]
-"""Makes what a judge is shown of a row and the answers of all turns, which get one grade together."""
 
 RATING = Difference(
     "the first `Rating: [[7]]` is the grade, whatever its number; a row without one is left out unseen",
@@ -75,17 +73,6 @@ def by_template(render: RenderTurn, grades: Grades | None = None) -> Grading:
             Question(f"turn {turn}", render(row, answers, turn), read.rules, float, read.is_raw)
             for turn in range(1, len(answers) + 1)
         ]
-
-    return questions
-
-
-def by_conversation(render: RenderWhole, grades: Grades | None = None) -> Grading:
-    """Return the grading that asks once about all turns of a row, with a prompt of the dataset's own."""
-    read = grades or Grades(GRADE_RULES)
-
-    def questions(row: EvaluatedRow, prediction: Any) -> list[Question]:
-        prompt = render(row, _answers(prediction))
-        return [Question("conversation", prompt, read.rules, float, read.is_raw)]
 
     return questions
 

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from assay.core.task import TaskSettings
+from assay.dialects.openicl.judge_prompts import judge_prompt
+from assay.dialects.openicl.templates.reading import TemplateSpec
+from assay.dialects.openicl.templates.rendering import Rendering
+from assay.dialects.openicl.templates.templates import Templates
+from fakes.configs import GEN, evaluated, quiz, written
+
+
+def templates(text: str) -> Templates:
+    spec = TemplateSpec("PromptTemplate", {"template": {"round": [{"role": "HUMAN", "prompt": text}]}})
+    return Templates(spec, None, output_column=None, rendering=Rendering(is_chat=True))
+
+
+def shown(text: str, fields: dict[str, Any], gold: Any, answer: Any) -> str:
+    prompt = judge_prompt(templates(text), fields, gold, answer)
+    assert isinstance(prompt, tuple)
+    return prompt[0].text
+
+
+def test_what_the_model_wrote_is_put_in_last_and_looked_at_by_nobody() -> None:
+    text = "{question} / {obj_gold} / {prediction}"
+    assert shown(text, {"question": "Why?"}, "since", "{obj_gold} {question}") == (
+        "Why? / since / {obj_gold} {question}"
+    )
+
+
+def test_a_prompt_in_a_column_has_holes_of_its_own() -> None:
+    fields = {"prompt_template": "Q {question_1}\nA {prediction_r1}\nQ {question_2}\nA {prediction_r2}"}
+    whole = {**fields, "question_1": "Hi", "question_2": "And?"}
+    assert shown("{prompt_template}", whole, None, ["Hello", "{question_1}"]) == (
+        "Q Hi\nA Hello\nQ And?\nA {question_1}"
+    )
+
+
+def test_the_reference_is_not_shown() -> None:
+    assert shown("[{reference}] {model_answer}", {"reference": "secret"}, None, "x") == "[] x"
+
+
+def test_a_conversation_is_graded(workdir: Path) -> None:
+    rows = [{"dialogue": ["Hi", "And?"], "answer": "x", "ask": "Grade {prediction_r1} and {prediction_r2}."}]
+    judge = "dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', prompt='{ask}')]))"
+    one = quiz(
+        workdir,
+        {**GEN, "inferencer": "dict(type='ChatInferencer', infer_mode='every')"},
+        {"evaluator": f"dict(type='LMEvaluator', prompt_template={judge})"},
+        rows=rows,
+        reader="dict(input_columns=['dialogue'], output_column='answer')",
+        settings=TaskSettings(is_chat=True),
+    )
+    (spec,) = one.task.scorers()
+    (metric,) = spec.args["author"].metrics
+    asked: list[Any] = []
+
+    class Judge:
+        def ask(self, prompts: list[Any]) -> list[Any]:
+            asked.extend(prompts)
+            return [written("Rating: [[7]]") for _ in prompts]
+
+    metric.bind(Judge())
+    (talk,) = written("Bye").outputs
+    said = msgspec.structs.replace(talk, turns=("Hello", "Bye"))
+    result = evaluated(one, [[msgspec.structs.replace(written(), outputs=(said,))]])
+    assert asked[0][0].text == "Grade Hello and Bye."
+    assert [score.value for score in result.scores] == [pytest.approx(7.0)]
