@@ -234,8 +234,8 @@ def test_the_old_command_line(workdir: Path) -> None:
     )
     assert result.status == 0
     assert re.search(r"arithmetic +ppl +30/30", result.out)
-    (folder,) = (workdir / "outputs").iterdir()
-    assert (folder / "report.md").exists()
+    (report,) = (workdir / "outputs").glob("*/runs/mock/*/report.md")
+    assert "arithmetic" in report.read_text(encoding="utf-8")
     assert "--custom-dataset-infer-method" in assay("as", "opencompass", "--help").out
 
 

@@ -35,8 +35,8 @@ class JudgedScorer(Protocol):
 
 
 @contextmanager
-def open_judge(scorers: Scorers, values: RunSettings, backend: Backend) -> Iterator[Backend | None]:
-    """Open the judge that was named, if a metric needs one; a model may be named as its own."""
+def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -> Iterator[Backend | None]:
+    """Open the judge that was named, if a metric needs one; a model that is open may be named as its own."""
     if not _judged(scorers):
         yield None
         return
@@ -45,10 +45,11 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend) -> Itera
         from assay.scoring.metrics.gpteval import no_judge
 
         raise no_judge()
-    if values.judge == values.model:
+    is_model = values.judge == values.model and not values.judge_args
+    if is_model and backend is not None:
         yield backend
         return
-    with closing(open_backend(values.judge, {})) as judge:
+    with closing(open_backend(values.judge, values.model_args if is_model else values.judge_args)) as judge:
         yield judge
 
 

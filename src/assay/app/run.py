@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +19,7 @@ from assay.app.judge import judging, open_cache, open_judge
 from assay.app.preparation import Rehearsals
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
-from assay.backends.registry import open_backend
+from assay.app.stages import Kept, opened_model
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.names import composed
@@ -27,17 +28,20 @@ from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
+from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
 from assay.engine.plan import check_plan
+from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
 from assay.results.report import Highlights, render_report
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.rollup import rolled_up
+from assay.scoring.summary_groups import grouped_metrics
 
 _LONGEST_SLUG = 200
 """In bytes; file names may have 255, and the fingerprint and a number follow."""
@@ -77,20 +81,34 @@ class FinishedRun(msgspec.Struct, frozen=True):
     """What was evaluated, with the code of its authors, which is not stored."""
 
 
-def run(datasets: tuple[str, ...], settings: Settings, observer: Observer | None = None) -> FinishedRun:
-    """Evaluate datasets on a model; resume when the same run was begun before."""
+def run(
+    datasets: tuple[str, ...],
+    settings: Settings,
+    observer: Observer | None = None,
+    groups: Sequence[SummaryGroup] = (),
+) -> FinishedRun:
+    """Evaluate datasets on a model; resume when the same run was begun before.
+
+    `groups`: which tasks are also reported together.
+    """
     observer = observer or Observer()
     values = settings.values
-    backend = open_backend(values.model, values.model_args)
-    with closing(backend):
+    with opened_model(datasets, values) as (backend, kept):
         card = backend.card
         compiled = compile_asked(datasets, values, backend)
         tasks = [_limited(one, values) for one in compiled]
         check_plan(tasks, card)
         scorers = {task.spec.name: scorers_of(task) for task in tasks}
-        with open_judge(scorers, values, backend) as judge:
+        if kept is not None:
+            kept.require(tasks)
+        if values.stage == "infer":
+            # They were made all the same: a metric that is named wrongly is told before the model is asked.
+            scorers = {name: [] for name in scorers}
+        # Kept answers are asked nothing: a judge is a model that is opened.
+        with open_judge(scorers, values, backend if kept is None else None) as judge:
             observer.compiled(compiled, tasks, card)
-            return _execute(tasks, scorers, backend, judge, settings, compiled, observer)
+            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups)
+            return _execute(work, settings, observer)
 
 
 def compile_asked(datasets: tuple[str, ...], values: RunSettings, backend: Backend | None) -> list[Compiled]:
@@ -140,17 +158,24 @@ def _limited(one: Compiled, values: RunSettings) -> Task:
     return limited(one.task, Limit.parse(values.limit), values.seed)
 
 
-def _execute(
-    tasks: Sequence[Task],
-    scorers: Mapping[str, Sequence[Scorer | CorpusScorer]],
-    backend: Backend,
-    judge: Backend | None,
-    settings: Settings,
-    compiled: Sequence[Compiled],
-    observer: Observer,
-) -> FinishedRun:
+class _Work(NamedTuple):
+    """All that a run is made of."""
+
+    tasks: Sequence[Task]
+    scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]
+    """None of them where answers are not scored."""
+    backend: Backend
+    kept: Kept | None
+    """The earlier run whose answers are scored."""
+    judge: Backend | None
+    compiled: Sequence[Compiled]
+    groups: Sequence[SummaryGroup]
+
+
+def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun:
     values = settings.values
-    manifest = _manifest(tasks, backend, judge, settings, compiled)
+    tasks, scorers, backend = work.tasks, work.scorers, work.backend
+    manifest = _manifest(work, settings)
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         _set_aside(folder.path)
@@ -158,15 +183,16 @@ def _execute(
     started = time.monotonic()
     try:
         folder.write_manifest(manifest)
-        cache = open_cache(backend, manifest.model, values)
-        journal = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
-        observer.started(manifest, folder.path, earlier, len(journal))
+        cache = open_cache(backend, manifest.model, values) if work.kept is None else work.kept.answers
+        stored = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
+        observer.started(manifest, folder.path, earlier, len(stored))
+        journal = stored if work.kept is None else ScoringJournal(stored)
         aggregator = MeanAggregator()
         with (
             closing(cache),
-            closing(journal),
+            closing(stored),
             SampleWriter(folder.path) as writer,
-            judging(scorers, judge, manifest.judge, folder.path, values),
+            judging(scorers, work.judge, manifest.judge, folder.path, values),
         ):
             rehearsals = Rehearsals(backend, journal, cache, observer.preparing)
             chosen = rehearsals.prepare(tasks)
@@ -183,12 +209,17 @@ def _execute(
                 sink=sink,
                 aggregator=aggregator,
                 on_progress=observer.progress,
+                fitting=None if work.kept is None else work.kept.fitting,
             )
             tally = execution.run()
-        came_up = (*chosen, *execution.notes(), *backend.notes())
+        metrics = tuple(aggregator.metrics())
+        metrics = (*metrics, *rolled_up(metrics, manifest.tasks))
+        grouped = grouped_metrics(metrics, work.groups)
+        metrics = (*metrics, *grouped.metrics)
+        came_up = (*chosen, *execution.notes(), *backend.notes(), *grouped.notes)
         finished = msgspec.structs.replace(
             manifest,
-            status=RunStatus.COMPLETE,
+            status=RunStatus.ANSWERED if values.stage == "infer" else RunStatus.COMPLETE,
             finished=_now(),
             seconds=round(time.monotonic() - started, 3),
             costs=(*tally.costs.values(), *rehearsals.costs),
@@ -199,12 +230,15 @@ def _execute(
             },
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
+            groups=grouped.members,
         )
-        metrics = tuple(aggregator.metrics())
-        metrics = (*metrics, *rolled_up(metrics, manifest.tasks))
-        folder.write_summary(metrics)
-        folder.write_manifest(finished)
-        folder.write_report(render_report(finished, metrics, sink.highlights))
+        if values.stage == "infer":
+            folder.drop_results()
+            folder.write_manifest(finished)
+        else:
+            folder.write_summary(metrics)
+            folder.write_manifest(finished)
+            folder.write_report(render_report(finished, metrics, sink.highlights))
     finally:
         folder.release()
     result = FinishedRun(folder.path, finished, metrics, tally, came_up, tuple(tasks))
@@ -234,16 +268,10 @@ class _Sink:
             self.highlights.add(score)
 
 
-def _manifest(
-    tasks: Sequence[Task],
-    backend: Backend,
-    judge: Backend | None,
-    settings: Settings,
-    compiled: Sequence[Compiled],
-) -> RunManifest:
-    specs = tuple(task.spec for task in tasks)
-    model = backend.identity()
-    grader = None if judge is None else judge.identity()
+def _manifest(work: _Work, settings: Settings) -> RunManifest:
+    specs = tuple(task.spec for task in work.tasks)
+    model = work.backend.identity()
+    grader = None if work.judge is None else work.judge.identity()
     fingerprint = run_fingerprint(specs, model, grader)
     names = [family.name for family in families(specs)]
     name = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
@@ -254,8 +282,9 @@ def _manifest(
         settings.recorded(),
         _versions(),
         _now(),
-        notes=tuple(note for one in compiled for note in one.notes),
+        notes=tuple(note for one in work.compiled for note in one.notes),
         judge=grader,
+        card=work.backend.card,
     )
 
 

@@ -49,6 +49,7 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dialect: str | None = None
     dataset_args: dict[str, str] = {}
     judge: str | None = None
+    judge_args: dict[str, str] = {}
     out: str | None = None
     runs_dir: str = "runs"
     data_root: str | None = None
@@ -57,6 +58,10 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache: bool = True
     retry_failed: bool = False
     fresh: bool = False
+    stage: Literal["all", "infer", "score"] = "all"
+    """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""
+    answers_from: str | None = None
+    """The run whose answers are scored; None: the latest of this model and these datasets."""
     table: dict[str, Any] = {}
     """What was said about a table on the command line, in the meta file's own words."""
 
@@ -71,9 +76,10 @@ class Settings:
     def recorded(self) -> dict[str, Setting]:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
         plain = msgspec.json.decode(msgspec.json.encode(self.values))
-        plain["model_args"] = {
-            name: "(hidden)" if _is_secret(name) else value for name, value in plain["model_args"].items()
-        }
+        for given in ("model_args", "judge_args"):
+            plain[given] = {
+                name: "(hidden)" if _is_secret(name) else value for name, value in plain[given].items()
+            }
         return {name: Setting(value, self._sources[name]) for name, value in plain.items()}
 
 
@@ -119,7 +125,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in RunSettings.__struct_fields__:
         value = environment.get(f"ASSAY_{name.upper()}")
-        if value is not None and name not in ("model_args", "dataset_args", "table"):
+        if value is not None and name not in ("model_args", "judge_args", "dataset_args", "table"):
             found[name] = tuple(value.split(",")) if name in ("method", "stop") else value
     # ASSAY_CACHE is the folder of the cache, not the switch.
     found.pop("cache", None)

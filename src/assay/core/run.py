@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from assay.core.ids import digest
-from assay.core.model import ModelIdentity
+from assay.core.model import ModelCard, ModelIdentity
 from assay.core.task import TaskSpec
 
 SCHEMA_VERSION = 1
@@ -18,6 +18,8 @@ class RunStatus(StrEnum):
     """How far a run has come."""
 
     RUNNING = "running"
+    ANSWERED = "answered"
+    """The model's answers are all there, and are not scored yet."""
     COMPLETE = "complete"
 
 
@@ -81,6 +83,10 @@ class RunManifest(msgspec.Struct, frozen=True):
     """For each task with several methods: samples on which their answers differ."""
     judge: ModelIdentity | None = None
     """The model that graded answers."""
+    card: ModelCard | None = None
+    """What the model could do, for whoever scores its answers when it is gone."""
+    groups: dict[str, tuple[str, ...]] = {}
+    """Tasks that are also reported together, by the name of their group."""
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -65,6 +66,16 @@ class _Flight(msgspec.Struct):
     n_owed: int
 
 
+class MakesRequests(Protocol):
+    """Makes the requests of a sample as they fit the model, as `Fitting` does."""
+
+    def requests(self, task: Task, sample: Sample) -> Sequence[Request]:
+        """Return what to ask about a sample."""
+
+    def note(self, cost: Cost, n_samples: int) -> str:
+        """Return in words how many examples a method of a task had to do without."""
+
+
 class Execution:
     """One run of tasks on a backend."""
 
@@ -79,10 +90,11 @@ class Execution:
         sink: Sink,
         aggregator: Aggregator,
         on_progress: Callable[[Tally], None],
+        fitting: MakesRequests | None = None,
     ) -> None:
         self._tasks = tasks
         self._backend = backend
-        self._fitting = Fitting(backend)
+        self._fitting = fitting or Fitting(backend)
         self._scorers = {
             task: [scorer for scorer in named if isinstance(scorer, Scorer)]
             for task, named in scorers.items()

@@ -88,17 +88,23 @@ def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[Result
 
 
 def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
-    """Return a line for each mean over subsets of a dataset: its categories, then all of them."""
+    """Return a line for each mean over subsets of a dataset, its categories first, and for each group."""
     known = {family.name: family for family in families(manifest.tasks)}
+    means = [one for one in metrics if one.is_headline and is_mean(one, manifest)]
     rows = []
     for metric in sorted(
-        (one for one in metrics if one.is_headline and is_mean(one, manifest)),
+        (one for one in means if one.task in known),
         key=lambda one: (list(known).index(one.task), one.group is None),
     ):
         members = [task.name for task in known[metric.task].members(metric.group)]
         part = "" if metric.group is None else f":[{metric.group}]"
         label = f"{metric.task}{part}, mean of {len(members)}"
         rows.append(_result_row(metric, label, _spent(metric.method, members, manifest.costs)))
+    for metric in means:
+        if metric.task not in known:
+            tasks = manifest.groups.get(metric.task, ())
+            label = f"{metric.task}, group of {len(tasks)}"
+            rows.append(_result_row(metric, label, _spent(None, tasks, manifest.costs)))
     return rows
 
 
@@ -171,9 +177,9 @@ def _headlines(metrics: Sequence[Metric]) -> list[Metric]:
     return [metric for metric in metrics if metric.is_headline and metric.group is None]
 
 
-def _spent(method: str, tasks: Sequence[str], costs: Sequence[Cost]) -> tuple[str, str]:
-    """Return the tokens and seconds that a method of some tasks took."""
-    found = [cost for cost in costs if cost.task in tasks and cost.method == method]
+def _spent(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]) -> tuple[str, str]:
+    """Return the tokens and seconds that a method of some tasks took; without a method, all of them."""
+    found = [cost for cost in costs if cost.task in tasks and method in (None, cost.method)]
     if not found:
         return "-", "-"
     return f"{sum(cost.n_tokens for cost in found):,}", f"{sum(cost.seconds for cost in found):.1f}"
@@ -214,8 +220,10 @@ def work_line(manifest: RunManifest) -> str | None:
 def recalled_line(manifest: RunManifest) -> str | None:
     """Say how many answers were not asked for again; None when all were."""
     stats = manifest.stats
+    is_scored_alone = "stage" in manifest.settings and manifest.settings["stage"].value == "score"
+    cache = "the run that was scored" if is_scored_alone else "the cache (--no-cache asks anew)"
     known = {
-        "the cache (--no-cache asks anew)": stats.get("requests_cached", 0),
+        cache: stats.get("requests_cached", 0),
         "an earlier start of this run": stats.get("requests_journaled", 0),
     }
     parts = [f"{n:,.0f} from {where}" for where, n in known.items() if n]

@@ -13,7 +13,7 @@ import msgspec
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
 from assay.core.request import Request
-from assay.core.run import RunManifest
+from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.results.records import sample_record
@@ -41,7 +41,7 @@ class RunFolder:
         A folder that holds something else is left untouched.
         """
         earlier = read_manifest(self.path)
-        if earlier is not None and earlier.fingerprint != manifest.fingerprint:
+        if earlier is not None and not _is_same(earlier, manifest):
             raise StoreError(
                 Problem(
                     "STORE-001",
@@ -74,6 +74,11 @@ class RunFolder:
     def write_report(self, text: str) -> None:
         """Store the report."""
         self._replace(REPORT, text.encode())
+
+    def drop_results(self) -> None:
+        """Take away what an earlier start came to, where answers are not scored now."""
+        for name in (SUMMARY, REPORT):
+            (self.path / name).unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let another process take the folder."""
@@ -145,6 +150,15 @@ def read_manifest(folder: Path) -> RunManifest | None:
                 Origin(str(path)),
             )
         ) from error
+
+
+def _is_same(earlier: RunManifest, now: RunManifest) -> bool:
+    """Whether one run may go on as the other; answers that are not scored yet were given to no judge."""
+    if earlier.fingerprint == now.fingerprint:
+        return True
+    return earlier.status is RunStatus.ANSWERED and earlier.fingerprint == run_fingerprint(
+        now.tasks, now.model
+    )
 
 
 def _difference(earlier: RunManifest, now: RunManifest) -> str:

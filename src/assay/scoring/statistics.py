@@ -131,7 +131,7 @@ def micro(parts: Iterable[Estimate]) -> Estimate:
     """Return the mean over all samples of all groups: weights w_i = n_i / n, SE = sqrt(sum w_i^2 se_i^2)."""
     known = [part for part in parts if part.value is not None and part.n]
     n = sum(part.n for part in known)
-    return _weighted([(part.n / n, part) for part in known], n)
+    return weighted([(part.n / n, part) for part in known], n)
 
 
 def macro(parts: Iterable[Estimate]) -> Estimate:
@@ -140,10 +140,11 @@ def macro(parts: Iterable[Estimate]) -> Estimate:
     Groups are taken as independent. None for the error when any group's own is unknown.
     """
     known = [part for part in parts if part.value is not None and part.n]
-    return _weighted([(1 / len(known), part) for part in known], sum(part.n for part in known))
+    return weighted([(1 / len(known), part) for part in known], sum(part.n for part in known))
 
 
-def _weighted(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
+def weighted(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
+    """Return the sum of independent estimates, each times its weight; no error if one has none."""
     if not parts:
         return NOTHING
     value = math.fsum(weight * (part.value or 0.0) for weight, part in parts)

@@ -15,7 +15,9 @@ OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"
 MODEL_POSTPROCESSOR = "pred_postprocessor"
 EMBEDDER = "embedder"
-_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER)
+MODEL_LENGTH = "max_out_len"
+MODEL_STOPS = "stop_words"
+_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS)
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -29,6 +31,10 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """What the model's texts go through before the dataset's own post-processor."""
     embedder: str | None = None
     """The folder of the encoder by which retrievers find examples that are near."""
+    max_out_len: int | None = None
+    """The model's greatest length of a text, where the dataset's config names none."""
+    stop_words: tuple[str, ...] = ()
+    """Texts that end an answer of the model, beside those of the dataset's config."""
 
 
 def config_arguments(said: Mapping[str, str]) -> ConfigArguments:
@@ -42,7 +48,24 @@ def config_arguments(said: Mapping[str, str]) -> ConfigArguments:
         _meta(said.get(META_TEMPLATE)),
         said.get(MODEL_POSTPROCESSOR),
         said.get(EMBEDDER),
+        _length(said.get(MODEL_LENGTH)),
+        _stops(said.get(MODEL_STOPS)),
     )
+
+
+def _length(said: str | None) -> int | None:
+    if said is None or (said.isdecimal() and int(said) > 0):
+        return None if said is None else int(said)
+    what = f"{MODEL_LENGTH}: found {said!r}, expected a number of tokens from 1 on"
+    raise UsageError(Problem("USAGE-007", what, "correct the value"))
+
+
+def _stops(said: str | None) -> tuple[str, ...]:
+    try:
+        return () if said is None else msgspec.json.decode(said, type=tuple[str, ...])
+    except msgspec.DecodeError as error:
+        what = f"{MODEL_STOPS} cannot be read: {error}"
+        raise UsageError(Problem("USAGE-007", what, 'give a list of texts as JSON: ["\\n"]')) from error
 
 
 def _folder(said: str | None) -> Path | None:

@@ -71,7 +71,15 @@ class CompiledEntry(msgspec.Struct, frozen=True):
 def code_for(found: Sequence[Found], asked: ConfigArguments, tools: Tools) -> Code:
     """Return the code that the entries of one config can name."""
     folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
-    return Code(list(dict.fromkeys(folders)), asked.root, tools.data_root, tools.offered)
+    own = [folder for folder in dict.fromkeys(folders) if not _is_of_checkout(folder, asked.root)]
+    return Code(own, asked.root, tools.data_root, tools.offered)
+
+
+def _is_of_checkout(folder: Path, root: Path | None) -> bool:
+    """Whether a folder holds a checkout's configs: files there are called like modules and hold no code."""
+    if root is None or not folder.is_relative_to(root.absolute()):
+        return False
+    return "configs" in folder.relative_to(root.absolute()).parts
 
 
 def compile_entry(
@@ -103,7 +111,7 @@ class _Compilation:
         self._code = code
         self._config = found.config.path
         self._notes: list[str] = []
-        self._inference = inference_of(self._entry, settings, found.where)
+        self._inference = inference_of(self._entry, settings, found.where, asked)
         self._check_method()
         self._is_chat = settings.is_chat
         self._data = load(self._entry, code, self._config, found.where)
@@ -137,6 +145,7 @@ class _Compilation:
             self._tools.scoring,
             self._asked,
             self._data.test.columns,
+            seed=self._settings.seed,
             is_faithful=self._settings.is_faithful,
         )
         scoring = evaluators.scoring()
@@ -155,6 +164,8 @@ class _Compilation:
             task = ChoosingTask(
                 spec, samples, asking, scorers, retriever, corpus, rows, is_faithful=is_faithful
             )
+        if not isinstance(templates, MultimodalPrompts):
+            self._check_prompts(task)
         kind = {"answer": "free answer", "chat": "conversation", "text": "text"}
         return CompiledEntry(
             task, tuple(dict.fromkeys(self._notes)), kind.get(self._inference.form, "choice")
@@ -319,6 +330,13 @@ class _Compilation:
                 problems.add(Problem(COLUMNS, str(error), "correct the row", origin))
         problems.raise_if_any()
 
+    def _check_prompts(self, task: ConfigTask) -> None:
+        """Raise for all rows of which no prompt can be made, before a model is loaded."""
+        problems = Problems()
+        for origin, why in task.troubles():
+            problems.add(Problem(_TEMPLATE, why, "correct the row, or the template", origin))
+        problems.raise_if_any()
+
     def _has_own_length(self) -> bool:
         is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns
         if not is_read or self._settings.max_tokens is not None:
@@ -356,10 +374,10 @@ class _Compilation:
             )
         return samples
 
-    def _referring(self, golds: Sequence[Any]) -> Callable[[int], Any]:
+    def _referring(self, golds: Sequence[Any]) -> Callable[[int, str], Any]:
         reference = self._tools.scoring.reference
         rows = self._data.test.rows
-        return lambda number: reference(golds[number], rows[number], "")
+        return lambda number, prompt: reference(golds[number], rows[number], prompt)
 
     def _scorer(self, scoring: Scoring, evaluation: Evaluation) -> ComponentSpec:
         inference, settings = self._inference, self._settings

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
 from assay.dialects.openicl.inferencing import Inference
@@ -30,6 +31,8 @@ class Scoring(NamedTuple):
     predictions: tuple[PostProcess, ...]
     """What each text goes through, in order."""
     golds: PostProcess | None
+    sees_prompts: bool = False
+    """Whether the evaluator asks for what the model was asked."""
 
 
 class Evaluation:
@@ -42,7 +45,7 @@ class Evaluation:
         golds: Sequence[Any],
         labels: Sequence[Sequence[Any]],
         inference: Inference,
-        reference: Callable[[int], Any],
+        reference: Callable[[int, str], Any],
     ) -> None:
         """Take how it is scored, the rows with their right answers, and the labels of each row's options."""
         self._scoring = scoring
@@ -54,6 +57,7 @@ class Evaluation:
         by = " > ".join(one.name for one in scoring.predictions)
         self.rule = f"post_processing: {by}" if by else "post_processing"
         self._unanswered: set[int] = set()
+        self._prompts: dict[int, str] = {}
         self.chooses_itself = inference.form == "choices"
         """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
 
@@ -74,6 +78,9 @@ class Evaluation:
     def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
         """Return what was found in the answers to one row; the failure, if a request failed."""
         found: list[Any] = []
+        if self._scoring.sees_prompts and answers:
+            first = answers[0].request
+            self._prompts[self._row[first.sample_id]] = shown_text(first.ask.prompt)
         for _, response in sorted(answers, key=lambda one: one.request.index):
             outcome = response.outcome
             if isinstance(outcome, Failure):
@@ -128,7 +135,7 @@ class Evaluation:
 
     def references(self) -> list[Any]:
         """Return what predictions are compared with, one for each row."""
-        return [self._reference(number) for number in range(self.n_rows)]
+        return [self._reference(number, self._prompts.get(number, "")) for number in range(self.n_rows)]
 
     def target(self, reference: Any) -> Any:
         """Return the right answer in a reference."""
@@ -147,3 +154,8 @@ def _most_frequent(several: Sequence[Any]) -> Any:
 
 def _key(value: Any) -> str:
     return repr(value) if isinstance(value, list | dict | Mapping) else str(value)
+
+
+def shown_text(prompt: Prompt) -> str:
+    """Return a prompt as one text: a conversation with a line break between its messages."""
+    return prompt if isinstance(prompt, str) else "\n".join(message.shown for message in prompt)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, Problems
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.author import author_of
@@ -17,7 +18,7 @@ from assay.dialects.openicl.evaluation import Scoring
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
 from assay.dialects.openicl.reading import Split
-from assay.dialects.openicl.scoring_parts import Judging, PostProcess, ScoringParts
+from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess, ScoringParts
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
@@ -26,6 +27,10 @@ CODE = "OPENICL-016"
 _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
+RIVALS = ("rival", "prediction2", "output")
+"""Columns that may hold the answers of a rival."""
+_PROMPTS = "origin_prompt"
+"""What an author's `score` calls the prompts."""
 
 
 class Evaluators:
@@ -40,9 +45,11 @@ class Evaluators:
         asked: ConfigArguments,
         columns: Sequence[str],
         *,
+        seed: int,
         is_faithful: bool,
     ) -> None:
         assert isinstance(found.entry, DatasetEntry)
+        self._seed = seed
         self._entry = found.entry
         self._config = found.config.path
         self._where = found.where
@@ -53,6 +60,7 @@ class Evaluators:
         self._columns = columns
         self._is_faithful = is_faithful
         self._is_own = False
+        self._sees_prompts = False
 
     def scoring(self) -> Scoring:
         """Return how answers are scored; without an `eval_cfg` they are collected and not scored."""
@@ -84,7 +92,13 @@ class Evaluators:
                 evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
         return Scoring(
-            evaluator, last_name(component.type), self._is_own, is_repeated, tuple(predictions), golds
+            evaluator,
+            last_name(component.type),
+            self._is_own,
+            is_repeated,
+            tuple(predictions),
+            golds,
+            self._sees_prompts,
         )
 
     def golds(self, test: Split, process: PostProcess | None) -> list[Any]:
@@ -133,6 +147,7 @@ class Evaluators:
         with author.calling("__init__"):
             made = cls(**arguments)
         self._is_own = True
+        self._sees_prompts = _PROMPTS in inspect.signature(made.score).parameters
         return self._parts.own_evaluator(
             made, str(file_of(cls) or self._config), is_faithful=self._is_faithful
         )
@@ -170,9 +185,33 @@ class Evaluators:
         problems.raise_if_any()
         judging = Judging(partial(judge_prompt, templates), reading, arguments)
         with self._checked(reading or name):
+            if name == _GRADED and (self._parts.compares(reading) or self._order is not None):
+                comparing = Comparing(
+                    partial(judge_prompt, templates), self._rival(), reading, arguments, self._order
+                )
+                return self._parts.compared(comparing, seed=self._seed, is_faithful=self._is_faithful)
             if name == _GRADED and self._parts.grades(reading):
                 return self._parts.graded(judging, is_faithful=self._is_faithful)
             return self._parts.judged(judging, is_faithful=self._is_faithful)
+
+    @property
+    def _order(self) -> str | None:
+        """In which order two answers are shown, as the entry says it."""
+        order: str | None = self._entry.load_arguments.get("infer_order")
+        return order
+
+    def _rival(self) -> Callable[[Mapping[str, Any]], str | None]:
+        """Return what finds the rival's answer in a row."""
+        column = next((name for name in RIVALS if name in self._columns), None)
+        if column is None:
+            what = f"the judge compares answers with a rival's, and no column is {listing(RIVALS)}"
+            fix = f"let load return the rival's answers in {RIVALS[0]!r}"
+            raise AuthorError(Problem(CODE, what, fix, self._where))
+
+        def rival(row: Mapping[str, Any]) -> str | None:
+            return None if row.get(column) is None else str(row[column])
+
+        return rival
 
     def _postprocess(self, component: Component) -> PostProcess:
         name = last_name(component.type)

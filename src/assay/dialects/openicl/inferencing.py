@@ -9,6 +9,7 @@ from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.task import TaskSettings
+from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 
@@ -94,8 +95,13 @@ class Inference(NamedTuple):
         return _METHODS[self.form]
 
 
-def inference_of(entry: DatasetEntry, settings: TaskSettings, where: Origin) -> Inference:
-    """Read the inferencer of an entry; all that is wrong with it is raised together."""
+def inference_of(
+    entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None
+) -> Inference:
+    """Read the inferencer of an entry; all that is wrong with it is raised together.
+
+    `asked`: what the model's own config says.
+    """
     component = entry.infer_cfg.inferencer
     name = last_name(component.type)
     form = _FORMS.get(name)
@@ -109,7 +115,7 @@ def inference_of(entry: DatasetEntry, settings: TaskSettings, where: Origin) -> 
             problems.add(Problem(CODE, what, fix, where))
     reading = _Reading(component, problems, where)
     mode = reading.one_of("infer_mode", _TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
-    sampling, notes = _sampling(reading, entry, settings)
+    sampling, notes = _sampling(reading, entry, settings, asked or ConfigArguments())
     problems.raise_if_any()
     return Inference(
         name,
@@ -185,9 +191,9 @@ class _Reading:
 
 
 def _sampling(
-    reading: _Reading, entry: DatasetEntry, settings: TaskSettings
+    reading: _Reading, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
 ) -> tuple[Sampling, tuple[str, ...]]:
-    """Return how texts are written: what the person says, then the config."""
+    """Return how texts are written: what the person says, then the dataset's config, then the model's."""
     usual = Sampling()
     notes = []
     written_temperature = reading.number("temperature", kind=float, least=0)
@@ -208,16 +214,21 @@ def _sampling(
                 settings.max_tokens,
                 reading.number("max_out_len"),
                 reading.number("max_new_tokens"),
+                model.max_out_len,
                 usual.max_tokens,
             ),
             temperature=float(temperature),
             top_p=float(_first(settings.top_p, reading.number("top_p", kind=float, least=0), usual.top_p)),
-            stop=settings.stop if settings.stop is not None else reading.texts("stopping_criteria"),
+            stop=settings.stop if settings.stop is not None else _stops(reading, model),
             seed=settings.seed if temperature else None,
             n=n,
         ),
         tuple(notes),
     )
+
+
+def _stops(reading: _Reading, model: ConfigArguments) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*reading.texts("stopping_criteria"), *model.stop_words)))
 
 
 def _first(*values: Any) -> Any:

@@ -20,8 +20,11 @@ _ANSWER = ("prediction", "model_answer")
 _GOLD = ("obj_gold", "gold")
 _HIDDEN = "reference"
 """A column that the original fills with nothing."""
+_RIVAL = "prediction2"
+"""Of two answers, the one that stands second."""
 JUDGE_FIELDS = (
     *_ANSWER,
+    _RIVAL,
     *_GOLD,
     _HIDDEN,
     *(f"prediction_r{turn}" for turn in range(1, MAX_TURNS + 1)),
@@ -31,11 +34,13 @@ _ANY_HOLE = re.compile(r"\{(\w+)\}")
 _HOLE = re.compile(r"\{(" + "|".join(JUDGE_FIELDS) + r")\}")
 
 
-def judge_prompt(templates: Templates, fields: Mapping[str, Any], gold: Any, answer: Any) -> Prompt:
-    """Return what a judge is shown of a row; `answer`: a text, or one for each turn."""
+def judge_prompt(
+    templates: Templates, fields: Mapping[str, Any], gold: Any, answer: Any, second: str | None = None
+) -> Prompt:
+    """Return what a judge is shown of a row; `answer`: a text, or one for each turn; `second`: another's."""
     own = {name: value for name, value in fields.items() if name not in JUDGE_FIELDS}
     shown = templates.generation({name: _as_prompt(value, own) for name, value in own.items()}, ())
-    told = _told(gold, answer)
+    told = _told(gold, answer) | ({} if second is None else {_RIVAL: second})
 
     def filled(text: str) -> str:
         return _HOLE.sub(lambda hole: told.get(hole[1], ""), text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,8 @@ from assay.sources.datasets_library import offline
 
 COLUMNS = "OPENICL-013"
 _PATH = "path"
+_OF_JUDGING = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
+"""What an entry says of how answers are judged, beside its `eval_cfg`."""
 
 
 class Split:
@@ -84,7 +87,7 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
         what = f"{author.class_name} has no method load(...), so it is no dataset class"
         fix = "write class NAME(BaseDataset) with a static method load(...)"
         raise AuthorError(author.problem(RAISED, what, fix))
-    arguments, notes = _placed(entry.load_arguments, code, config)
+    arguments, notes = _placed(_taken(cls, entry.load_arguments), code, config)
     with offline(), author.calling("load"):
         loaded = _loaded(cls, entry, arguments)
     splits = _splits(loaded, author)
@@ -127,6 +130,17 @@ def check_columns(data: LoadedData, entry: DatasetEntry, config: Path) -> None:
 def _reader(entry: DatasetEntry) -> dict[str, Any]:
     reader = entry.reader_cfg
     return {name: getattr(reader, name) for name in reader.__struct_fields__}
+
+
+def _taken(cls: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments that the loader takes; what says how a judge compares, it need not know."""
+    parameters = inspect.signature(cls.load).parameters
+    takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name not in _OF_JUDGING or name in parameters or takes_all
+    }
 
 
 def _placed(arguments: Mapping[str, Any], code: Code, config: Path) -> tuple[dict[str, Any], tuple[str, ...]]:

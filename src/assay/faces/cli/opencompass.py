@@ -1,79 +1,195 @@
-"""assay as opencompass: the original's command line for custom datasets, as it was."""
+"""assay as opencompass: the original's command line, for configs and for custom datasets."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from assay.core.errors import Problem, UsageError
-from assay.faces.cli.options import settings_from
 from assay.faces.cli.other_systems import ForeignParser, foreign_command, parse
-from assay.faces.cli.run import evaluate
+
+_STAGES = {"all": "all", "infer": "infer", "eval": "score", "viz": "viz"}
+_CLASSES = {"base": "HuggingFaceBaseModel", "chat": "HuggingFacewithChatTemplate"}
+_INSTEAD = {
+    "debug": "there is one process, and what it does is shown anyway",
+    "max_num_workers": "one process asks; a model's batch_size says how many requests are under way",
+    "max_workers_per_gpu": "one process asks",
+    "retry": "a request that fails is asked again by the model's own rules",
+    "hf_num_gpus": "set CUDA_VISIBLE_DEVICES in the environment",
+    "config_verbose": "--dry-run shows what the configs say",
+    "dump_res_length": "the run folder keeps the length of every text",
+    "tokenizer_path": "the tokenizer is the model's own",
+    "tokenizer_kwargs": "the tokenizer is the model's own",
+    "min_out_len": "the original reads the flag and never hands it on",
+    "pad_token_id": "nothing is padded that the model sees",
+    "analysis_repeat": "there is no such analysis",
+}
+"""Flags that change no number, and what happens instead."""
+_ELSEWHERE = {
+    "slurm": "jobs are started by you, and the same command goes on from what is answered",
+    "dlc": "jobs are started by you, and the same command goes on from what is answered",
+    "lark": "nothing is reported to a service",
+    "station_path": "runs are kept in the work folder; there is no station",
+    "read_from_station": "runs are kept in the work folder: use --reuse",
+    "peft_path": "adapters are not loaded here; merge the adapter into the weights",
+    "accelerator": "vLLM and LMDeploy are asked as servers: --models vllm_api_general_chat --url URL",
+    "dump_only_message_path": "use --dry-run, which shows prompts, or `assay check`",
+}
+"""Flags that ask for something that is not there: ignoring them would do something else."""
 
 
 @foreign_command
 def opencompass(arguments: tuple[str, ...]) -> int:
-    """Evaluate custom datasets with OpenCompass's own flags."""
+    """Evaluate configs and tables with OpenCompass's own flags."""
     given = parse(_parser(), arguments)
     if given is None:
         return 0
-    datasets = _datasets(given)
-    statuses = []
-    for model, model_args in _models(given):
-        flags: dict[str, Any] = {
-            "model": model,
-            "model_args": model_args,
-            "method": (given.custom_dataset_infer_method,) if given.custom_dataset_infer_method else (),
-            "data_type": given.custom_dataset_data_type,
-            "meta": given.custom_dataset_meta_path,
-            "max_tokens": given.max_out_len,
-            "stop": tuple(given.stop_words.split(",")) if given.stop_words else (),
-            "chat": {"base": "off", "chat": "on", None: None}[given.hf_type],
-            "runs_dir": given.work_dir,
-            "fidelity": given.fidelity,
-        }
-        statuses.append(evaluate(datasets, settings_from(flags)))
-    return max(statuses)
+    _refuse(given)
+    from assay.app.openicl_results import Details
+    from assay.faces.cli.config_systems import Asked, run_configs, shared_names, shared_settings
+
+    settings = shared_settings(given)
+    if given.stop_words:
+        settings["stop"] = tuple(given.stop_words.split(","))
+    if given.dataset_num_runs is not None:
+        settings["samples"] = given.dataset_num_runs
+    if given.hf_type and not given.hf_path:
+        settings["chat"] = "on" if given.hf_type == "chat" else "off"
+    return run_configs(
+        Asked(
+            "opencompass",
+            shared_names(given, _hf_models(given)),
+            _STAGES[given.mode],  # type: ignore[arg-type]
+            given.reuse,
+            Path(given.work_dir),
+            Path(given.config_dir),
+            None if given.openicl_root is None else Path(given.openicl_root),
+            Details(given.dump_eval_details, given.dump_extract_rate),
+            settings,
+            is_dry=given.dry_run,
+            told=tuple(_said_instead(given)),
+        )
+    )
 
 
 def _parser() -> ForeignParser:
-    parser = ForeignParser("opencompass", "[CONFIG] --models MODEL... --custom-dataset-path FILE [FLAGS]")
-    parser.add_argument("config", nargs="?", help="Python config with a datasets list")
-    parser.add_argument("--models", nargs="+", help="models as Assay names them: smollm2, hf:FOLDER, mock")
-    parser.add_argument("--hf-path", help="folder or hub name of a model")
-    parser.add_argument("--hf-type", choices=["base", "chat"])
-    parser.add_argument("--custom-dataset-path")
-    parser.add_argument("--custom-dataset-meta-path")
-    parser.add_argument("--custom-dataset-data-type", choices=["mcq", "qa"])
-    parser.add_argument("--custom-dataset-infer-method", choices=["gen", "ppl"])
-    parser.add_argument("--max-out-len", type=int)
-    parser.add_argument("--batch-size", type=int)
-    parser.add_argument("--stop-words")
-    parser.add_argument("-w", "--work-dir", default=None)
-    parser.add_argument("--fidelity", choices=["corrected", "faithful"], help="Assay's own: reproduce quirks")
+    from assay.faces.cli.config_systems import add_shared
+
+    parser = ForeignParser(
+        "opencompass",
+        "[CONFIG] --models NAME... (--datasets NAME... | --custom-dataset-path FILE) [--mode MODE] [FLAGS]",
+    )
+    add_shared(parser)
+    parser.add_argument("-m", "--mode", default="all", choices=tuple(_STAGES), help="[all]")
+    parser.add_argument(
+        "--dump-eval-details",
+        nargs="?",
+        type=_truth,
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="write each row with its score [true]",
+    )
+    parser.add_argument("--dump-extract-rate", action="store_true", help="write how many answers were found")
+    parser.add_argument("--dataset-num-runs", type=int, metavar="N", help="ask every row N times")
+    parser.add_argument("--stop-words", metavar="A,B")
+    hf = parser.add_argument_group("a model of transformers")
+    hf.add_argument("--hf-path", help="folder or hub name of a model")
+    hf.add_argument("--hf-type", choices=["base", "chat"], help="[chat]")
+    hf.add_argument("--model-kwargs", nargs="+", metavar="K=V")
+    hf.add_argument("--generation-kwargs", nargs="+", metavar="K=V")
+    hf.add_argument("--max-seq-len", type=int, metavar="N")
+    hf.add_argument("--max-out-len", type=int, metavar="N", help="longest text, for all datasets")
+    hf.add_argument("--batch-size", type=int, metavar="N")
+    own = parser.add_argument_group("of AISBench")
+    own.add_argument("--num-prompts", type=int, metavar="N", help="the first N rows of each dataset")
+    quiet = parser.add_argument_group("accepted, with a line that says what happens instead")
+    for flag in ("debug", "config-verbose", "dump-res-length", "analysis-repeat"):
+        quiet.add_argument(f"--{flag}", action="store_true")
+    for flag in (
+        "max-num-workers",
+        "max-workers-per-gpu",
+        "retry",
+        "hf-num-gpus",
+        "min-out-len",
+        "pad-token-id",
+    ):
+        quiet.add_argument(f"--{flag}", type=int, metavar="N")
+    quiet.add_argument("--tokenizer-path", metavar="X")
+    quiet.add_argument("--tokenizer-kwargs", nargs="+", metavar="K=V")
+    refused = parser.add_argument_group("refused, since ignoring them would do something else")
+    for flag in ("slurm", "dlc", "read-from-station"):
+        refused.add_argument(f"--{flag}", action="store_true")
+    refused.add_argument("-l", "--lark", action="store_true")
+    refused.add_argument("-a", "--accelerator", metavar="X")
+    refused.add_argument("-sp", "--station-path", metavar="DIR")
+    refused.add_argument("--dump-only-message-path", metavar="DIR")
+    refused.add_argument("--peft-path", metavar="X")
     return parser
 
 
-def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
-    if given.config and given.custom_dataset_path:
-        raise UsageError(
-            Problem(
-                "USAGE-006",
-                "both a config and --custom-dataset-path were given; the original would ignore the second",
-                "give one of them",
+def _hf_models(given: argparse.Namespace) -> Sequence[dict[str, Any]]:
+    """Return the model that the --hf flags describe, as a config would."""
+    if not given.hf_path:
+        for name in ("model_kwargs", "generation_kwargs", "max_seq_len"):
+            if getattr(given, name) is not None:
+                what = f"--{name.replace('_', '-')} describes a model of --hf-path, and none was named"
+                raise UsageError(Problem("USAGE-006", what, "add --hf-path, or set it in the model's config"))
+        return ()
+    if given.models:
+        what = "both --models and --hf-path were given; the original would ignore the second"
+        raise UsageError(Problem("USAGE-006", what, "give one of them"))
+    entry = {
+        "type": _CLASSES[given.hf_type or "chat"],
+        "abbr": given.hf_path.rstrip("/").rpartition("/")[2] + "_hf",
+        "path": given.hf_path,
+        "model_kwargs": _pairs(given.model_kwargs, "--model-kwargs"),
+        "generation_kwargs": _pairs(given.generation_kwargs, "--generation-kwargs"),
+        "max_seq_len": given.max_seq_len,
+    }
+    return ({name: value for name, value in entry.items() if value not in (None, {})},)
+
+
+def _pairs(pairs: Sequence[str] | None, flag: str) -> dict[str, Any]:
+    """Read `key=value` with values as Python or JSON would have them, else as texts."""
+    read: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(
+                Problem("USAGE-006", f"{flag}: found {pair!r}, expected key=value", f"{flag} a=1")
             )
-        )
-    if not given.config and not given.custom_dataset_path:
-        raise UsageError(
-            Problem("USAGE-006", "no dataset was named", "--custom-dataset-path data.csv, or a config file")
-        )
-    return (given.config or given.custom_dataset_path,)
+        known = {"True": True, "False": False, "None": None}
+        try:
+            read[key] = known[value] if value in known else json.loads(value)
+        except json.JSONDecodeError:
+            read[key] = value
+    return read
 
 
-def _models(given: argparse.Namespace) -> list[tuple[str, tuple[str, ...]]]:
-    args = () if given.batch_size is None else (f"max_batch={given.batch_size}",)
-    if given.hf_path:
-        return [(f"hf:{given.hf_path}", args)]
-    if not given.models:
-        raise UsageError(Problem("USAGE-006", "no model was named", "--models smollm2, or --hf-path FOLDER"))
-    return [(model, args) for model in given.models]
+def _truth(text: str) -> bool:
+    if text.lower() in ("true", "1", "yes", "y"):
+        return True
+    if text.lower() in ("false", "0", "no", "n"):
+        return False
+    raise argparse.ArgumentTypeError(f"found {text!r}, expected true or false")
+
+
+def _refuse(given: argparse.Namespace) -> None:
+    for name, instead in _ELSEWHERE.items():
+        if getattr(given, name):
+            what = f"--{name.replace('_', '-')}: {instead}"
+            raise UsageError(Problem("USAGE-006", what, "leave the flag away"))
+    if given.num_prompts is not None and given.num_prompts < 1:
+        what = f"--num-prompts: found {given.num_prompts}, expected a number of rows above 0"
+        raise UsageError(Problem("USAGE-006", what, "write --num-prompts 10"))
+
+
+def _said_instead(given: argparse.Namespace) -> Iterator[str]:
+    """Yield a line for each flag that was given and has no effect."""
+    for name, instead in _INSTEAD.items():
+        if getattr(given, name):
+            yield f"--{name.replace('_', '-')}: {instead}"

@@ -81,6 +81,9 @@ _OPTIONS = (
     click.option(
         "--judge", metavar="MODEL", help="The model that grades answers, for metrics that need one."
     ),
+    click.option(
+        "--judge-arg", "judge_args", multiple=True, metavar="KEY=VALUE", help="An argument of the judge."
+    ),
     click.option("--dialect", metavar="NAME", help="The language the dataset is written in. [recognised]"),
     click.option(
         "--dataset-arg",
@@ -175,7 +178,11 @@ def _listed(values: tuple[str, ...]) -> list[str] | str:
     return names[0] if len(names) == 1 else names
 
 
-_PAIRS = {"model_args": "--model-arg dtype=float32", "dataset_args": "--dataset-arg ranking_type=ppl"}
+_PAIRS = {
+    "model_args": "--model-arg dtype=float32",
+    "judge_args": "--judge-arg concurrency=4",
+    "dataset_args": "--dataset-arg ranking_type=ppl",
+}
 
 
 def _pairs(pairs: tuple[str, ...], example: str) -> dict[str, str]:

@@ -13,7 +13,10 @@ from assay.faces.cli.lazy import Command, LazyGroup
 
 _SYSTEMS = {
     "opencompass": Command(
-        "assay.faces.cli.opencompass:opencompass", "Evaluate custom datasets with OpenCompass's own flags."
+        "assay.faces.cli.opencompass:opencompass", "Evaluate configs and tables with OpenCompass's own flags."
+    ),
+    "aisbench": Command(
+        "assay.faces.cli.aisbench:aisbench", "Evaluate configs and tables with AISBench's own flags."
     ),
     "llmbox": Command("assay.faces.cli.llmbox:llmbox", "Evaluate dataset classes with LLMBox's own flags."),
     "ultraeval": Command(

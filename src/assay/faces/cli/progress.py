@@ -49,7 +49,8 @@ class TerminalObserver(Observer):
     ) -> None:
         """Say where the run is kept, and what an earlier start has already done."""
         if earlier is not None:
-            state = "complete" if earlier.status is RunStatus.COMPLETE else "begun before"
+            is_done = earlier.status in (RunStatus.COMPLETE, RunStatus.ANSWERED)
+            state = str(earlier.status) if is_done else "begun before"
             err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
         self._started = self._drawn = time.monotonic()
         if err.is_terminal:

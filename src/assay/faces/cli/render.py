@@ -17,7 +17,7 @@ from rich.text import Text
 from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.prompt import Prompt
-from assay.core.run import RunManifest
+from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import Metric
 from assay.core.task import Task
@@ -237,9 +237,21 @@ def _group_first(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
 def show_result(run: FinishedRun) -> None:
     """Print what came out and where it lies."""
     out.print()
+    if run.manifest.status is RunStatus.ANSWERED:
+        show_notes(run.came_up)
+        _show_answered(run)
+        return
     show_metrics(run.manifest, run.metrics)
     show_notes(run.came_up)
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.md'))}", soft_wrap=True)
+
+
+def _show_answered(run: FinishedRun) -> None:
+    """Print what the model was asked, where nothing is scored yet."""
+    tally = run.tally
+    failed = f", {tally.n_failed:,} samples failed" if tally.n_failed else ""
+    out.print(f"answers to {tally.n_requests:,} requests about {tally.n_samples:,} samples are kept{failed}")
+    out.print(f"[dim]answers[/] {escape(str(run.folder))}", soft_wrap=True)
 
 
 def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
@@ -260,7 +272,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
             "samples[/]"
         )
     for metric in foremost(metrics, manifest):
-        for line in _warnings(metric):
+        # What a group lacks is told of its tasks.
+        for line in () if metric.task in manifest.groups else _warnings(metric):
             out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ from assay.faces.cli.options import dataset_options, settings_from
 
 if TYPE_CHECKING:
     from assay.app.run import FinishedRun
+    from assay.core.summary_group import SummaryGroup
 
 FAILED_SAMPLES = 3
 """Exit status of a run that is complete but has failed samples."""
@@ -22,6 +24,14 @@ FAILED_SAMPLES = 3
 @click.option("--out", metavar="DIR", help="Folder of the run. [runs/ID]")
 @click.option("--runs-dir", metavar="DIR", help="Where runs without --out are kept. [runs]")
 @click.option("--cache/--no-cache", default=None, help="Keep the model's answers between runs. [yes]")
+@click.option(
+    "--stage",
+    type=click.Choice(["all", "infer", "score"]),
+    help="Only ask the model, or only score what it answered: without the model. [all]",
+)
+@click.option(
+    "--answers-from", metavar="RUN", help="The run whose answers --stage score scores. [the latest that fits]"
+)
 @click.option("--retry-failed", is_flag=True, default=None, help="Ask again what failed in this run.")
 @click.option(
     "--fresh", is_flag=True, default=None, help="Set an earlier run of the same aside and ask everything."
@@ -37,17 +47,22 @@ def run(datasets: tuple[str, ...], **flags: Any) -> int:
 
 def evaluate(datasets: tuple[str, ...], settings: Settings) -> int:
     """Run, show how it goes and what came out; return the exit status."""
-    return status_of(evaluated(datasets, settings))
+    finished = evaluated(datasets, settings)
+    if settings.values.stage == "infer":
+        click.echo("the same command with --stage score scores them, without the model")
+    return status_of(finished)
 
 
-def evaluated(datasets: tuple[str, ...], settings: Settings) -> FinishedRun:
-    """Run, show how it goes and what came out; return the run."""
+def evaluated(
+    datasets: tuple[str, ...], settings: Settings, groups: Sequence[SummaryGroup] = ()
+) -> FinishedRun:
+    """Run, show how it goes and what came out; return the run. `groups`: what is also told together."""
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_result
 
     with TerminalObserver() as observer:
-        finished = evaluate_datasets(datasets, settings, observer)
+        finished = evaluate_datasets(datasets, settings, observer, groups)
     show_result(finished)
     return finished
 

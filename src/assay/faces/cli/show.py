@@ -31,6 +31,9 @@ def report(run: str, runs_dir: str | None, markdown: bool) -> None:
     out.print(
         f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
     )
+    if manifest.status is RunStatus.ANSWERED:
+        out.print("[yellow]answered, not scored yet: the same `assay run` with --stage score does that[/]")
+        return
     if manifest.status is not RunStatus.COMPLETE:
         n = sum(1 for _ in stored.responses())
         out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` goes on from there[/]")

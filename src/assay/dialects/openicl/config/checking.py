@@ -117,6 +117,9 @@ class _Check:
             return None
         if not abbr:
             return None
+        if self._entry.get("abbr") is None:
+            # A table is called like its file, up to the first dot.
+            abbr = path.rpartition("/")[2].partition(".")[0] or abbr
         said = {key: value for key, value in self._entry.items() if key not in ("abbr", "path")}
         return TableEntry(abbr, path, said)
 

@@ -1,0 +1,25 @@
+"""Which of a dataset's metrics stands for it in the tables of OpenCompass and AISBench."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.core.score import Metric
+
+FIRST = (
+    *("score", "auc_score", "accuracy", "humaneval_pass@1", "rouge1", "avg_toxicity_score", "bleurt_diff"),
+    *("matthews_correlation", "truth", "f1", "exact_match", "extract_rate"),
+)
+"""The first of these that a dataset has is what it is told by."""
+NEVER = ("bp", "sys_len", "ref_len", "type")
+"""What an evaluator may return beside its scores."""
+
+
+def in_order(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return the metrics of one dataset, what it is told by first, those of no rank as they are."""
+
+    def rank(metric: Metric) -> tuple[int, bool]:
+        name = metric.metric.casefold()
+        return (FIRST.index(name) if name in FIRST else len(FIRST), not metric.is_headline)
+
+    return sorted((one for one in metrics if one.metric not in NEVER), key=rank)

@@ -1,0 +1,66 @@
+"""AISBench's models by name, for whoever has no checkout of it: the same fields with the same defaults.
+
+The original's files are there to be edited; here a field is set on the command line instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_SERVICE: Mapping[str, Any] = {
+    "attr": "service",
+    "path": "",
+    "model": "",
+    "retry": 2,
+    "api_key": "",
+    "host_ip": "localhost",
+    "host_port": 8080,
+    "url": "",
+    "max_out_len": 512,
+    "batch_size": 1,
+    "trust_remote_code": False,
+    "generation_kwargs": {"temperature": 0.01, "ignore_eos": False},
+}
+_WITHOUT_THOUGHT: Mapping[str, Any] = {"pred_postprocessor": {"type": "extract_non_reasoning_content"}}
+_LOCAL: Mapping[str, Any] = {
+    "attr": "local",
+    "path": "",
+    "max_out_len": 100,
+    "batch_size": 1,
+    "max_seq_len": 2048,
+    "generation_kwargs": {
+        "temperature": 0.5,
+        "top_k": 10,
+        "top_p": 0.95,
+        "do_sample": True,
+        "seed": None,
+        "repetition_penalty": 1.03,
+    },
+}
+
+
+def _service(abbr: str, kind: str, *, stream: bool) -> dict[str, Any]:
+    more = _WITHOUT_THOUGHT if kind.endswith("Chat") else {}
+    return {**_SERVICE, "type": kind, "abbr": abbr, "stream": stream, **more}
+
+
+def _local(abbr: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {**_LOCAL, "type": kind, "abbr": abbr, **more}
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "vllm_api_general": _service("vllm-api-general", "VLLMCustomAPI", stream=False),
+    "vllm_api_general_stream": _service("vllm-api-general-stream", "VLLMCustomAPI", stream=True),
+    "vllm_api_general_chat": _service("vllm-api-general-chat", "VLLMCustomAPIChat", stream=False),
+    "vllm_api_stream_chat": _service("vllm-api-stream-chat", "VLLMCustomAPIChat", stream=True),
+    "vllm_api_stream_chat_multiturn": _service(
+        "vllm-multiturn-api-chat-stream", "VLLMCustomAPIChat", stream=True
+    ),
+    "hf_base_model": _local("hf-base-model", "HuggingFaceBaseModel"),
+    "hf_causal_lm": _local("hf-causal-lm", "HuggingFaceCausalLM"),
+    "hf_model": _local("hf-model", "HuggingFace"),
+    "hf_chat_model": _local("hf-chat-model", "HuggingFacewithChatTemplate"),
+    "hf_qwenvl_model": _local("hf-qwenvl-model", "HuggingFaceQwen2VLwithChatTemplate", max_out_len=256),
+}
+"""The entry of `models` for each name."""

@@ -1,0 +1,508 @@
+"""The models of a config: dicts that name a class of the original, read as models of Assay.
+
+A dict says where the model is, how texts are drawn and how it wants to be spoken to. Each of its keys is
+used, told to have no effect here, or wrong; all that is wrong with all models of a config is said at once.
+Nothing is opened here, and a key for a service is handed on apart from all the rest, so that it is stored
+nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.origin import Origin
+from assay.dialects.openicl.authored.code import last_name
+
+CODE = "OPENICL-040"
+
+Family: TypeAlias = Literal["vllm_service", "openai_service", "hf", "assay"]
+
+_FAMILIES: Mapping[str, tuple[Family, bool | None]] = {
+    "VLLMCustomAPI": ("vllm_service", False),
+    "VLLMCustomAPIStream": ("vllm_service", False),
+    "VLLMCustomAPIChat": ("vllm_service", True),
+    "VLLMCustomAPIChatStream": ("vllm_service", True),
+    "VllmMultiturnAPIChatStream": ("vllm_service", True),
+    "OpenAI": ("openai_service", True),
+    "OpenAISDK": ("openai_service", True),
+    "OpenAISDKStreaming": ("openai_service", True),
+    "HuggingFace": ("hf", False),
+    "HuggingFaceCausalLM": ("hf", False),
+    "HuggingFaceBaseModel": ("hf", False),
+    "HuggingFacewithChatTemplate": ("hf", True),
+    "HuggingFaceQwen2VLwithChatTemplate": ("hf", True),
+    "Assay": ("assay", None),
+}
+"""The classes that are read, and whether each is spoken to in turns."""
+_STREAMING = (
+    "VLLMCustomAPIStream",
+    "VLLMCustomAPIChatStream",
+    "VllmMultiturnAPIChatStream",
+    "OpenAISDKStreaming",
+)
+_REFUSED: Mapping[str, str] = {
+    "TGICustomAPI": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
+    "TGICustomAPIStream": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
+    "TritonCustomAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
+    "TritonCustomAPIStream": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
+    "MindieStreamApi": "use the server's OpenAI-compatible address, and name VLLMCustomAPI",
+    "VITAGenerateAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPIChat",
+    "VLLMFunctionCallAPIChat": "function calls are not asked for here; name VLLMCustomAPIChat",
+    "VLLM": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name VLLMCustomAPI",
+    "VLLMwithChatTemplate": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
+    "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
+    "VLLMOfflineVLModel": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
+    "VLLMCustomAPIChat",
+    "TurboMindModel": "serve the model (`lmdeploy serve api_server`), and name VLLMCustomAPI",
+    "TurboMindModelwithChatTemplate": "serve the model (`lmdeploy serve api_server`), and name "
+    "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
+    "QwenImageEditModel": "images are not made here",
+}
+"""Classes of the originals that are known and not there, and what to do instead."""
+
+_USED: Mapping[Family, Sequence[str]] = {
+    "vllm_service": (
+        *("path", "model", "host_ip", "host_port", "url", "enable_ssl", "api_key", "stream", "retry"),
+        *("max_out_len", "batch_size", "generation_kwargs", "meta_template", "pred_postprocessor"),
+    ),
+    "openai_service": (
+        *("path", "openai_api_base", "key", "retry", "temperature", "max_out_len", "batch_size", "timeout"),
+        *("generation_kwargs", "meta_template", "pred_postprocessor", "extra_body", "openai_extra_kwargs"),
+        *("max_completion_tokens", "stream", "max_workers"),
+    ),
+    "hf": (
+        *("path", "max_out_len", "batch_size", "max_seq_len", "generation_kwargs", "stop_words", "end_str"),
+        *("meta_template", "pred_postprocessor", "model_kwargs", "trust_remote_code"),
+    ),
+    "assay": (
+        "model",
+        "model_args",
+        "max_out_len",
+        "generation_kwargs",
+        "meta_template",
+        "pred_postprocessor",
+    ),
+}
+_ALWAYS = ("type", "abbr", "attr", "summarizer_abbr")
+_WITHOUT_EFFECT = (
+    *(
+        "run_cfg",
+        "request_rate",
+        "use_timestamp",
+        "traffic_cfg",
+        "trust_remote_code",
+        "verbose",
+        "tokenizer_path",
+    ),
+    *("tokenizer_kwargs", "batch_padding", "query_per_second", "rpm_verbose", "mode", "max_seq_len", "org"),
+    *("response_anomaly", "min_out_len", "concurrency", "tokenizer_only", "drop_middle", "vision_kwargs"),
+    *("use_fastchat_template", "fastchat_template", "pad_token_id", "think_tag", "logprobs", "top_logprobs"),
+    *(
+        "stream_chunk_size",
+        "http_client_cfg",
+        "status_code_mappings",
+        "returns_tool_calls",
+        "extract_pred_after_decode",
+    ),
+)
+"""What says how the original works, and nothing of what the model is asked or answers."""
+_CHANGES_ANSWERS = ("peft_path", "peft_kwargs", "openai_proxy_url", "lora_path")
+"""What would make another model of it and is not followed: an error, where it is set."""
+_DRAWING = ("temperature", "top_p", "do_sample", "seed", "stop", "num_return_sequences", "max_tokens")
+_OF_SERVERS = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+"""Arguments that the model behind an address takes by these names."""
+_USUAL = {"ignore_eos": False, "lora_data_map_file": None}
+"""What every server does anyway, and is not sent."""
+_OFFICIAL = "https://api.openai.com/v1"
+
+
+class Drawing(NamedTuple):
+    """How texts are drawn; None: the dataset's config says."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    samples: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+class ModelConfig(msgspec.Struct, frozen=True):
+    """A model of a config, as Assay opens it."""
+
+    abbr: str
+    """What its results are filed under."""
+    model: str
+    """As Assay names it: `openai:NAME@URL`, `hf:PATH`."""
+    model_args: dict[str, str]
+    is_chat: bool | None
+    """Whether it is spoken to in turns; None: as the model itself is made."""
+    drawing: Drawing
+    max_tokens: int | None = None
+    """The longest text, where a dataset names no length of its own."""
+    meta_template: Any = None
+    postprocessor: str | None = None
+    """What its texts go through before the dataset's own post-processor."""
+    column: str = ""
+    """What its column in a summary is called."""
+    notes: tuple[str, ...] = ()
+    """What has no effect here, in words."""
+    secret: str | None = None
+    """The key of a service, in memory alone; never part of anything that is written."""
+
+    def __repr__(self) -> str:
+        return f"ModelConfig({self.abbr!r}, {self.model!r})"
+
+
+def read_models(entries: Sequence[Mapping[str, Any]], source: str) -> list[ModelConfig]:
+    """Return the models of a config, or raise everything that is wrong with them."""
+    problems = Problems()
+    models: list[ModelConfig] = []
+    taken: dict[str, Mapping[str, Any]] = {}
+    for index, entry in enumerate(entries):
+        where = Origin(f"{source} models[{index}]")
+        found = _Reading(entry, where, problems).model()
+        if found is None:
+            continue
+        if found.abbr in taken:
+            if taken[found.abbr] != entry:
+                what = f"the abbr {found.abbr!r} is another model's, and results are filed under it"
+                problems.add(Problem(CODE, what, "give each model an abbr of its own", where))
+            continue
+        taken[found.abbr] = entry
+        models.append(found)
+    problems.raise_if_any()
+    return models
+
+
+def family_of(entry: Mapping[str, Any]) -> Family | None:
+    """Return what kind of model an entry names; None where it names none that is read."""
+    return _FAMILIES.get(last_name(entry.get("type", "")), (None, None))[0]
+
+
+class _Reading:
+    """One model on its way."""
+
+    def __init__(self, entry: Mapping[str, Any], where: Origin, problems: Problems) -> None:
+        self._entry = entry
+        self._where = where
+        self._problems = problems
+        self._notes: list[str] = []
+        self._args: dict[str, str] = {}
+
+    def model(self) -> ModelConfig | None:
+        before = self._problems.total
+        kind = self._kind()
+        if kind is None:
+            return None
+        family, is_chat = _FAMILIES[kind]
+        self._check_keys(kind, family)
+        named, secret = _WHERE[family](self)
+        drawing = self._drawing(family)
+        self._machine(family, kind)
+        entry = self._entry
+        post = self._postprocessor()
+        meta = entry.get("meta_template") or None
+        if not isinstance(meta, Mapping | list | tuple | None):
+            self._wrong("meta_template", meta, "a dict")
+        abbr = self._abbr(named)
+        column = self._text("summarizer_abbr") or abbr
+        max_tokens = self._number("max_out_len", least=1)
+        max_tokens = max_tokens or self._number("max_completion_tokens", least=1)
+        if self._problems.total > before:
+            return None
+        return ModelConfig(
+            abbr,
+            named,
+            self._args,
+            is_chat,
+            drawing,
+            None if max_tokens is None else int(max_tokens),
+            meta,
+            post,
+            column,
+            tuple(self._notes),
+            secret,
+        )
+
+    # --- what kind of model it is ---
+
+    def _kind(self) -> str | None:
+        if "type" not in self._entry:
+            self._problem(f"the model has no 'type'{self._near('type')}", f"use one of {listing(_FAMILIES)}")
+            return None
+        kind = last_name(self._entry["type"])
+        if kind in _FAMILIES:
+            return kind
+        if kind in _REFUSED:
+            self._problem(f"models of the class {kind} are not opened here", _REFUSED[kind])
+        else:
+            what = f"there is no model class {kind!r} here{nearest(kind, _FAMILIES)}"
+            self._problem(what, f"use one of {listing(_FAMILIES, at_most=20)}")
+        return None
+
+    def _near(self, key: str) -> str:
+        return nearest(key, [one for one in self._entry if one not in _ALWAYS])
+
+    def _check_keys(self, kind: str, family: Family) -> None:
+        used = _USED[family]
+        known = (*_ALWAYS, *used, *_WITHOUT_EFFECT, *_CHANGES_ANSWERS)
+        for key, value in self._entry.items():
+            if key in _CHANGES_ANSWERS and value:
+                what = f"{key} is {value!r:.60}, which is not followed here and would change the answers"
+                self._problem(what, "leave it away, or name a model that has it built in")
+            elif key not in known:
+                of_others = any(key in others for others in _USED.values())
+                what = (
+                    f"{key!r} means nothing to {kind}"
+                    if of_others
+                    else f"{kind} has the unknown key {key!r}{nearest(key, known)}"
+                )
+                self._problem(what, f"use some of {listing(used, at_most=30)}")
+        quiet = [
+            key
+            for key in self._entry
+            if key in _WITHOUT_EFFECT and key not in used and self._entry[key] not in (None, False, "", {}, 0)
+        ]
+        if quiet:
+            self._notes.append(f"{', '.join(quiet)}: no effect here")
+
+    def _abbr(self, named: str) -> str:
+        said = self._entry.get("abbr")
+        if said is None:
+            return named.partition("@")[0].rstrip("/").rpartition("/")[2].replace(":", "-") or "model"
+        if not isinstance(said, str) or not said:
+            self._wrong("abbr", said, "a name")
+            return ""
+        return said
+
+    # --- where it is ---
+
+    def vllm_service(self) -> tuple[str, str | None]:
+        """Return the model behind an address of AISBench's kind, and its key."""
+        name = self._text("model")
+        return f"openai:{name}@{self._address()}", self._text("api_key") or None
+
+    def _address(self) -> str:
+        scheme = "https" if self._entry.get("enable_ssl") else "http"
+        url = self._text("url").strip()
+        if not url:
+            host = self._text("host_ip") or "localhost"
+            port = self._number("host_port", least=1)
+            host = f"[{host}]" if ":" in host and not host.startswith("[") else host
+            url = f"{scheme}://{host}:{8080 if port is None else int(port)}"
+        elif "://" not in url:
+            url = f"{scheme}://{url}"
+        # The originals join `v1/chat/completions` to it; an address that has it already is meant as it is.
+        url = _before_endpoint(url)
+        return url if url.endswith("/v1") else f"{url}/v1"
+
+    def openai_service(self) -> tuple[str, str | None]:
+        """Return the model behind an address of OpenCompass's kind, and its key."""
+        name = self._text("path")
+        base = self._entry.get("openai_api_base") or _OFFICIAL
+        if isinstance(base, list | tuple) and base:
+            if len(base) > 1:
+                self._notes.append(f"openai_api_base: the first of {len(base)} addresses is asked")
+            base = base[0]
+        if not isinstance(base, str):
+            self._wrong("openai_api_base", base, "an address")
+            base = _OFFICIAL
+        key = self._entry.get("key", "ENV")
+        if isinstance(key, list | tuple) and key:
+            self._notes.append(f"key: the first of {len(key)} is used")
+            key = key[0]
+        if not isinstance(key, str):
+            self._problem("key is no text", "write key='ENV', and put the key into OPENAI_API_KEY")
+            key = "ENV"
+        if (timeout := self._number("timeout", least=0)) is not None:
+            self._args["timeout_s"] = f"{timeout:g}"
+        for name_of in ("extra_body", "openai_extra_kwargs"):
+            more = self._entry.get(name_of) or {}
+            if isinstance(more, Mapping):
+                self._extra(more)
+            else:
+                self._wrong(name_of, more, "a dict")
+        return f"openai:{name}@{_before_endpoint(base)}", None if key in ("ENV", "") else key
+
+    def local(self) -> tuple[str, None]:
+        """Return the folder or hub name of weights."""
+        path = self._text("path")
+        if not path:
+            self._problem("there is no 'path' to the weights", "write path='FOLDER' or path='ORG/NAME'")
+        more = self._entry.get("model_kwargs") or {}
+        if not isinstance(more, Mapping):
+            self._wrong("model_kwargs", more, "a dict")
+            more = {}
+        if self._entry.get("trust_remote_code") or more.get("trust_remote_code"):
+            self._args["trust_remote_code"] = "true"
+        dtype = last_name(more.get("torch_dtype") or more.get("dtype") or "auto")
+        if dtype in ("float32", "float16", "bfloat16"):
+            self._args["dtype"] = dtype
+        if attention := more.get("attn_implementation"):
+            self._args["attn"] = str(attention)
+        known = ("trust_remote_code", "torch_dtype", "dtype", "attn_implementation", "device_map")
+        if others := [key for key in more if key not in known]:
+            self._notes.append(f"model_kwargs: {', '.join(others)}: no effect here")
+        if (length := self._number("max_seq_len", least=2)) is not None:
+            self._args["context_length"] = str(int(length))
+        return f"hf:{path}", None
+
+    def own(self) -> tuple[str, None]:
+        """Return a model as Assay itself names it."""
+        name = self._text("model")
+        if not name:
+            self._problem("there is no 'model'", "write model='smollm2', or another of Assay's names")
+        more = self._entry.get("model_args") or {}
+        if not isinstance(more, Mapping):
+            self._wrong("model_args", more, "a dict")
+            more = {}
+        self._args |= {str(key): _argument(value) for key, value in more.items()}
+        return name, None
+
+    # --- how texts are drawn ---
+
+    def _drawing(self, family: Family) -> Drawing:
+        said = self._entry.get("generation_kwargs") or {}
+        if not isinstance(said, Mapping):
+            self._wrong("generation_kwargs", said, "a dict")
+            said = {}
+        said = {**said}
+        if "temperature" in self._entry:
+            said.setdefault("temperature", self._entry["temperature"])
+        if family in ("vllm_service", "openai_service"):
+            self._extra(said)
+        else:
+            self._unfollowed(said, family)
+        of = "generation_kwargs."
+        temperature = self._number("temperature", said, of=of)
+        if family == "hf":
+            # Transformers draw only where do_sample is set; without it the temperature is not looked at.
+            temperature = (1.0 if temperature is None else temperature) if said.get("do_sample") else 0.0
+        stops = [said.get("stop"), self._entry.get("stop_words"), self._entry.get("end_str")]
+        stop = tuple(text for one in stops if one for text in ((one,) if isinstance(one, str) else one))
+        if not all(isinstance(one, str) for one in stop):
+            self._wrong("stop words", stop, "texts")
+        samples = self._number("num_return_sequences", said, least=1, of=of)
+        seed = self._number("seed", said, of=of)
+        return Drawing(
+            temperature,
+            self._number("top_p", said, of=of),
+            None if seed is None else int(seed),
+            None if samples is None else int(samples),
+            stop,
+        )
+
+    def _extra(self, said: Mapping[str, Any]) -> None:
+        """Hand on what only the server knows, as fields of its calls."""
+        for key, value in said.items():
+            if key in _DRAWING or value is None or (key in _USUAL and value == _USUAL[key]):
+                continue
+            if key == "lora_data_map_file":
+                what = "lora_data_map_file is set: adapters by row are not asked for here"
+                self._problem(what, "name the adapter as the model, one run each")
+            elif key in _OF_SERVERS:
+                self._args[key] = _argument(value)
+            elif isinstance(value, Mapping) and key == "extra_body":
+                self._extra(value)
+            else:
+                try:
+                    self._args[f"extra.{key}"] = json.dumps(value)
+                except TypeError:
+                    self._wrong(f"generation_kwargs.{key}", value, "a plain value")
+
+    def _unfollowed(self, said: Mapping[str, Any], family: Family) -> None:
+        is_drawn = bool(said.get("do_sample")) or family == "assay"
+        others = [key for key, value in said.items() if key not in _DRAWING and value is not None]
+        if others and (is_drawn or set(others) - {"top_k", "typical_p"}):
+            self._notes.append(
+                f"generation_kwargs: {', '.join(others)}: not followed here, so texts may differ from the "
+                "original's"
+            )
+
+    # --- how it is asked ---
+
+    def _machine(self, family: Family, kind: str) -> None:
+        batch = self._number("batch_size", least=1)
+        if batch is None:
+            batch = self._number("max_workers", least=1)
+        if family in ("vllm_service", "openai_service"):
+            if batch is not None:
+                self._args["concurrency"] = str(int(batch))
+            if (retry := self._number("retry", least=0)) is not None:
+                # The originals count attempts; the first is none that is made again.
+                self._args["retries"] = str(max(0, int(retry) - 1))
+            if self._entry.get("stream") or kind in _STREAMING:
+                self._args["stream"] = "true"
+        elif family == "hf" and batch is not None:
+            self._args["max_batch"] = str(int(batch))
+
+    def _postprocessor(self) -> str | None:
+        said = self._entry.get("pred_postprocessor")
+        if not said:
+            return None
+        if isinstance(said, Mapping) and "type" not in said:
+            patterns = listing(map(str, said), at_most=4)
+            what = f"pred_postprocessor names one for each of the datasets {patterns}; here it is one for all"
+            self._problem(what, "write pred_postprocessor=dict(type=...), or say it in the datasets' configs")
+            return None
+        if not isinstance(said, Mapping):
+            self._wrong("pred_postprocessor", said, "a dict with a 'type'")
+            return None
+        if others := [key for key in said if key != "type"]:
+            what = f"pred_postprocessor has the arguments {listing(others)}, which are not handed on here"
+            self._problem(what, "leave them away, or say it in the datasets' configs")
+            return None
+        return last_name(said["type"])
+
+    # --- values ---
+
+    def _text(self, key: str) -> str:
+        value = self._entry.get(key)
+        if value is None or isinstance(value, str):
+            return value or ""
+        self._wrong(key, value, "a text")
+        return ""
+
+    def _number(
+        self, key: str, said: Mapping[str, Any] | None = None, *, least: float = 0, of: str = ""
+    ) -> float | None:
+        value = (self._entry if said is None else said).get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+            self._wrong(f"{of}{key}", value, f"a number from {least:g} on")
+            return None
+        return value
+
+    def _wrong(self, key: str, value: Any, expected: str) -> None:
+        # What may be a key is never shown.
+        seen = "something else" if "key" in key else f"{value!r:.60}"
+        self._problem(f"{key} is {seen}, expected {expected}", "correct the value")
+
+    def _problem(self, what: str, fix: str) -> None:
+        self._problems.add(Problem(CODE, what, fix, self._where))
+
+
+_WHERE: Mapping[Family, Callable[[_Reading], tuple[str, str | None]]] = {
+    "vllm_service": _Reading.vllm_service,
+    "openai_service": _Reading.openai_service,
+    "hf": _Reading.local,
+    "assay": _Reading.own,
+}
+
+
+def _before_endpoint(url: str) -> str:
+    """Return an address up to the endpoint that is joined to it."""
+    url = url.rstrip("/")
+    for ending in ("/chat/completions", "/completions"):
+        url = url.removesuffix(ending)
+    return url
+
+
+def _argument(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

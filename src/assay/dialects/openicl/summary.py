@@ -1,0 +1,195 @@
+"""The summarizer of a config: which rows its table has, and which datasets are also told together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast, get_args
+
+from assay.core.arithmetic import ALLOWED, NotArithmetic, arithmetic
+from assay.core.errors import Problem, Problems, listing, nearest
+from assay.core.origin import Origin
+from assay.core.summary_group import Joining, Subset, SummaryGroup
+from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.config.lists import summarizer_in
+from assay.dialects.openicl.config.loading import LoadedConfig
+
+CODE = "OPENICL-041"
+GROUPS_SUFFIX = "_summary_groups"
+_KEYS = ("type", "attr", "dataset_abbrs", "summary_groups", "prompt_db")
+_GROUP_KEYS = (*("name", "subsets", "weights", "metric", "std", "sum", "harmonic_mean", "transforms"),)
+_FLAGS: Mapping[str, Joining] = {
+    "std": "standard_deviation",
+    "sum": "sum",
+    "weights": "weighted_average",
+    "harmonic_mean": "harmonic_mean",
+}
+"""What a group may say of how its values are joined, in the order in which it is looked for."""
+_USUAL = ("DefaultSummarizer",)
+
+
+class Summary(NamedTuple):
+    """What a config wants to be told."""
+
+    rows: tuple[Subset, ...] | None = None
+    """The rows of the table, in order, headings between them; None: every dataset and every group."""
+    groups: tuple[SummaryGroup, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_summary(config: LoadedConfig, key: str | None = None) -> Summary:
+    """Return the summary that a config describes; all that is wrong with it is raised together.
+
+    `key`: the variable that holds it. Groups of variables that end with `_summary_groups` count where the
+    summarizer names none.
+    """
+    where = Origin(str(config.path))
+    problems = Problems()
+    if key is not None and not isinstance(config.values.get(key), dict):
+        known = [name for name, value in config.values.items() if isinstance(value, dict)]
+        what = f"there is no summarizer {key!r}{nearest(key, known)}; it has {listing(known) or 'none'}"
+        problems.add(Problem(CODE, what, "name one of these", where))
+        problems.raise_if_any()
+    said: Mapping[str, Any] = (config.values[key] if key is not None else summarizer_in(config)) or {}
+    notes = []
+    kind = last_name(said["type"]) if said.get("type") else _USUAL[0]
+    if kind not in _USUAL:
+        notes.append(f"summarizer {kind}: its own table is not made here; the usual one is")
+    for name in said:
+        if name not in _KEYS and kind in _USUAL:
+            what = f"summarizer has the unknown key {name!r}{nearest(str(name), _KEYS)}"
+            problems.add(Problem(CODE, what, f"use some of {listing(_KEYS)}", where))
+    written = said.get("summary_groups")
+    if written is None:
+        named = [value for name, value in config.values.items() if name.endswith(GROUPS_SUFFIX)]
+        written = [group for value in named if isinstance(value, list | tuple) for group in value]
+    rows = said.get("dataset_abbrs")
+    summary = Summary(
+        None if rows is None else tuple(_rows(rows, where, problems)),
+        tuple(read_groups(written, where, problems)),
+        tuple(notes),
+    )
+    problems.raise_if_any()
+    return summary
+
+
+def _rows(said: Any, where: Origin, problems: Problems) -> Iterator[Subset]:
+    if not isinstance(said, list | tuple):
+        what = f"summarizer.dataset_abbrs is {said!r:.60}, expected a list"
+        problems.add(Problem(CODE, what, "write dataset_abbrs=['NAME', ('NAME', 'METRIC')]", where))
+        return
+    for one in said:
+        subset = _subset(one)
+        if subset is None:
+            what = f"summarizer.dataset_abbrs has {one!r:.60}, expected a name or (name, metric)"
+            problems.add(Problem(CODE, what, "correct it", where))
+        else:
+            yield subset
+
+
+def read_groups(said: Any, where: Origin, problems: Problems) -> Iterator[SummaryGroup]:
+    """Yield checked groups; what is wrong is noted."""
+    if not isinstance(said, list | tuple):
+        what = f"summary_groups is {said!r:.60}, expected a list of dicts"
+        problems.add(Problem(CODE, what, "write summary_groups=[dict(name=..., subsets=[...])]", where))
+        return
+    for index, group in enumerate(said):
+        if not isinstance(group, Mapping):
+            what = f"summary_groups[{index}] is {group!r:.60}, expected a dict"
+            problems.add(Problem(CODE, what, "write dict(name='NAME', subsets=[...])", where))
+            continue
+        found = _Group(group, index, where, problems).group()
+        if found is not None:
+            yield found
+
+
+class _Group:
+    """One group on its way."""
+
+    def __init__(self, said: Mapping[str, Any], index: int, where: Origin, problems: Problems) -> None:
+        self._said = said
+        self._of = f"summary_groups[{index}]" + (f" {said['name']!r}" if "name" in said else "")
+        self._where = where
+        self._problems = problems
+
+    def group(self) -> SummaryGroup | None:
+        before = self._problems.total
+        said = self._said
+        for key in said:
+            if key not in _GROUP_KEYS:
+                self._problem(f"has the unknown key {key!r}{nearest(str(key), _GROUP_KEYS)}", _GROUP_KEYS)
+        if not isinstance(said.get("name"), str):
+            self._problem("has no name", ("name",))
+        subsets = self._subsets()
+        metric = said.get("metric") or ""
+        if not isinstance(metric, str):
+            self._problem(f"metric is {metric!r:.60}, expected a name", ("metric",))
+            metric = ""
+        weights = self._weights(subsets)
+        transforms = self._transforms(subsets)
+        if self._problems.total > before:
+            return None
+        return SummaryGroup(said["name"], subsets, self._joining(metric), metric, weights, transforms)
+
+    def _joining(self, metric: str) -> Joining:
+        # The original looks at the name of the metric alone, where there is one; a flag beside it is meant.
+        if metric in get_args(Joining):
+            return cast(Joining, metric)
+        return next((joining for flag, joining in _FLAGS.items() if self._said.get(flag)), "naive_average")
+
+    def _subsets(self) -> tuple[Subset, ...]:
+        said = self._said.get("subsets")
+        if not isinstance(said, list | tuple) or not said:
+            self._problem(f"subsets is {said!r:.60}, expected a list of names", ("subsets",))
+            return ()
+        found = []
+        for one in said:
+            subset = _subset(one)
+            if subset is None:
+                self._problem(f"subsets has {one!r:.60}, expected a name or (name, metric)", ("subsets",))
+            else:
+                found.append(subset)
+        return tuple(found)
+
+    def _weights(self, subsets: Sequence[Subset]) -> dict[str, float]:
+        said = self._said.get("weights") or {}
+        if not isinstance(said, Mapping):
+            self._problem(f"weights is {said!r:.60}, expected a dict from names to numbers", ("weights",))
+            return {}
+        names = {one.name for one in subsets}
+        for name, weight in said.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
+                self._problem(
+                    f"the weight of {name!r} is {weight!r:.60}, expected a number from 0 on", ("weights",)
+                )
+            elif str(name).partition("@")[0] not in names and name not in names:
+                self._problem(
+                    f"weights names {name!r}, which is no subset{nearest(str(name), names)}", ("weights",)
+                )
+        if said and not sum(one for one in said.values() if isinstance(one, int | float)):
+            self._problem("the weights are all 0", ("weights",))
+        return {str(name): float(weight) for name, weight in said.items() if isinstance(weight, int | float)}
+
+    def _transforms(self, subsets: Sequence[Subset]) -> dict[str, str]:
+        said = self._said.get("transforms") or {}
+        if not isinstance(said, Mapping):
+            self._problem(f"transforms is {said!r:.60}, expected a dict from names to texts", ("transforms",))
+            return {}
+        for name, text in said.items():
+            try:
+                arithmetic(text if isinstance(text, str) else "")
+            except NotArithmetic as error:
+                what = f"{self._of}: the transform of {name!r}, {text!r:.60}, is no arithmetic in x: {error}"
+                fix = f"use {ALLOWED}; other Python is not run"
+                self._problems.add(Problem(CODE, what, fix, self._where))
+        return {str(name): text for name, text in said.items() if isinstance(text, str)}
+
+    def _problem(self, what: str, keys: Sequence[str]) -> None:
+        fix = f"use some of {listing(keys)}" if len(keys) > 1 else f"correct {keys[0]!r}"
+        self._problems.add(Problem(CODE, f"{self._of} {what}", fix, self._where))
+
+
+def _subset(said: Any) -> Subset | None:
+    if isinstance(said, str):
+        return Subset(said)
+    is_pair = isinstance(said, list | tuple) and len(said) == 2 and all(isinstance(one, str) for one in said)
+    return Subset(*said) if is_pair else None
