@@ -45,6 +45,13 @@ for subject in mmlu_subjects:
 del subject, head
 
 summarizer = dict(
-    dataset_abbrs=["mmlu_all", "mmlu_humanities", "mmlu_stem", "mmlu_social_sciences", "mmlu_other"],
+    dataset_abbrs=[
+        "mmlu_all",
+        "mmlu_weighted",
+        "mmlu_humanities",
+        "mmlu_stem",
+        "mmlu_social_sciences",
+        "mmlu_other",
+    ],
     summary_groups=mmlu_summary_groups,
 )
