@@ -339,8 +339,8 @@ ANSWERS = {
     ),
 }
 """By abbr, or by config where two share one."""
-SLOW = {"humaneval": 12}
-"""Of how many rows the programs are run."""
+SLOW = {"humaneval": 12, "ynat_ppl": 500, "ynat_gen": 500}
+"""How many rows are scored, where all would take long."""
 
 
 @pytest.mark.parametrize("name", ANSWERS)
