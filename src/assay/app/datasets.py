@@ -75,6 +75,9 @@ def compile_datasets(
             found.append(
                 compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
             )
+        if not found:
+            what = f"there is no dataset in {name!r}"
+            raise UsageError(Problem("USAGE-004", what, "name a file or a config that has one"))
         compiled += _noted(found, passed_over(dialects[name], settings, described, split))
     return _with_names_of_their_own(compiled)
 

@@ -129,6 +129,16 @@ class OpenIclScoring:
         return EvaluatedRow(gold, fields, prompt)
 
     @property
+    def postprocessor_names(self) -> Sequence[str]:
+        """Return the names of all post-processors."""
+        return [*POSTPROCESSORS, *ALIASES]
+
+    @property
+    def evaluator_names(self) -> Sequence[str]:
+        """Return the names of evaluators, but for those that ask a judge."""
+        return list(EVALUATORS)
+
+    @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:
         """Return the parts that differ from the original: what it does, and what is done here."""
         every = {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}

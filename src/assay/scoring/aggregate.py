@@ -59,9 +59,9 @@ class _Numbers:
         estimate = self.ratio.estimate()
         if estimate.value is None or estimate.stderr != 0 or self.ratio.is_exponential or not is_share:
             return estimate
-        # Rows all right or all wrong have no spread to build on; the number of them, or of their clusters,
-        # still has an interval.
-        low, high = wilson(estimate.value * self.ratio.n_units, self.ratio.n_units)
+        # Rows all right or all wrong have no spread to build on; their number still has an interval.
+        n_units = self.ratio.n_counting
+        low, high = wilson(estimate.value * n_units, n_units)
         return estimate._replace(low=low, high=high)
 
 

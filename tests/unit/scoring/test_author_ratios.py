@@ -16,7 +16,9 @@ from assay.core.task import Answered, Evaluation
 from assay.results.report import Highlights
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import IFEval
+from assay.scoring.metrics.list_metric import Unit
 from assay.scoring.scorers.author_metrics import AuthorMetrics
+from assay.scoring.statistics import wilson
 
 ROWS = [
     {"prompt": "p", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
@@ -116,3 +118,24 @@ def test_zeros_and_ones_off_the_scale_are_no_shares() -> None:
     assert found.value == 0.5
     assert found.high is not None
     assert found.high > 1
+
+
+class Judged:
+    """A metric over those rows alone that a judge was asked about."""
+
+    def __init__(self, asked: Sequence[float]) -> None:
+        self.asked = asked
+
+    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
+        self.last_score_lists = {"all": [0.0 for _ in predictions]}
+        self.last_ratios = {"judged": [(0.0, one) for one in self.asked]}
+        return {"all": 0.0, "judged": 0.0}
+
+    units = {"all": Unit(1.0, is_share=True), "judged": Unit(1.0, is_share=True)}
+
+
+def test_rows_that_no_ratio_counts_make_no_interval_narrower() -> None:
+    both = aggregated(scored(REPLIES, (Judged([1.0, 1.0]),)))["judged"]
+    one = aggregated(scored(REPLIES, (Judged([1.0, 0.0]),)))["judged"]
+    assert both.high == pytest.approx(wilson(0, 2)[1])
+    assert one.high == pytest.approx(wilson(0, 1)[1])

@@ -12,6 +12,7 @@ _LIST = re.compile(r"(?:\w*_)?datasets")
 _READ_BASE = "read_base"
 _OF_CODE = re.compile(rb"read_base|infer_cfg|\btype\s*=|['\"]type['\"]\s*:")
 """What a config has that names code; one without it only lists tables."""
+_INFERENCE = b"infer_cfg"
 _NAMED = re.compile(r"(?P<path>.*?\.py)(?:/(?P<suffix>\w+))?(?::(?P<abbrs>.*))?")
 
 
@@ -57,8 +58,9 @@ def _is_config_file(path: Path) -> bool:
         return re.search(rb"^(?:\w+_)?datasets\s*=\s*\[", content, re.MULTILINE) is not None
     except OSError:
         return False
-    defines = any(isinstance(node, ast.ClassDef) for node in tree.body)
-    return any(map(_is_list, _names(tree))) and not (defines and not _asks_for_bases(tree))
+    # A file of classes may call something `datasets`; no class says how a model is asked about a dict's rows.
+    is_code = any(isinstance(node, ast.ClassDef) for node in tree.body) and _INFERENCE not in content
+    return any(map(_is_list, _names(tree))) and (not is_code or _asks_for_bases(tree))
 
 
 def _is_list(name: str) -> bool:

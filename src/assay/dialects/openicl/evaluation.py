@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.errors import RAISED_BY_AUTHORS
@@ -33,6 +34,8 @@ class Scoring(NamedTuple):
     golds: PostProcess | None
     sees_prompts: bool = False
     """Whether the evaluator asks for what the model was asked."""
+    files: frozenset[Path] = frozenset()
+    """Where the authors' own code for it stands."""
 
 
 class Evaluation:

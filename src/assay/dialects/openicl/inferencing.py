@@ -94,6 +94,11 @@ class Inference(NamedTuple):
         """Return the method: `gen`, `ppl` or `prob`."""
         return _METHODS[self.form]
 
+    @property
+    def n_compared(self) -> int:
+        """Return how many answers to each row are compared with the right one."""
+        return self.sampling.n if self.method == "gen" and not self.is_voted else 1
+
 
 def inference_of(
     entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None

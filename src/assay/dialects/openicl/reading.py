@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.author import RAISED, Author, author_of
+from assay.dialects.openicl.authored.author import RAISED, Author, author_of, check_arguments
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import Code
 from assay.dialects.openicl.authored.own_datasets import FileRows
@@ -81,27 +81,34 @@ class LoadedData(NamedTuple):
 
 def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> LoadedData:
     """Load a dataset by its class."""
-    cls = code.require(entry.type, "dataset class", where)
+    cls: Any = code.require(entry.type, "dataset class", where)
     author = author_of(cls, config)
-    if not isinstance(cls, type) or not callable(getattr(cls, "load", None)):
-        what = f"{author.class_name} has no method load(...), so it is no dataset class"
+    if not isinstance(cls, type) or getattr(cls, "load", BaseDataset.load) is BaseDataset.load:
+        what = "it has no method load(...), so it is no dataset class"
         fix = "write class NAME(BaseDataset) with a static method load(...)"
         raise AuthorError(author.problem(RAISED, what, fix))
     arguments, notes = _placed(_taken(cls, entry.load_arguments), code, config)
+    _check_arguments(cls, arguments, where)
     with offline(), author.calling("load"):
         loaded = _loaded(cls, entry, arguments)
     splits = _splits(loaded, author)
     reader = entry.reader_cfg
-    where_rows = Origin(f"{config} {entry.abbr}")
     problems = Problems()
-    test = _split(splits, reader.test_split, reader.test_range, "test", where_rows, problems, author)
+    test = _split(splits, reader.test_split, reader.test_range, "test", where, problems, author)
     # A train split that nobody takes examples from need not be there.
     wanted = reader.train_split if reader.train_split in splits or len(splits) == 1 else reader.test_split
-    train = _split(splits, wanted, reader.train_range, "train", where_rows, problems, author)
+    train = _split(splits, wanted, reader.train_range, "train", where, problems, author)
     problems.raise_if_any()
     assert test is not None
     assert train is not None
     return LoadedData(test, train, author, cls.__name__, notes)
+
+
+def _check_arguments(cls: Any, arguments: Mapping[str, Any], where: Origin) -> None:
+    """Raise where an entry does not give what `load` takes; a class that is made otherwise knows itself."""
+    if cls.__init__ in (BaseDataset.__init__, object.__init__):
+        is_bound = isinstance(inspect.getattr_static(cls, "load"), staticmethod | classmethod)
+        check_arguments(cls.load, arguments, RAISED, where, n_before=0 if is_bound else 1)
 
 
 def _loaded(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> Any:
@@ -110,20 +117,23 @@ def _loaded(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> Any:
     return cls.load(**arguments)
 
 
-def check_columns(data: LoadedData, entry: DatasetEntry, config: Path) -> None:
-    """Raise where columns that the config reads are not there."""
+def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_shots: bool) -> None:
+    """Raise where columns that the config reads are not there; examples are rows of the train split."""
     problems = Problems()
     reader = entry.reader_cfg
     asked = [(name, "input_columns") for name in reader.input_columns]
     if reader.output_column is not None:
         asked.append((reader.output_column, "output_column"))
-    columns = data.test.columns
     for name, key in asked:
-        if name not in columns:
-            what = f"{key} names the column {name!r}, which is not there{nearest(name, columns)}; "
-            what += f"there are {listing(columns)}"
+        for split in (data.test, data.train) if has_shots else (data.test,):
+            if name in split.columns:
+                continue
+            of = f" in the split {split.name!r}" if split.name else ""
+            what = f"{key} names the column {name!r}, which is not there{of}{nearest(name, split.columns)}; "
+            what += f"there are {listing(split.columns)}"
             fix = f"correct reader_cfg, or what {data.author.class_name}.load returns"
-            problems.add(Problem(COLUMNS, what, fix, Origin(f"{config} {entry.abbr}")))
+            problems.add(Problem(COLUMNS, what, fix, where))
+            break
     problems.raise_if_any()
 
 

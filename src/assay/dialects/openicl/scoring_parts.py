@@ -86,5 +86,13 @@ class ScoringParts(Protocol):
         """Return what a prediction is compared with."""
 
     @property
+    def postprocessor_names(self) -> Sequence[str]:
+        """Return the names of all post-processors."""
+
+    @property
+    def evaluator_names(self) -> Sequence[str]:
+        """Return the names of evaluators, but for those that ask a judge."""
+
+    @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:
         """Return the parts that differ from the original: what it does, and what is done here."""

@@ -6,6 +6,7 @@ values; what it says of all is taken as it is, and its scale is found, not guess
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 import numbers
@@ -70,9 +71,10 @@ class AuthorEvaluator(Evaluator):
         self.last_intervals.clear()
         returned = self._called(predictions, references)
         details = self._details(returned, len(predictions))
-        found = self._numbers(returned)
+        values = {str(name): value for name, value in returned.items() if name != "details"}
+        found = self._numbers(values)
         correct = self._correct(details)
-        self.units = {name: self._unit(name, returned[name], correct, len(predictions)) for name in found}
+        self.units = {name: self._unit(name, values[name], correct, len(predictions)) for name in found}
         self._keep(found, correct, len(predictions))
         return found
 
@@ -94,7 +96,7 @@ class AuthorEvaluator(Evaluator):
                 f"score returned {type(returned).__name__}, expected a dict of names and numbers",
                 'return {"accuracy": 100 * right / len(predictions)}',
             )
-        if "error" in returned:
+        if "error" in returned and _number(returned["error"]) is None:
             raise self._problem(f"score says: {returned['error']}", "mend what it says, and run again")
         return returned
 
@@ -102,8 +104,9 @@ class AuthorEvaluator(Evaluator):
         """Return what the signature of `score` asks for."""
         known: dict[str, Callable[[], Any]] = {
             "predictions": lambda: [_prediction(one) for one in predictions],
-            "references": lambda: [row.gold for row in references],
-            "test_set": lambda: self._test_set([row.fields for row in references]),
+            # Copies: what an author's code changes in place is not to change the rows of the next call.
+            "references": lambda: [copy.deepcopy(row.gold) for row in references],
+            "test_set": lambda: self._test_set([copy.deepcopy(dict(row.fields)) for row in references]),
             "origin_prompt": lambda: [row.prompt for row in references],
         }
         for name in _recorded(predictions):
@@ -129,7 +132,7 @@ class AuthorEvaluator(Evaluator):
         given = returned.get("details")
         if given is None:
             return None
-        rows = list(given.values()) if isinstance(given, Mapping) else given
+        rows = _in_order(given, n) if isinstance(given, Mapping) else given
         if not isinstance(rows, list | tuple):
             raise self._problem(
                 f"details is {type(given).__name__}, expected a list with an entry for each row",
@@ -142,18 +145,17 @@ class AuthorEvaluator(Evaluator):
             )
         return list(rows)
 
-    def _numbers(self, returned: Mapping[str, Any]) -> dict[str, float]:
-        found = {
-            str(name): number
-            for name, value in returned.items()
-            if name != "details" and (number := _number(value)) is not None
-        }
-        left = [str(name) for name in returned if name != "details" and str(name) not in found]
+    def _numbers(self, values: Mapping[str, Any]) -> dict[str, float]:
+        found = {name: number for name, value in values.items() if (number := _number(value)) is not None}
+        left = [name for name in values if name not in found]
         if left:
             self._notes.append(f"{self.label} returned {listing(left)}, which are no numbers: left out")
+        unknown = [name for name, number in found.items() if math.isnan(number)]
+        if unknown:
+            self._notes.append(f"{self.label} returned nan for {listing(unknown)}: there is no value")
         if not found:
             raise self._problem(
-                f"score returned no number; it returned {listing(map(str, returned)) or 'nothing'}",
+                f"score returned no number; it returned {listing(values) or 'nothing'}",
                 'return {"accuracy": 100 * right / len(predictions)}',
             )
         return found
@@ -173,12 +175,16 @@ class AuthorEvaluator(Evaluator):
     def _unit(self, name: str, value: Any, correct: Sequence[float] | None, n: int) -> Unit:
         """Return what a value is counted in; a share only where the rows bear it out."""
         number = float(value)
-        if isinstance(value, numbers.Integral) or math.isnan(number):
-            return _OWN_SCALE  # a count
+        is_count = isinstance(value, numbers.Integral)
+        if math.isnan(number) or (is_count and (correct is None or not _names_share(name))):
+            return _OWN_SCALE
         if correct is not None:
             share = math.fsum(correct) / n
             for unit in (_PERCENT, _FRACTION):
-                if math.isclose(number, unit.scale * share, rel_tol=1e-6, abs_tol=1e-9):
+                exact = unit.scale * share
+                if math.isclose(number, exact, rel_tol=1e-6, abs_tol=1e-9):
+                    return unit
+                if _names_share(name) and _is_rounded(number, exact, unit):
                     return unit
             return _OWN_SCALE
         if not _names_share(name):
@@ -189,13 +195,16 @@ class AuthorEvaluator(Evaluator):
             return _OWN_SCALE
         return fits[0] if fits else _OWN_SCALE
 
-    def _keep(self, found: Mapping[str, float], correct: Sequence[float] | None, n: int) -> None:
+    def _keep(self, found: dict[str, float], correct: Sequence[float] | None, n: int) -> None:
         """Keep the rows' values, and the intervals of shares of rows that no row's value bears out."""
         shares = [name for name in found if self.units[name].is_share]
         if correct is not None:
             # Where no value is the share of right rows, they are still known by row.
             self.correct_by = shares[0] if shares else _CORRECT[0]
             self.last_score_lists = dict.fromkeys(shares or [self.correct_by], correct)
+            for name in shares:
+                # What the author rounded is known exactly.
+                found[name] = self.units[name].scale * math.fsum(correct) / n
             return
         self.correct_by = None
         for name in shares:
@@ -206,6 +215,13 @@ class AuthorEvaluator(Evaluator):
     def _problem(self, what: str, fix: str) -> AuthorError:
         where = Origin(self.file) if self.file else None
         return AuthorError(Problem("SCORE-006", f"the evaluator {self.label}: {what}", fix, where))
+
+
+def _in_order(details: Mapping[Any, Any], n: int) -> list[Any]:
+    """Return the entries of rows that are numbered from 0 by their numbers; any others as they stand."""
+    numbered = {int(str(key)): one for key, one in details.items() if str(key).isdecimal()}
+    # Beside the rows the originals have the kind of the dataset, as `type`.
+    return [numbered[row] for row in range(n)] if numbered.keys() == set(range(n)) else list(details.values())
 
 
 def _prediction(recorded: Any) -> Any:
@@ -244,6 +260,12 @@ def _is_correct(detail: Any) -> float | None:
 def _names_share(name: str) -> bool:
     words = name.casefold().replace("_", " ").replace("-", " ").split()
     return name.casefold() in _SHARES_OF_ROWS or any(word in _SHARES_OF_ROWS for word in words)
+
+
+def _is_rounded(number: float, exact: float, unit: Unit) -> bool:
+    """Whether a number is a share as authors round it: percent to whole ones or finer, else to hundredths."""
+    least = 0 if unit is _PERCENT else 2
+    return any(math.isclose(number, round(exact, digits)) for digits in range(least, least + 5))
 
 
 def _is_whole(count: float, n: int) -> bool:

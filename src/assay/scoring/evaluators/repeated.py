@@ -23,6 +23,7 @@ THRESHOLDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of k answers that G-Pass@k asks to be right."""
 _PERCENT = 100.0
 _SHARE = Unit(_PERCENT, is_share=True)
+_OWN_SCALE = Unit(1.0, is_share=False)
 
 REPEATED: Mapping[str, Difference] = {
     "several runs": Difference(
@@ -69,11 +70,13 @@ class _Runs:
         self.units: dict[str, Unit] = {}
         self.correct: list[list[float]] | None = [[] for _ in range(n_rows)]
         self._n_rows = n_rows
+        self._told: set[str] = set()
 
     def add(self, evaluator: Evaluator, found: Mapping[str, float], rows: Sequence[int]) -> None:
         """Take the latest call of an evaluator, over these rows."""
         for name, value in found.items():
-            unit = self.units[name] = unit_of(evaluator, name)
+            unit = unit_of(evaluator, name)
+            self._count(name, unit, is_zero=not value)
             self.values.setdefault(name, []).append(float(value))
             own = evaluator.last_score_lists.get(name, [])
             self.means[name] = self.means.get(name, True) and _is_mean(
@@ -89,6 +92,15 @@ class _Runs:
             return
         for row, one in zip(rows, correct, strict=True):
             self.correct[row].append(one)
+
+    def _count(self, name: str, unit: Unit, *, is_zero: bool) -> None:
+        """Take what a run's value is counted in: nothing is so much on any scale, so it tells none."""
+        known = self.units.setdefault(name, unit)
+        if not is_zero and name not in self._told:
+            self.units[name] = unit
+            self._told.add(name)
+        elif not is_zero and known != unit:
+            self.units[name] = _OWN_SCALE
 
     def _place(
         self, kept: dict[str, list[list[Any]]], name: str, rows: Sequence[int], own: Sequence[Any]

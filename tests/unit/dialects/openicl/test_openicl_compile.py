@@ -330,6 +330,21 @@ def test_what_changes_the_code_of_an_evaluator_changes_the_spec(workdir: Path) -
     assert first["quiz.py"] != other.task.spec.settings["code"]["quiz.py"]
 
 
+def test_the_record_of_an_entry_does_not_depend_on_others_in_its_config(workdir: Path) -> None:
+    (workdir / "other.py").write_text("from .base import BaseDataset\nclass OtherDataset(BaseDataset):\n"
+        "    @staticmethod\n    def load(path):\n        from .quiz import QuizDataset\n"
+        "        return QuizDataset.load(path)\n")  # fmt: skip
+    config = write_quiz(workdir, names=("QuizDataset", "OtherDataset"))
+    text = config.read_text()
+    config.write_text(
+        text + "\nquiz_datasets.insert(0, dict(quiz_datasets[0], type=OtherDataset, abbr='other'))\n"
+    )
+    both = {one.task.spec.name: one.task.spec.settings["code"] for one in compile_config(config)}
+    (alone,) = compile_config(f"{config}:quiz")
+    assert alone.task.spec.settings["code"].keys() == both["quiz"].keys() == {"quiz.py", "quiz_gen.py"}
+    assert both["other"].keys() == {"other.py", "quiz.py", "quiz_gen.py"}
+
+
 def test_a_method_that_the_config_is_not_for(workdir: Path) -> None:
     with pytest.raises(AuthorError, match=r"OPENICL-014 .*'ppl' was asked for.*GenInferencer is for gen"):
         quiz(workdir, settings=TaskSettings(methods=("ppl",)))
@@ -431,3 +446,13 @@ def test_the_prompt_hash_and_the_quirks_are_recorded(workdir: Path) -> None:
     faithful = quiz(workdir, settings=TaskSettings(is_faithful=True)).task.spec.quirks
     assert {quirk.name: quirk.here for quirk in faithful}["spaces_at_the_end"] == "as the original"
     assert dict(one.facts())["evaluator"] == "AccEvaluator"
+
+
+def test_a_class_that_a_config_defines_cannot_call_what_it_imports(workdir: Path) -> None:
+    config = write_quiz(workdir)
+    own = "class QuizDataset:\n    @staticmethod\n    def load(path):\n        return Dataset.from_list([])\n"
+    text = config.read_text().replace("import QuizDataset", "import nothing")
+    config.write_text(f"from datasets import Dataset\n{own}{text}", encoding="utf-8")
+    with pytest.raises(AuthorError, match=r"OPENICL-012 .*QuizDataset: it is defined in a config") as error:
+        compile_config(config)
+    assert "in a file beside the config" in error.value.problems[0].fix

@@ -26,6 +26,7 @@ CONFIGS = {
     "based.py": "from mmengine import read_base\nwith read_base():\n    from .own import quiz_datasets",
     "all.py": "from mmengine import read_base\nwith read_base():\n    from .own import *",
     "run.py": "datasets = [dict(type='X')]\nmodels = []",
+    "defines.py": "class A(Base):\n    pass\nquiz_datasets = [dict(type=A, infer_cfg=1)]",
     "broken.py": "quiz_datasets = [dict(type=Quiz)\n",
 }
 OTHERS = {

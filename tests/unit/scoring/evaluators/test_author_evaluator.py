@@ -165,3 +165,62 @@ def test_a_table_of_rows_reads_as_the_hub_library_has_it() -> None:
     assert [row["a"] for row in table] == [1, 3]
     with pytest.raises(KeyError, match="no column 'c'"):
         table["c"]
+
+
+def test_details_that_are_numbered_belong_to_their_rows() -> None:
+    right = {"2": {"correct": False}, "type": "GEN", "0": {"correct": True}, "1": {"correct": True}}
+    metric = wrapped(lambda predictions, references: {"accuracy": 200 / 3, "details": right})
+    metric(["A", "B", "C"], rows("ABA"))
+    assert metric.last_correct == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [(66.67, PERCENT), (67, PERCENT), (66.7, PERCENT), (0.667, Unit(1.0, True)), (66.5, OWN), (0.7, OWN)],
+)
+def test_a_rounded_share_is_the_share_of_its_rows(value: float, unit: Unit) -> None:
+    details = [{"correct": True}, {"correct": True}, {"correct": False}]
+    metric = wrapped(lambda predictions, references: {"accuracy": value, "details": details})
+    found = metric(["A", "B", "C"], rows("ABA"))
+    assert metric.units == {"accuracy": unit}
+    expected = unit.scale * 2 / 3 if unit.is_share else value
+    assert found == {"accuracy": pytest.approx(expected, rel=1e-12)}
+
+
+def test_only_a_share_by_its_name_may_be_rounded_or_whole() -> None:
+    details = [{"correct": True}, {"correct": True}]
+    metric = wrapped(lambda predictions, references: {"n_right": 100, "f1": 99.99, "details": details})
+    metric(["A", "B"], rows("AB"))
+    assert metric.units == {"n_right": OWN, "f1": OWN}
+
+
+def test_names_may_be_numbers() -> None:
+    metric = wrapped(lambda predictions, references: {1: 0.25, "accuracy": 50.0})
+    assert metric(["A", "B"], rows("AA")) == {"1": 0.25, "accuracy": 50.0}
+
+
+def test_an_error_that_is_a_number_is_a_value() -> None:
+    metric = wrapped(lambda predictions, references: {"error": 0.25})
+    assert metric(["A", "B"], rows("AA")) == {"error": 0.25}
+
+
+def test_no_number_is_told() -> None:
+    metric = wrapped(lambda predictions, references: {"accuracy": float("nan")})
+    metric(["A"], rows("A"))
+    assert metric.notes() == ("MyEvaluator returned nan for 'accuracy': there is no value",)
+
+
+def test_what_an_author_changes_in_place_is_not_the_rows() -> None:
+    def score(predictions: list[str], references: list[list[str]], test_set: RowTable) -> dict[str, Any]:
+        right = [one in gold for one, gold in zip(predictions, references, strict=True)]
+        for gold, row in zip(references, test_set, strict=True):
+            gold.clear()
+            row["options"].clear()
+        return {"accuracy": 100 * sum(right) / len(right)}
+
+    golds = [["A"], ["B"]]
+    held = [EvaluatedRow(gold, {"options": ["A", "B"]}) for gold in golds]
+    metric = wrapped(score)
+    assert metric(["A", "B"], held) == metric(["A", "B"], held) == {"accuracy": 100.0}
+    assert golds == [["A"], ["B"]]
+    assert held[0].fields == {"options": ["A", "B"]}

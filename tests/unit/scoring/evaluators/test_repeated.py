@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
-from assay.scoring.evaluators import EvaluatedRow, Evaluator, Repeated, make_evaluator
+from assay.scoring.evaluators import AuthorEvaluator, EvaluatedRow, Evaluator, Repeated, make_evaluator
 
 
 def rows(golds: Sequence[Any]) -> list[EvaluatedRow]:
@@ -164,3 +164,17 @@ def test_answers_that_a_judge_could_not_judge_do_not_count() -> None:
     assert metric.last_score_lists["avg@3"][0] == 0.5
     assert math.isnan(metric.last_score_lists["avg@3"][1])
     assert values["pass@2"] == 100.0
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_run_without_a_right_answer_does_not_tell_the_scale(last: bool) -> None:
+    class Fraction:
+        def score(self, predictions: list[str], references: list[str]) -> dict[str, float]:
+            right = sum(one == gold for one, gold in zip(predictions, references, strict=True))
+            return {"accuracy": right / len(predictions)}
+
+    metric = Repeated(AuthorEvaluator(Fraction()), 2, [1])
+    answers = [("A", "-"), ("A", "-"), ("-", "-")]
+    values = metric([one if last else one[::-1] for one in answers], rows("AAA"))
+    (name,) = values
+    assert values[name] / metric.units[name].scale == pytest.approx(1 / 3)

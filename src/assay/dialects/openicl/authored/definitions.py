@@ -28,7 +28,11 @@ class Definitions:
 
     def file_of(self, name: str) -> Path | None:
         """Return the file that defines a name at its top; of several the one nearest to the folder."""
-        return self._index.get(name)
+        return next(iter(self.files_of(name)), None)
+
+    def files_of(self, name: str) -> list[Path]:
+        """Return all files that define a name at their top, those nearest to the folder first."""
+        return self._index.get(name, [])
 
     def file_registering(self, name: str) -> Path | None:
         """Return the file in which something is registered under a name."""
@@ -47,11 +51,11 @@ class Definitions:
         return [(path, path.read_text(encoding="utf-8", errors="replace")) for path in self._files()]
 
     @cached_property
-    def _index(self) -> dict[str, Path]:
-        index: dict[str, Path] = {}
+    def _index(self) -> dict[str, list[Path]]:
+        index: dict[str, list[Path]] = {}
         for path, text in self._texts:
-            for match in _TOP.finditer(text):
-                index.setdefault(match[1] or match[2], path)
+            for name in dict.fromkeys(match[1] or match[2] for match in _TOP.finditer(text)):
+                index.setdefault(name, []).append(path)
         return index
 
     @cached_property

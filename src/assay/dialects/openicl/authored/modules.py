@@ -7,12 +7,14 @@ checkout stand on Assay's base classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from assay.core.errors import nearest
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
 from assay.dialects.openicl.authored.definitions import Definitions, defines
 from assay.dialects.parts.author_modules import AuthorModules, Namespaces
 
@@ -54,13 +56,29 @@ class OwnModules(AuthorModules):
 
     def code(self, module: str, name: str) -> Any:
         """Return what a module has under a name: the person's own, the library's, the checkout's, or None."""
-        own = next((path for place in self._own if (path := place.definitions.file_of(name))), None)
+        own = self._own_file(module, name)
         if own is not None:
             return vars(self._found(self._name_of(own))).get(name)
         known = vars(self._modules[module]).get(name) if module in self._modules else None
         if known is not None or not self._adds(module, name):
             return known
         return vars(self._module(module)).get(name)
+
+    def _own_file(self, module: str, name: str) -> Path | None:
+        """Return the person's file that a module is, else the only one that defines a name; None: no file."""
+        for place in self._own:
+            parts = module.removeprefix(f"{place.package}.").split(".")
+            path = place.folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
+            if path.is_file() and defines(path, name):
+                return path
+        found = next((files for place in self._own if (files := place.definitions.files_of(name))), [])
+        beside = [path for path in found if path.parent == found[0].parent]
+        if len(beside) > 1:
+            names = listing(path.name for path in beside)
+            what = f"{name!r} is defined in {names}, and the config does not say which of them it means"
+            fix = f"import it from one of them: from {OPENCOMPASS}.{_DATASETS}.{beside[0].stem} import {name}"
+            raise AuthorError(Problem(CODE, what, fix, Origin(str(found[0].parent))))
+        return found[0] if found else None
 
     def run_registering(self, name: str) -> bool:
         """Run the file in which something is registered under a name; return whether there is one."""
@@ -74,9 +92,9 @@ class OwnModules(AuthorModules):
         """Whether a file of the person's own defines a name."""
         return any(place.definitions.file_of(name) for place in self._own)
 
-    def near(self, name: str) -> str:
-        """Return a hint to the nearest name that the person's own files define."""
-        return nearest(name, [known for place in self._own for known in place.definitions.names()])
+    def own_names(self) -> list[str]:
+        """Return all names that the person's own files define."""
+        return [known for place in self._own for known in place.definitions.names()]
 
     def _adds(self, name: str, wanted: str) -> bool:
         """Whether a file adds a name to a module: its own file to the library's, or one of a package."""
@@ -91,6 +109,22 @@ class OwnModules(AuthorModules):
         value = vars(self._found(self._name_of(defining))).get(wanted)
         setattr(self._module(name), wanted, value)
         return value is not None
+
+    def _import(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        module = super()._import(name, globals, locals, fromlist, level)
+        # A name of a package comes from a file of it, which is then behind the file that imports.
+        for wanted in fromlist or ():
+            home = sys.modules.get(getattr(vars(module).get(wanted), "__module__", ""))
+            if home is not None and home in self._modules.values():
+                self._note(globals, home)
+        return module
 
     def _found(self, name: str) -> ModuleType:
         if name not in self._modules and self._file_of(name) is None and any(self._folders_of(name)):

@@ -29,6 +29,8 @@ from assay.dialects.openicl.config.symbol import Symbol, SymbolIsNoValue
 from assay.dialects.parts.author_modules import place_in
 
 _DATA = (dict, list, tuple, set, frozenset, str, bytes, int, float, type(None))
+_CLASSES = frozenset({"BaseDataset", "BaseEvaluator"})
+"""What files of classes import, and configs do not."""
 _READ_BASE_IS_FROM = ("mmengine.config", "mmengine", "mmengine.config.config")
 
 
@@ -122,7 +124,11 @@ class ConfigFiles:
             return _Outcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         if not base.is_file():
             what = f"the base `{asked}` is not there: no file {base}{nearest_file(base)}"
-            return _Outcome(None, (Problem("OPENICL-002", what, "correct the import", where),), ())
+            fix = "correct the import"
+            if _CLASSES.intersection(asked.names):
+                # A file of classes, which a config asks for as if it were a base.
+                fix = f"a file of classes is no base: write from opencompass.datasets.{path.stem} import NAME"
+            return _Outcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         real = os.path.realpath(base)
         places = [os.path.realpath(one) for one in chain]
         if real in places:

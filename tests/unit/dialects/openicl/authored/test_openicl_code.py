@@ -167,3 +167,23 @@ def test_definitions_are_read_and_not_run(tmp_path: Path) -> None:
     assert Definitions(tmp_path, depth=0).file_of("Five") is None
     assert defines(tmp_path / "a.py", "THREE")
     assert not defines(tmp_path / "a.py", "four")
+
+
+def test_a_name_that_two_files_define_is_that_of_the_module_that_was_named(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        text = f"class Quiz: file = {name!r}"
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    code = code_of(tmp_path)
+    for module in ("opencompass.datasets.second", "ais_bench.benchmark.datasets.second", "second"):
+        assert code.require(Symbol(module, "Quiz"), "dataset class", HERE).file == "second"
+    assert code.require("opencompass.datasets.second.Quiz", "dataset class", HERE).file == "second"
+    with pytest.raises(AuthorError, match=r"OPENICL-011 .*'Quiz' is defined in 'first.py', 'second.py'"):
+        code.require(Symbol("opencompass.datasets", "Quiz"), "dataset class", HERE)
+
+
+def test_of_two_files_that_define_a_name_the_nearest_to_the_config_counts(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "mine.py").write_text("class Quiz: file = 'near'", encoding="utf-8")
+    (tmp_path / "deep" / "mine.py").write_text("class Quiz: file = 'far'", encoding="utf-8")
+    found = code_of(tmp_path).require(Symbol("opencompass.datasets", "Quiz"), "dataset class", HERE)
+    assert found.file == "near"

@@ -1,0 +1,61 @@
+"""The examples of each row: what they are picked from, and which they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.core.origin import Origin
+from assay.dialects.openicl.checked import Asked, EntryParts
+from assay.dialects.openicl.config.entry import DatasetEntry
+from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
+
+
+def corpus_for(
+    entry: DatasetEntry, parts: EntryParts, labels: Sequence[tuple[Any, ...]], asked: Asked, where: Origin
+) -> Corpus | None:
+    """Return what examples are picked from; None where none are shown."""
+    retriever, test, train = parts.retriever, parts.data.test, parts.data.train
+    if not retriever.count:
+        return None
+    encoder = _encoder(parts, asked)
+    rows = asked_rows(parts, asked)
+    return corpus_of(
+        train.rows,
+        [test.rows[at] for at in rows],
+        text=joined(entry.reader_cfg.input_columns),
+        output_column=entry.reader_cfg.output_column,
+        sample_ids=[test.ids[at] for at in rows],
+        task=entry.name,
+        seed=asked.settings.seed,
+        places=[test.numbers[at] for at in rows],
+        labels=labels[0],
+        train_split=train.name or entry.reader_cfg.train_split,
+        where=where,
+        embedder=asked.tools.open_embedder(encoder) if retriever.needs_embedder else None,
+    )
+
+
+def asked_rows(parts: EntryParts, asked: Asked) -> Sequence[int]:
+    """Return the rows that examples are picked for: only those of a limit, where the model is asked."""
+    ids, limit = parts.data.test.ids, asked.settings.limit
+    if limit is None or not parts.retriever.needs_model:
+        return range(len(ids))
+    chosen = limit.chosen(ids, asked.settings.seed)
+    return [at for at, row_id in enumerate(ids) if row_id in chosen]
+
+
+def picked(parts: EntryParts, corpus: Corpus | None, *, is_faithful: bool) -> Sequence[tuple[int, ...]]:
+    """Return the examples of each row; those that the model has a say in are chosen before the run."""
+    if corpus is None or parts.retriever.needs_model:
+        if corpus is not None:
+            parts.retriever.check(corpus, is_faithful=is_faithful)
+        return [()] * len(parts.data.test)
+    return parts.retriever.pick(corpus, is_faithful=is_faithful)
+
+
+def _encoder(parts: EntryParts, asked: Asked) -> str | None:
+    """Return the folder of the encoder that was named, by the person or by the config."""
+    named = parts.retriever.encoder
+    return asked.arguments.embedder or (named if named and Path(named).is_dir() else None)
