@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -131,7 +131,7 @@ class Judged:
         self.last_ratios = {"judged": [(0.0, one) for one in self.asked]}
         return {"all": 0.0, "judged": 0.0}
 
-    units = {"all": Unit(1.0, is_share=True), "judged": Unit(1.0, is_share=True)}
+    units: ClassVar = {"all": Unit(1.0, is_share=True), "judged": Unit(1.0, is_share=True)}
 
 
 def test_rows_that_no_ratio_counts_make_no_interval_narrower() -> None:
