@@ -108,6 +108,7 @@ class Evaluation:
     def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
         """Return the predictions of all rows; those that failed are None."""
         made: list[Any] = []
+        self._unanswered.clear()
         for number, raw in enumerate(raws):
             if raw and all(one is None for one in raw):
                 self._unanswered.add(number)
