@@ -36,9 +36,9 @@ from assay.dialects.openicl.retrievers.registry import RETRIEVERS
 from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
 from assay.dialects.openicl.templates.multimodal import MULTIMODAL_DIFFERENCES
 from assay.dialects.parts.differences import AS_ORIGINAL, Difference
+from assay.dialects.parts.requested import SharedLengths, Shares
 from assay.dialects.table.meta import FIELDS, TableMeta
 from assay.dialects.table.quirks import quirks_of
-from assay.dialects.table.requested import SharedLengths, Shares
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.parameters import SHIPPED

@@ -149,7 +149,7 @@ class _Compilation:
         problems.raise_if_any()
 
     def _has_own_length(self) -> bool:
-        is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns
+        is_read = _OWN_LENGTH in self._entry.reader_cfg.input_columns and _OWN_LENGTH in self._test.columns
         if not is_read or self._settings.max_tokens is not None:
             return False
         problems = Problems()

@@ -14,7 +14,7 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.authored.author import RAISED, Author, author_of, check_arguments
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import Code
-from assay.dialects.openicl.authored.own_datasets import FileRows
+from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
 from assay.dialects.openicl.config.entry import DatasetEntry, Range
 from assay.dialects.openicl.ranges import rows_in
 from assay.dialects.parts.plain_rows import plain_row
@@ -121,7 +121,8 @@ def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_s
     """Raise where columns that the config reads are not there; examples are rows of the train split."""
     problems = Problems()
     reader = entry.reader_cfg
-    asked = [(name, "input_columns") for name in reader.input_columns]
+    # How long answers may be need not be said.
+    asked = [(name, "input_columns") for name in reader.input_columns if name != MAX_OUT_LEN]
     if reader.output_column is not None:
         asked.append((reader.output_column, "output_column"))
     for name, key in asked:

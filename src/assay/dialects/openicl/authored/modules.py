@@ -58,7 +58,7 @@ class OwnModules(AuthorModules):
         """Return what a module has under a name: the person's own, the library's, the checkout's, or None."""
         own = self._own_file(module, name)
         if own is not None:
-            return vars(self._found(self._name_of(own))).get(name)
+            return vars(self._ran(own)).get(name)
         known = vars(self._modules[module]).get(name) if module in self._modules else None
         if known is not None or not self._adds(module, name):
             return known
@@ -85,7 +85,7 @@ class OwnModules(AuthorModules):
         found = (place.definitions.file_registering(name) for place in self._places)
         path = next(filter(None, found), None)
         if path is not None:
-            self._found(self._name_of(path))
+            self._ran(path)
         return path is not None
 
     def has_own(self, name: str) -> bool:
@@ -106,9 +106,15 @@ class OwnModules(AuthorModules):
         defining = next(filter(None, found), None)
         if defining is None or defining == path:
             return False
-        value = vars(self._found(self._name_of(defining))).get(wanted)
+        value = vars(self._ran(defining)).get(wanted)
         setattr(self._module(name), wanted, value)
         return value is not None
+
+    def _ran(self, path: Path) -> ModuleType:
+        """Return the module of a file, run once; the library may have some of its names without that."""
+        name = self._name_of(path)
+        is_lent = name in self._modules and path not in self.files
+        return self._run(name, path) if is_lent else self._found(name)
 
     def _import(
         self,

@@ -40,7 +40,9 @@ TEMPLATE_DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "local_chat",
-        lambda traits: traits.is_chat and not traits.has_meta and traits.is_dialogue,
+        lambda traits: (
+            traits.is_chat and not traits.has_meta and traits.is_dialogue and traits.is_system_the_users
+        ),
         "a chat model that runs locally gets a line break behind every user's turn, and what the system says "
         "as the user's words",
         "no line break is added, and the system speaks for itself",

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.prompt import Message, Prompt, final_text
+from assay.dialects.openicl.templates.meta import CHAT as CHAT_OF_ALL
 from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, meta_template
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
@@ -359,3 +360,18 @@ def test_differences_are_those_that_touch() -> None:
         "filled_once",
         "end_section",
     ]
+
+
+def test_the_two_originals_speak_differently_to_chat_models_that_run_locally() -> None:
+    dialogue = {
+        "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Solve."}],
+        "round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": ""}],
+    }
+    aisbench = Rendering(True, None, True, CHAT_OF_ALL)
+    assert templates(dialogue, rendering=aisbench).generation(QUERY) == (
+        Message("system", "Solve."),
+        Message("user", "1+1=?"),
+    )
+    assert templates(dialogue, rendering=LOCAL).generation(QUERY) == (Message("user", "Solve.\n1+1=?\n"),)
+    names = [one.name for one in templates(dialogue, rendering=aisbench).differences(is_labelled=False)]
+    assert "local_chat" not in names
