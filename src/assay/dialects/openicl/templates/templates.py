@@ -163,6 +163,9 @@ class Templates:
         template = self._prompt
         if isinstance(template, dict):
             template = of_label(template, label)
+            if self._output_column is not None and label is not None and not self._rendering.is_faithful:
+                # A label's own text need not be told the label, and no label is told the right answer.
+                row = {**row, self._output_column: self._replace_token}
         elif self._output_column is not None and label is not None and not self._rendering.is_faithful:
             row = {**row, self._output_column: label}
         if template is None or isinstance(template, MultiTurnLayout):
