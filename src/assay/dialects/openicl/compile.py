@@ -89,7 +89,7 @@ class _Compilation:
             parts.templates,
             parts.data.test,
             parts.data.train,
-            picked(parts, corpus, is_faithful=is_faithful),
+            picked(parts, corpus, self._asked),
             labels,
             self._conversation(),
             is_chat=self._settings.is_chat,

@@ -38,21 +38,30 @@ def corpus_for(
 
 
 def asked_rows(parts: EntryParts, asked: Asked) -> Sequence[int]:
-    """Return the rows that examples are picked for: only those of a limit, where the model is asked."""
+    """Return the rows that examples are picked for: those that a limit leaves.
+
+    The originals' draws walk over all rows, so following them needs all.
+    """
     ids, limit = parts.data.test.ids, asked.settings.limit
-    if limit is None or not parts.retriever.needs_model:
+    if limit is None or (asked.settings.is_faithful and not parts.retriever.needs_model):
         return range(len(ids))
     chosen = limit.chosen(ids, asked.settings.seed)
     return [at for at, row_id in enumerate(ids) if row_id in chosen]
 
 
-def picked(parts: EntryParts, corpus: Corpus | None, *, is_faithful: bool) -> Sequence[tuple[int, ...]]:
+def picked(parts: EntryParts, corpus: Corpus | None, asked: Asked) -> Sequence[tuple[int, ...]]:
     """Return the examples of each row; those that the model has a say in are chosen before the run."""
-    if corpus is None or parts.retriever.needs_model:
-        if corpus is not None:
-            parts.retriever.check(corpus, is_faithful=is_faithful)
-        return [()] * len(parts.data.test)
-    return parts.retriever.pick(corpus, is_faithful=is_faithful)
+    is_faithful = asked.settings.is_faithful
+    every: list[tuple[int, ...]] = [()] * len(parts.data.test)
+    if corpus is None:
+        return every
+    if parts.retriever.needs_model:
+        parts.retriever.check(corpus, is_faithful=is_faithful)
+        return every
+    found = parts.retriever.pick(corpus, is_faithful=is_faithful)
+    for row, shots in zip(asked_rows(parts, asked), found, strict=True):
+        every[row] = shots
+    return every
 
 
 def _encoder(parts: EntryParts, asked: Asked) -> str | None:
