@@ -229,12 +229,11 @@ class Evaluators:
         for what, fix in () if columns is None else templates.problems(columns, has_shots=False):
             problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
-        judging = Judging(partial(judge_prompt, templates), reading, arguments)
+        render = partial(judge_prompt, templates, is_faithful=self._is_faithful)
+        judging = Judging(render, reading, arguments)
         with _Placed(self._where):
             if name == _GRADED and (self._parts.compares(reading) or self._order is not None):
-                comparing = Comparing(
-                    partial(judge_prompt, templates), self._rival(), reading, arguments, self._order
-                )
+                comparing = Comparing(render, self._rival(), reading, arguments, self._order)
                 return self._parts.compared(comparing, seed=self._seed, is_faithful=self._is_faithful)
             if name == _GRADED and self._parts.grades(reading):
                 return self._parts.graded(judging, is_faithful=self._is_faithful)

@@ -1,0 +1,149 @@
+"""What exactly a model is asked, and what of the config and of the data decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from assay.core.prompt import Message
+from assay.core.request import Generate, Request, Span
+from assay.core.task import TaskSettings
+from fakes.configs import GEN, PPL, ROWS, evaluated, quiz, written
+
+ICE = "dict(type=PromptTemplate, template='Q: {question}\\nA: {answer}')"
+BELOW = "dict(type=PromptTemplate, template='</E>Q: {question}\\nA: {answer}', ice_token='</E>')"
+SHOWN = {**GEN, "ice_template": ICE, "prompt_template": BELOW}
+SPLITS = {"train": ROWS, "test": [{**row, "question": f"Is {row['question']}"} for row in ROWS]}
+
+
+def requests(one: Any, number: int = 0) -> list[Request]:
+    return list(one.task.requests(list(one.task.samples())[number]))
+
+
+def test_an_option_without_the_question_shows_no_examples(workdir: Path) -> None:
+    labels = {label: f"</E>Q: {{question}}\\nA: {{{label}}}" for label in "AB"}
+    said = {
+        "ice_template": ICE,
+        "prompt_template": f"dict(type=PromptTemplate, template={labels!r}, ice_token='</E>')",
+        "retriever": "dict(type=FixKRetriever, fix_id_list=[0, 1])",
+        "inferencer": "dict(type=PPLInferencer, normalizing_str='Answer:')",
+    }
+    asked = requests(quiz(workdir, said, rows=SPLITS))
+    assert [(one.role, one.n_shots) for one in asked] == [("option", 2), ("unconditional", 0)] * 2
+    fewer = quiz(workdir, said, rows=SPLITS).task
+    made = fewer.requests(next(fewer.samples()), shots=1)
+    assert [one.n_shots_left_out for one in made] == [1, 0, 1, 0]
+
+
+def test_line_breaks_at_the_end_of_a_prompt_stay(workdir: Path) -> None:
+    said = {**GEN, "prompt_template": "dict(type=PromptTemplate, template='Q: {question}\\nA:\\n {answer}')"}
+    (request,) = requests(quiz(workdir, said))
+    assert request.ask.prompt == "Q: 2 + 2?\nA:\n"
+
+
+def test_a_chat_scores_the_label_alone_also_in_a_plain_text(workdir: Path) -> None:
+    # A template of one text is shown to a chat as one; no turn of the model holds the answer.
+    asked = requests(quiz(workdir, PPL, settings=TaskSettings(is_chat=True)))
+    assert [request.ask for request in asked] == [
+        Span(f"Q: 2 + 2?\nA: {text}", len("Q: 2 + 2?\nA:")) for text in "34"
+    ]
+
+
+def shown_to(workdir: Path, said: Mapping[str, str], settings: TaskSettings, ranged: str) -> list[str]:
+    reader = f"dict(input_columns=['question'], output_column='answer'{ranged})"
+    one = quiz(workdir, said, rows=SPLITS, reader=reader, settings=settings)
+    return [str(request.ask.prompt) for sample in one.task.samples() for request in one.task.requests(sample)]
+
+
+def test_a_range_leaves_each_row_the_examples_that_the_original_drew_for_it(workdir: Path) -> None:
+    said = {**SHOWN, "retriever": "dict(type='RandomRetriever', ice_num=1, seed=3)"}
+    for settings in (TaskSettings(is_faithful=True), TaskSettings()):
+        every = shown_to(workdir, said, settings, "")
+        assert shown_to(workdir, said, settings, ", test_range='[1:]'") == every[1:]
+
+
+def test_the_rows_that_examples_are_from_decide_the_hash_where_any_are_shown(workdir: Path) -> None:
+    fixed = {**SHOWN, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    other = {**SPLITS, "train": ROWS[::-1]}
+    hashes = [
+        [quiz(workdir, said, rows=rows).task.spec.data_hash for rows in (SPLITS, other)]
+        for said in (fixed, GEN)
+    ]
+    assert hashes[0][0] != hashes[0][1]
+    assert hashes[1][0] == hashes[1][1]
+
+
+def test_labels_of_the_inferencer_go_before_those_of_the_template(workdir: Path) -> None:
+    said = {**PPL, "inferencer": "dict(type=PPLInferencer, labels=['B', 'A'])"}
+    one = quiz(workdir, said)
+    assert next(one.task.samples()).labels == ("B", "A")
+    assert [request.ask.prompt[-1] for request in requests(one)] == ["4", "3"]
+
+
+def test_the_persons_length_goes_before_the_rows_own(workdir: Path) -> None:
+    rows = [{**row, "max_out_len": 5} for row in ROWS]
+    reader = "dict(input_columns=['question', 'max_out_len'], output_column='answer')"
+    (request,) = requests(quiz(workdir, rows=rows, reader=reader, settings=TaskSettings(max_tokens=9)))
+    assert isinstance(request.ask, Generate)
+    assert request.ask.sampling.max_tokens == 9
+
+
+def sampling(workdir: Path, inferencer: str, settings: TaskSettings | None = None, more: str = "") -> Any:
+    said = {**GEN, "inferencer": inferencer}
+    (request,) = requests(quiz(workdir, said, settings=settings or TaskSettings(), more=more))
+    assert isinstance(request.ask, Generate)
+    return request.ask.sampling
+
+
+def test_what_says_how_texts_are_drawn(workdir: Path) -> None:
+    warm = "dict(type=GenInferencer, generation_kwargs=dict(do_sample=True, temperature=0.6))"
+    assert sampling(workdir, warm).temperature == 0.6
+    assert sampling(workdir, warm, TaskSettings(seed=5)).seed == 5
+    assert sampling(workdir, warm, TaskSettings(temperature=0.0, seed=5)).seed is None
+    assert sampling(workdir, warm.replace("True", "False")).temperature == 0.0
+    assert sampling(workdir, "dict(type=GenInferencer, do_sample=True)").temperature == 1.0
+
+
+def test_how_often_a_row_is_asked(workdir: Path) -> None:
+    several = "dict(type=GenInferencer, generation_kwargs=dict(num_return_sequences=3, temperature=1.0))"
+    assert sampling(workdir, several, more=", n=2").n == 3
+    assert sampling(workdir, several, TaskSettings(samples=4), more=", n=2").n == 4
+    assert sampling(workdir, "dict(type=GenInferencer, temperature=1.0)", more=", n=2").n == 2
+
+
+def test_the_models_own_length_counts_where_nobody_else_says_one(workdir: Path) -> None:
+    own = TaskSettings(dataset_args={"max_out_len": "33"})
+    assert sampling(workdir, "dict(type=GenInferencer)", own).max_tokens == 33
+    assert sampling(workdir, "dict(type=GenInferencer, max_out_len=7)", own).max_tokens == 7
+
+
+def test_votes_are_of_answers_and_the_first_of_equals_wins(workdir: Path) -> None:
+    said = {**GEN, "inferencer": "dict(type='SCInferencer', sc_size=4, temperature=1.0)"}
+    scoring = {
+        "evaluator": "dict(type=AccEvaluator)",
+        "pred_postprocessor": "dict(type='first_option_postprocess', options='AB')",
+    }
+    result = evaluated(
+        quiz(workdir, said, scoring),
+        [
+            [written("?", "?", "?", "answer: B")],
+            [written("answer: B", "answer: A", "answer: A", "answer: B")],
+            [written("?", "?", "?", "?")],
+        ],
+    )
+    assert [score.answer for score in result.scores] == ["B", "B", None]
+
+
+def test_a_conversation_begins_with_what_the_system_says(workdir: Path) -> None:
+    talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    one = quiz(
+        workdir,
+        {**GEN, "inferencer": "dict(type='ChatInferencer', infer_mode='every')"},
+        {},
+        rows=[{"talk": talk, "answer": "x"}],
+        reader="dict(input_columns=['talk'], output_column='answer')",
+        settings=TaskSettings(is_chat=True),
+    )
+    (request,) = requests(one)
+    assert request.ask.prompt == (Message("system", "Be brief."), Message("user", "Hi"))
