@@ -183,10 +183,13 @@ def compare(found: Found, compiler: Compiler, original: Code) -> Compared:
     if wanted is None or got is None:
         who = "both raise" if wanted is got else "original raises" if wanted is None else "Assay raises"
         return result._replace(scores=who)
-    numbers = {name: one for name, one in wanted.items() if isinstance(one, int | float)}
-    if all(name in got and _is_close(got[name], one) for name, one in numbers.items()):
+    # Lengths and the like that the original adds are no scores.
+    numbers = {name: one for name, one in wanted.items() if isinstance(one, int | float) and name in got}
+    if numbers and all(_is_close(got[name], one) for name, one in numbers.items()):
         return result._replace(scores="equal")
-    return result._replace(scores="different", first=f"the original has {numbers}, Assay {got}")
+    return result._replace(
+        scores="different", first=f"the original has {numbers or wanted!r:.200}, Assay {got}"
+    )
 
 
 def read(found: Found, compiler: Compiler) -> Ours:
