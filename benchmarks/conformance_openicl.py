@@ -27,9 +27,9 @@ from assay.dialects.openicl.config.lists import DATASETS_SUFFIX, dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
 from assay.dialects.openicl.config.prompt_hash import DIGITS, config_hash
 from assay.results.rows import markdown_list, markdown_table
+from benchmarks.openicl_entries import dataset_folder, package_of
 from benchmarks.record import add_output_options, hand_over, setting
 
-_PLACES = ("opencompass/configs/datasets", "ais_bench/benchmark/configs/datasets")
 _HASH_IN_NAME = re.compile(rf"_([0-9a-f]{{{DIGITS}}})$")
 _SHARE = 200
 """The number of configs that the time is given for."""
@@ -56,15 +56,10 @@ def main() -> None:
     parser.add_argument("--checkout", type=Path, required=True, help="a checkout of OpenCompass or AISBench")
     add_output_options(parser)
     options = parser.parse_args()
+    package = package_of(options.checkout)
     folder = dataset_folder(options.checkout)
-    if folder is None:
-        raise SystemExit(f"{options.checkout} has none of the folders {', '.join(_PLACES)}")
-    hand_over(f"conformance_{folder.relative_to(options.checkout).parts[0]}", section(folder), options)
-
-
-def dataset_folder(checkout: Path) -> Path | None:
-    """Return where a checkout has its dataset configs."""
-    return next((checkout / place for place in _PLACES if (checkout / place).is_dir()), None)
+    assert folder is not None
+    hand_over(f"conformance_{package}", section(folder), options)
 
 
 def section(folder: Path) -> str:

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import pytest
@@ -27,14 +27,24 @@ from assay.backends.openai_arguments import OpenAIArgs
 from assay.dialects.leap.quirks import QUIRKS as TASK_QUIRKS
 from assay.dialects.leap.quirks import REPRODUCED
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
+from assay.dialects.openicl.arguments import KNOWN as CONFIG_ARGUMENTS
+from assay.dialects.openicl.config.entry import DatasetEntry, EvalConfig, InferConfig, ReaderConfig
+from assay.dialects.openicl.inferencing import FORMS, NOT_DONE, TURN_MODES
+from assay.dialects.openicl.quirks import DIFFERENCES as CONFIG_QUIRKS
+from assay.dialects.openicl.retrievers.differences import DIFFERENCES as RETRIEVER_QUIRKS
+from assay.dialects.openicl.retrievers.registry import RETRIEVERS
+from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
+from assay.dialects.openicl.templates.multimodal import MULTIMODAL_DIFFERENCES
+from assay.dialects.parts.differences import AS_ORIGINAL, Difference
+from assay.dialects.parts.requested import SharedLengths, Shares
 from assay.dialects.table.meta import FIELDS, TableMeta
 from assay.dialects.table.quirks import quirks_of
-from assay.dialects.table.requested import SharedLengths, Shares
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.parameters import SHIPPED
 from assay.dialects.ultraeval.quirks import DIFFERENCES as TRANSFORM_QUIRKS
 from assay.faces.cli.check import check
+from assay.faces.cli.docs import docs
 from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
@@ -236,6 +246,46 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     assert [name for name in of_scoring if f"`{name}`" not in transforms] == []
 
 
+def quirk_row(one: Difference[Any]) -> str:
+    """Return the line of a page's table that tells a difference in its words."""
+    exactly = "yes" if one.faithful == AS_ORIGINAL else f"yes: {one.faithful}"
+    return f"| `{one.name}` | {one.original} | {one.corrected} | {exactly if one.is_reproduced else 'no'} |"
+
+
+def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
+    page = (DOCS / "dialects" / "openicl.md").read_text(encoding="utf-8")
+    rows = [
+        *map(quirk_row, CONFIG_QUIRKS),
+        *map(quirk_row, TEMPLATE_DIFFERENCES),
+        *map(quirk_row, MULTIMODAL_DIFFERENCES),
+        *map(quirk_row, RETRIEVER_QUIRKS),
+    ]
+    _, _, table = page.partition("## Quirks\n")
+    assert [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| `")] == rows
+
+
+def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
+    page = (DOCS / "dialects" / "openicl.md").read_text(encoding="utf-8")
+    names = [
+        *RETRIEVERS,
+        *FORMS,
+        *TURN_MODES,
+        *(
+            name
+            for kind in (DatasetEntry, ReaderConfig, InferConfig, EvalConfig)
+            for name in kind.__struct_fields__
+        ),
+    ]
+    unsaid = {
+        *("load_arguments", "without_effect"),  # no keys, but what is left of them
+        *("input_template", "output_template", "pred_role", "num_gpus"),  # read, and without effect
+    }
+    assert [name for name in names if f"`{name}`" not in page and name not in unsaid] == []
+    assert [name for name in CONFIG_ARGUMENTS if f"\n| `{name}=" not in page] == []
+    rows = [f"| `{name}` | {purpose} |" for name, purpose in NOT_DONE.items()]
+    assert [row for row in rows if row not in page] == []
+
+
 def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "dialects" / "ultraeval.md").read_text(encoding="utf-8")
     arguments = TransformArguments.__struct_fields__
@@ -249,7 +299,7 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
     assert [key for key in FIELDS if f"`{key}`" not in text] == []
 
 
-@pytest.mark.parametrize("command", [run, check, explain, report, ls], ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [run, check, docs, explain, report, ls], ids=lambda command: command.name)
 def test_every_option_is_documented(command: click.Command) -> None:
     text = whole_documentation()
     options = [

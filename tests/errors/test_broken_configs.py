@@ -16,6 +16,7 @@ from assay.dialects.openicl.config.checking import checked_entries
 from assay.dialects.openicl.config.entry import Entry
 from assay.dialects.openicl.config.lists import dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles
+from cli import assay
 
 BROKEN = Path(__file__).parent / "broken" / "configs"
 EDITS = tomllib.loads((BROKEN / "edits.toml").read_text(encoding="utf-8"))
@@ -87,6 +88,13 @@ def test_mistakes_are_told(name: str, code: str, parts: tuple[str, ...]) -> None
     assert "Fix: " in text
     for part in parts:
         assert part in text
+
+
+@pytest.mark.parametrize(("name", "code"), [case[:2] for case in CASES if case[0] != "not_there"])
+def test_commands_tell_them(name: str, code: str) -> None:
+    result = assay("run", f"{name}.py", "--model", "mock")
+    assert result.status == 2
+    assert {line.split()[0] for line in result.err.splitlines() if line[:1].isupper()} == {code}
 
 
 def test_a_mistake_in_a_base_is_told_at_its_own_place(workdir: Path) -> None:

@@ -12,7 +12,9 @@ from assay.core.ports import Embedder
 from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Outcome, Output, Response
 from assay.core.task import Answered, Evaluation, TaskSettings
 from assay.dialects.openicl.arguments import config_arguments
-from assay.dialects.openicl.compile import CompiledEntry, Tools, code_for, compile_entry
+from assay.dialects.openicl.checked import Asked, Tools
+from assay.dialects.openicl.compile import CompiledEntry, code_for, compile_entry
+from assay.dialects.openicl.detect import ConfigName
 from assay.dialects.openicl.entries import entries_of
 from assay.scoring.scorers.registry import make_scorer
 
@@ -106,11 +108,11 @@ def compile_config(
     data_root: Path | None = None,
 ) -> list[CompiledEntry]:
     """Compile the entries of a config."""
-    asked = config_arguments(settings.dataset_args)
-    found = entries_of(str(name), asked.root)
+    arguments = config_arguments(settings.dataset_args, ConfigName.of(str(name)).path)
+    found = entries_of(str(name), arguments.root)
     tools = Tools(offered(), OpenIclScoring(), open_embedder, data_root)
-    code = code_for(found, asked, tools)
-    return [compile_entry(one, str(name), settings, asked, tools, code) for one in found]
+    asked = Asked(settings, arguments, tools, code_for(found, arguments, tools))
+    return [compile_entry(one, str(name), asked) for one in found]
 
 
 def quiz(folder: Path, *args: Any, settings: TaskSettings = PLAIN, **more: Any) -> CompiledEntry:

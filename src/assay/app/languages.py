@@ -15,7 +15,7 @@ from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
-from assay.dialects.openicl.detect import config_files, is_config
+from assay.dialects.openicl.detect import ConfigName, config_files, is_config
 from assay.dialects.parts.compiled import Compiled
 from assay.dialects.table.compile import compile_table
 from assay.dialects.ultraeval.detect import folders_of_many, is_dataset
@@ -159,23 +159,24 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
     from assay.app.openicl_scoring import OpenIclScoring, offered
     from assay.backends.embedding import open_embedder
     from assay.dialects.openicl.arguments import config_arguments
-    from assay.dialects.openicl.compile import Tools, code_for, compile_entry
+    from assay.dialects.openicl.checked import Asked, Tools
+    from assay.dialects.openicl.compile import code_for, compile_entry
     from assay.dialects.openicl.config.entry import TableEntry
-    from assay.dialects.openicl.entries import entries_of
+    from assay.dialects.openicl.entries import Found, entries_of, of_all
 
-    asked = config_arguments(settings.dataset_args)
-    found = entries_of(name, asked.root)
+    arguments = config_arguments(settings.dataset_args, ConfigName.of(name).path)
+    found = entries_of(name, arguments.root)
     root = None if around.hub is None else around.hub.root
     tools = Tools(offered(), OpenIclScoring(), open_embedder, root)
-    code = code_for(found, asked, tools)
-    compiled: list[Compiled] = []
-    for one in found:
-        if isinstance(one.entry, TableEntry):
-            table = located(one.entry, one.config.path, one.where)
-            compiled.append(compile_table(table.path, settings, table.said, meta_file=None))
-        else:
-            compiled.append(compile_entry(one, name, settings, asked, tools, code))
-    return compiled
+    asked = Asked(settings, arguments, tools, code_for(found, arguments, tools))
+
+    def compiled(one: Found) -> Compiled:
+        if not isinstance(one.entry, TableEntry):
+            return compile_entry(one, name, asked)
+        table = located(one.entry, one.config.path, one.where)
+        return compile_table(table.path, settings, table.said, meta_file=None)
+
+    return of_all(found, compiled)
 
 
 LANGUAGES = {

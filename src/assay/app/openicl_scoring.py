@@ -8,17 +8,18 @@ from typing import Any
 from assay.core.prompt import Prompt
 from assay.dialects.openicl.authored.base_classes import BaseEvaluator
 from assay.dialects.openicl.authored.code import Offered
-from assay.dialects.openicl.scoring_parts import Judging, PostProcess
+from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess
 from assay.scoring.evaluators.author import AuthorEvaluator
 from assay.scoring.evaluators.cascade import Cascade
 from assay.scoring.evaluators.evaluator import EvaluatedRow
 from assay.scoring.evaluators.graded import GRADES, GradedEvaluator, make_grades
 from assay.scoring.evaluators.judged import JudgedEvaluator
+from assay.scoring.evaluators.pairwise import COMPARISONS, Order, PairwiseJudged, make_comparison
 from assay.scoring.evaluators.readings import make_reading
 from assay.scoring.evaluators.registry import CORRECTED_EVALUATORS, EVALUATORS, make_evaluator
 from assay.scoring.evaluators.repeated import Repeated, System
 from assay.scoring.extract.reply import spoken
-from assay.scoring.judges.judgement import Question
+from assay.scoring.judges.judgement import Question, Unaskable
 from assay.scoring.postprocess import (
     ALIASES,
     CORRECTED_BY_ANY_NAME,
@@ -90,6 +91,28 @@ class OpenIclScoring:
         """Whether a name, or none, means that a judge gives grades."""
         return name is None or name in GRADES
 
+    def compared(self, comparing: Comparing, *, seed: int, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge which of two answers is better."""
+        comparison = make_comparison(
+            comparing.reading or "brackets", comparing.arguments, is_faithful=is_faithful
+        )
+
+        def render(row: EvaluatedRow, first: str, second: str) -> Prompt:
+            return comparing.render(row.fields, row.gold, first, second)
+
+        def rival(row: EvaluatedRow) -> str:
+            found = comparing.rival(row.fields)
+            if found is None:
+                raise Unaskable("there is no answer of the rival to this row")
+            return found
+
+        order: Order = "random" if comparing.order == "random" else "both"
+        return PairwiseJudged(render, rival, comparison, order=order, seed=seed, is_faithful=is_faithful)
+
+    def compares(self, name: str | None) -> bool:
+        """Whether a name means that a judge chooses between two answers."""
+        return name in COMPARISONS
+
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""
         return Cascade(rule, judged, parallel=is_parallel, is_faithful=is_faithful)
@@ -104,6 +127,16 @@ class OpenIclScoring:
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""
         return EvaluatedRow(gold, fields, prompt)
+
+    @property
+    def postprocessor_names(self) -> Sequence[str]:
+        """Return the names of all post-processors."""
+        return [*POSTPROCESSORS, *ALIASES]
+
+    @property
+    def evaluator_names(self) -> Sequence[str]:
+        """Return the names of evaluators, but for those that ask a judge."""
+        return list(EVALUATORS)
 
     @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:

@@ -14,14 +14,15 @@ Every problem has a code that `docs/errors.md` explains.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
 from assay.core.names import is_spelled_otherwise
 from assay.core.origin import Origin
 
+MadeT = TypeVar("MadeT")
 SHOWN_AT_MOST = 20
 RAISED_BY_AUTHORS = (Exception, SystemExit)
 """What code of a person's own may raise: `sys.exit` in it is a fault of that code, and no end of the run."""
@@ -85,17 +86,30 @@ class Problems:
     def __init__(self) -> None:
         self.kept: list[Problem] = []
         self.total = 0
+        self._kinds: set[type[AuthorError]] = set()
 
     def add(self, problem: Problem) -> None:
         """Note one more problem."""
-        self.total += 1
-        if len(self.kept) < SHOWN_AT_MOST:
-            self.kept.append(problem)
+        self._keep((problem,), 1, AuthorError)
+
+    def noted(self, make: Callable[[], MadeT]) -> MadeT | None:
+        """Return what is made; None where it raises an AuthorError, whose problems are noted."""
+        try:
+            return make()
+        except AuthorError as error:
+            self._keep(error.problems, error.total, type(error))
+            return None
 
     def raise_if_any(self) -> None:
-        """Raise all of them as one AuthorError."""
+        """Raise all of them as one AuthorError, of the more exact kind that all of them are."""
         if self.total:
-            raise AuthorError(self.kept, total=self.total)
+            (kind,) = self._kinds if len(self._kinds) == 1 else (AuthorError,)
+            raise kind(self.kept, total=self.total)
+
+    def _keep(self, problems: Sequence[Problem], total: int, kind: type[AuthorError]) -> None:
+        self.total += total
+        self.kept.extend(problems[: SHOWN_AT_MOST - len(self.kept)])
+        self._kinds.add(kind)
 
 
 def allowed(kind: Any) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from assay.dialects.openicl.config.loading import ConfigFiles
 from assay.dialects.openicl.config.prompt_hash import config_hash
-from benchmarks.conformance_openicl import dataset_folder, section
+from benchmarks.conformance_openicl import section
+from benchmarks.openicl_entries import dataset_folder
 
 CONFIG = """
 from mmengine.config import read_base

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -125,13 +125,12 @@ class Judged:
 
     def __init__(self, asked: Sequence[float]) -> None:
         self.asked = asked
+        self.units = dict.fromkeys(("all", "judged"), Unit(1.0, is_share=True))
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         self.last_score_lists = {"all": [0.0 for _ in predictions]}
         self.last_ratios = {"judged": [(0.0, one) for one in self.asked]}
         return {"all": 0.0, "judged": 0.0}
-
-    units: ClassVar = {"all": Unit(1.0, is_share=True), "judged": Unit(1.0, is_share=True)}
 
 
 def test_rows_that_no_ratio_counts_make_no_interval_narrower() -> None:

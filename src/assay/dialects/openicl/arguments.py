@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.dialects.openicl.config.places import checkout_above
 from assay.dialects.openicl.templates.faults import Fault
 from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
 
@@ -17,7 +18,7 @@ MODEL_POSTPROCESSOR = "pred_postprocessor"
 EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
 MODEL_STOPS = "stop_words"
-_KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS)
+KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS)
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -37,14 +38,17 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """Texts that end an answer of the model, beside those of the dataset's config."""
 
 
-def config_arguments(said: Mapping[str, str]) -> ConfigArguments:
-    """Read the arguments; UsageError for what is not known or cannot be read."""
+def config_arguments(said: Mapping[str, str], config: Path) -> ConfigArguments:
+    """Read what is said of a config; UsageError for what is not known or cannot be read.
+
+    A config that lies in a checkout has that checkout unless another is named.
+    """
     for name in said:
-        if name not in _KNOWN:
-            what = f"a config dataset has no argument {name!r}{nearest(name, _KNOWN)}"
-            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(_KNOWN)}"))
+        if name not in KNOWN:
+            what = f"a config dataset has no argument {name!r}{nearest(name, KNOWN)}"
+            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(KNOWN)}"))
     return ConfigArguments(
-        _folder(said.get(OPENICL_ROOT)),
+        _folder(said.get(OPENICL_ROOT)) or checkout_above(config),
         _meta(said.get(META_TEMPLATE)),
         said.get(MODEL_POSTPROCESSOR),
         said.get(EMBEDDER),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
@@ -14,6 +17,7 @@ from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
 from assay.dialects.openicl.config.prompt_hash import prompt_hash
 from assay.dialects.openicl.detect import ConfigName
 
+MadeT = TypeVar("MadeT")
 CODE = "OPENICL-008"
 
 
@@ -38,3 +42,33 @@ def entries_of(name: str, root: Path | None) -> list[Found]:
         what = f"there is no dataset {unknown!r}{nearest(unknown, known)}; there are {listing(known)}"
         raise AuthorError(Problem(CODE, what, "name some of these", Origin(str(config.path))))
     return [known[abbr] for abbr in wanted.abbrs or known]
+
+
+def of_all(found: Sequence[Found], make: Callable[[Found], MadeT]) -> list[MadeT]:
+    """Return what is made of every entry, or raise what is wrong with all of them.
+
+    Entries of a loop have the same faults: what is said of several is said once.
+    """
+    raised: list[AuthorError] = []
+    made = []
+    for one in found:
+        try:
+            made.append(make(one))
+        except AuthorError as error:
+            raised.append(error)
+    if not raised:
+        return made
+    kinds = {type(error) for error in raised}
+    kind = kinds.pop() if len(kinds) == 1 else AuthorError
+    places: dict[Problem, dict[Origin | None, None]] = {}
+    for problem in (problem for error in raised for problem in error.problems):
+        nowhere = msgspec.structs.replace(problem, where=None)
+        places.setdefault(nowhere, {})[problem.where] = None
+    told = [_placed(problem, list(where)) for problem, where in places.items()]
+    left = sum(error.total - len(error.problems) for error in raised)
+    raise kind(told, total=len(told) + left) from raised[0]
+
+
+def _placed(problem: Problem, where: Sequence[Origin | None]) -> Problem:
+    more = f" (so in {len(where):,} places)" if len(where) > 1 else ""
+    return msgspec.structs.replace(problem, where=where[0], what=f"{problem.what}{more}")

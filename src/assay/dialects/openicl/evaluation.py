@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing
@@ -32,6 +33,10 @@ class Scoring(NamedTuple):
     predictions: tuple[PostProcess, ...]
     """What each text goes through, in order."""
     golds: PostProcess | None
+    sees_prompts: bool = False
+    """Whether the evaluator asks for what the model was asked."""
+    files: frozenset[Path] = frozenset()
+    """Where the authors' own code for it stands."""
 
 
 class Evaluation:
@@ -44,7 +49,7 @@ class Evaluation:
         golds: Sequence[Any],
         labels: Sequence[Sequence[Any]],
         inference: Inference,
-        reference: Callable[[int, Prompt], Any],
+        reference: Callable[[int, str], Any],
     ) -> None:
         """Take how it is scored, the rows with their right answers, and the labels of each row's options."""
         self._scoring = scoring
@@ -56,7 +61,7 @@ class Evaluation:
         by = " > ".join(one.name for one in scoring.predictions)
         self.rule = f"post_processing: {by}" if by else "post_processing"
         self._unanswered: set[int] = set()
-        self._asked: dict[int, Prompt] = {}
+        self._prompts: dict[int, str] = {}
         self.chooses_itself = inference.form == "choices"
         """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
         self.found_labels = {} if self.chooses_itself else self._found_in_labels()
@@ -79,8 +84,9 @@ class Evaluation:
     def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
         """Return what was found in the answers to one row; the failure, if a request failed."""
         found: list[Any] = []
-        for one in answers[:1]:
-            self._asked[self._row[one.request.sample_id]] = one.request.ask.prompt
+        if self._scoring.sees_prompts and answers:
+            first = answers[0].request
+            self._prompts[self._row[first.sample_id]] = shown_text(first.ask.prompt)
         for _, response in sorted(answers, key=lambda one: one.request.index):
             outcome = response.outcome
             if isinstance(outcome, Failure):
@@ -89,7 +95,7 @@ class Evaluation:
                 for output in outcome.outputs:
                     texts = output.turns or (output.text,)
                     try:
-                        made = [self._found(text) for text in texts]
+                        made = [found_in(text, self._scoring.predictions) for text in texts]
                     except RAISED_BY_AUTHORS as error:
                         return Failure("post_processor", f"raised {type(error).__name__}: {error}")
                     found.append(made if output.turns else made[0])
@@ -104,30 +110,22 @@ class Evaluation:
             return tuple(found[at : at + n_turns] for at in range(0, len(found), n_turns))
         return tuple(found)
 
-    def _found(self, text: str) -> Any:
-        found: Any = text
-        for process in self._scoring.predictions:
-            found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
-        return found
-
     def _found_in_labels(self) -> dict[str, Any]:
-        names = dict.fromkeys(
-            str(label) for labels in dict.fromkeys(map(tuple, self._labels)) for label in labels
-        )
+        different = dict.fromkeys(map(tuple, self._labels))
+        names = dict.fromkeys(str(label) for labels in different for label in labels)
         try:
-            found = {name: self._found(name) for name in names}
+            found = {name: found_in(name, self._scoring.predictions) for name in names}
         except RAISED_BY_AUTHORS as error:
-            what = (
-                f"{self.rule} raised {type(error).__name__}: {error}; it is given the labels {listing(names)}"
-            )
-            raise AuthorError(
-                Problem(CODE, what, "correct the function, or drop pred_postprocessor")
-            ) from error
+            said = f"{self.rule} raised {type(error).__name__}: {error}"
+            what = f"{said}; it is given the labels {listing(names)}"
+            fix = "correct the function, or drop pred_postprocessor"
+            raise AuthorError(Problem(CODE, what, fix)) from error
         return {name: one for name, one in found.items() if one != name}
 
     def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
         """Return the predictions of all rows; those that failed are None."""
         made: list[Any] = []
+        self._unanswered.clear()
         for number, raw in enumerate(raws):
             if raw and all(one is None for one in raw):
                 self._unanswered.add(number)
@@ -157,7 +155,7 @@ class Evaluation:
 
     def references(self) -> list[Any]:
         """Return what predictions are compared with, one for each row."""
-        return [self._reference(number, self._asked.get(number, "")) for number in range(self.n_rows)]
+        return [self._reference(number, self._prompts.get(number, "")) for number in range(self.n_rows)]
 
     def target(self, reference: Any) -> Any:
         """Return the right answer in a reference."""
@@ -168,6 +166,14 @@ class Evaluation:
         return number in self._unanswered
 
 
+def found_in(text: str, processes: Sequence[PostProcess]) -> Any:
+    """Return what post-processors find in a text, one after the other; None where there is nothing."""
+    found: Any = text
+    for process in processes:
+        found = process.find(found if isinstance(found, str) else "" if found is None else str(found))
+    return found
+
+
 def _most_frequent(several: Sequence[Any]) -> Any:
     """Return the prediction that most answers agree on, the first of equals; no answer has no vote."""
     counts = Counter(map(_key, (one for one in several if one is not None)))
@@ -176,3 +182,8 @@ def _most_frequent(several: Sequence[Any]) -> Any:
 
 def _key(value: Any) -> str:
     return repr(value) if isinstance(value, list | dict | Mapping) else str(value)
+
+
+def shown_text(prompt: Prompt) -> str:
+    """Return a prompt as one text: a conversation with a line break between its messages."""
+    return prompt if isinstance(prompt, str) else "\n".join(message.shown for message in prompt)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, Problems
+import msgspec
+
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.author import author_of
+from assay.dialects.openicl.authored.author import author_of, check_arguments
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
-from assay.dialects.openicl.config.entry import Component, DatasetEntry
+from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.evaluation import CODE, Scoring
-from assay.dialects.openicl.inferencing import Inference
+from assay.dialects.openicl.evaluation import CODE, Scoring, found_in
 from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
 from assay.dialects.openicl.reading import Split
-from assay.dialects.openicl.scoring_parts import Judging, PostProcess, ScoringParts
+from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess, ScoringParts
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
@@ -26,6 +29,11 @@ from assay.dialects.openicl.templates.templates import Templates
 _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
+RIVALS = ("rival", "prediction2", "output")
+"""Columns that may hold the answers of a rival."""
+_PROMPTS = "origin_prompt"
+"""What an author's `score` calls the prompts."""
+_REHEARSED_ROWS = 2
 
 
 class Evaluators:
@@ -34,58 +42,97 @@ class Evaluators:
     def __init__(
         self,
         found: Found,
-        inference: Inference,
         code: Code,
         parts: ScoringParts,
         asked: ConfigArguments,
-        columns: Sequence[str],
+        columns: Sequence[str] | None,
         *,
+        seed: int,
         is_faithful: bool,
     ) -> None:
+        """Take an entry, the code it can name and the columns of its rows; None: they could not be read."""
         assert isinstance(found.entry, DatasetEntry)
+        self._seed = seed
         self._entry = found.entry
         self._config = found.config.path
         self._where = found.where
-        self._inference = inference
         self._code = code
         self._parts = parts
         self._asked = asked
         self._columns = columns
         self._is_faithful = is_faithful
         self._is_own = False
+        self._sees_prompts = False
+        self._files: set[Path] = set()
+        self._own: dict[str, Callable[[], Any]] = {}
+        """What makes the person's own evaluators anew, by their names."""
 
-    def scoring(self) -> Scoring:
-        """Return how answers are scored; without an `eval_cfg` they are collected and not scored."""
+    def scoring(self, n: int) -> Scoring:
+        """Return how answers are scored, of which there are `n` to each row.
+
+        Without an `eval_cfg` they are collected and not scored.
+        """
         config = self._entry.eval_cfg
         before = [self._named(self._asked.model_postprocessor, {})] if self._asked.model_postprocessor else []
         if config is None:
             return Scoring(
                 None, "none", is_own=False, is_repeated=False, predictions=tuple(before), golds=None
             )
-        n = self._inference.sampling.n
-        is_repeated = n > 1 and not self._inference.is_voted and self._inference.method == "gen"
         component = config.evaluator
-        golds = self._postprocess(config.dataset_postprocessor) if config.dataset_postprocessor else None
+        problems, predictions = Problems(), list(before)
+        gold = config.dataset_postprocessor
+        golds = None if gold is None else problems.noted(partial(self._postprocess, gold))
         judge = self._entry.judge_infer_cfg
         if judge is not None:
             reading = config.pred_postprocessor or component
-            read_by = last_name(reading.type)
-            template = judge.get("prompt_template")
-            evaluator = self._judged(_GENERIC_JUDGE, template, read_by, reading.arguments)
-            predictions = before
+            asked = (judge.get("prompt_template"), last_name(reading.type), reading.arguments)
+            evaluator = problems.noted(partial(self._judged, _GENERIC_JUDGE, *asked))
         else:
-            evaluator = self._evaluator(component)
-            own = component.arguments.get(_POSTPROCESSOR)
-            written = [config.pred_postprocessor, None if own is None else _component(own)]
-            predictions = [*before, *(self._postprocess(one) for one in written if one is not None)]
-        if is_repeated:
+            evaluator = problems.noted(partial(self._evaluator, component))
+            for one in self._written(config):
+                process = problems.noted(partial(self._postprocess, one))
+                predictions += [] if process is None else [process]
+        problems.raise_if_any()
+        if n > 1:
             of_aisbench = "ais_bench" in repr(config.evaluator.type)
             evaluator = self._parts.repeated(
                 evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
         return Scoring(
-            evaluator, last_name(component.type), self._is_own, is_repeated, tuple(predictions), golds
+            evaluator,
+            last_name(component.type),
+            self._is_own,
+            n > 1,
+            tuple(predictions),
+            golds,
+            self._sees_prompts,
+            frozenset(self._files),
         )
+
+    def _written(self, config: EvalConfig) -> list[Component]:
+        """Return the post-processors of predictions: the config's, and one that the evaluator names."""
+        own = config.evaluator.arguments.get(_POSTPROCESSOR)
+        several = (config.pred_postprocessor, None if own is None else _component(own))
+        return [one for one in several if one is not None]
+
+    def rehearsed(self, test: Split, golds: Sequence[Any], scoring: Scoring) -> list[str]:
+        """Let the person's own evaluators score the first right answers; return what is odd.
+
+        What they return is wrong before any answer of a model is there. What they raise may be due to the
+        rehearsal, and is only told.
+        """
+        notes, problems = [], Problems()
+        rows = range(min(_REHEARSED_ROWS, len(test)))
+        references = [self._parts.reference(golds[row], test.rows[row], "") for row in rows]
+        predictions = [_as_prediction(golds[row], scoring.predictions) for row in rows]
+        for name, make in self._own.items():
+            try:
+                problems.noted(partial(make(), predictions, references))
+            except RAISED_BY_AUTHORS as error:
+                said = f"{type(error).__name__} for the right answers of the first rows: {error}"
+                notes.append(f"{name} raised {said}")
+        problems.raise_if_any()
+        return notes
 
     def golds(self, test: Split, process: PostProcess | None) -> list[Any]:
         """Return the right answer of each row, post-processed; None where the dataset has none."""
@@ -118,7 +165,7 @@ class Evaluators:
                 return self._judged(name, arguments.get("prompt_template"), read_by, rest)
             if name == _CASCADE:
                 return self._cascade(arguments)
-            with self._checked(name):
+            with _Placed(self._where):
                 module = getattr(component.type, "module", "")
                 known = self._parts.evaluator(name, module, arguments, is_faithful=self._is_faithful)
             if known is not None:
@@ -126,18 +173,29 @@ class Evaluators:
         return self._own_evaluator(component, arguments)
 
     def _own_evaluator(self, component: Component, arguments: Mapping[str, Any]) -> Any:
-        cls = self._code.require(component.type, "evaluator", self._where)
+        cls = self._code.require(
+            component.type, "evaluator", self._where, (*self._parts.evaluator_names, *_JUDGED, _CASCADE)
+        )
         author = author_of(cls, self._config)
         if not callable(getattr(cls, "score", None)):
-            what = f"{author.class_name} has no method score(predictions, references), so it is no evaluator"
+            what = "it has no method score(predictions, references), so it is no evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"
             raise AuthorError(author.problem(CODE, what, fix))
-        with author.calling("__init__"):
-            made = cls(**arguments)
+        check_arguments(cls, arguments, CODE, self._where)
         self._is_own = True
-        return self._parts.own_evaluator(
-            made, str(file_of(cls) or self._config), is_faithful=self._is_faithful
-        )
+        self._sees_prompts = _PROMPTS in inspect.signature(cls.score).parameters
+        self._files |= {path for path in (file_of(cls),) if path is not None}
+        file = str(file_of(cls) or self._config)
+
+        def make() -> Any:
+            with author.calling("__init__"):
+                made = cls(**arguments)
+            return self._parts.own_evaluator(made, file, is_faithful=self._is_faithful)
+
+        # Evaluators of a checkout return what they should, and may ask servers to do so.
+        if self._code.is_own(component.type):
+            self._own[author.class_name] = make
+        return make()
 
     def _cascade(self, arguments: Mapping[str, Any]) -> Any:
         parts = {}
@@ -167,41 +225,66 @@ class Evaluators:
             rendering=Rendering(is_chat=True, meta=None, is_faithful=False),
         )
         problems = Problems()
-        for what, fix in templates.problems([*self._columns, *JUDGE_FIELDS], has_shots=False):
+        columns = None if self._columns is None else [*self._columns, *JUDGE_FIELDS]
+        for what, fix in () if columns is None else templates.problems(columns, has_shots=False):
             problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
-        judging = Judging(partial(judge_prompt, templates, is_faithful=self._is_faithful), reading, arguments)
-        with self._checked(reading or name):
+        render = partial(judge_prompt, templates, is_faithful=self._is_faithful)
+        judging = Judging(render, reading, arguments)
+        with _Placed(self._where):
+            if name == _GRADED and (self._parts.compares(reading) or self._order is not None):
+                comparing = Comparing(render, self._rival(), reading, arguments, self._order)
+                return self._parts.compared(comparing, seed=self._seed, is_faithful=self._is_faithful)
             if name == _GRADED and self._parts.grades(reading):
                 return self._parts.graded(judging, is_faithful=self._is_faithful)
             return self._parts.judged(judging, is_faithful=self._is_faithful)
 
+    @property
+    def _order(self) -> str | None:
+        """In which order two answers are shown, as the entry says it."""
+        order: str | None = self._entry.load_arguments.get("infer_order")
+        return order
+
+    def _rival(self) -> Callable[[Mapping[str, Any]], str | None]:
+        """Return what finds the rival's answer in a row."""
+        columns = self._columns
+        column = next((name for name in RIVALS if columns is None or name in columns), None)
+        if column is None:
+            what = f"the judge compares answers with a rival's, and no column is {listing(RIVALS)}"
+            fix = f"let load return the rival's answers in {RIVALS[0]!r}"
+            raise AuthorError(Problem(CODE, what, fix, self._where))
+
+        def rival(row: Mapping[str, Any]) -> str | None:
+            return None if row.get(column) is None else str(row[column])
+
+        return rival
+
     def _postprocess(self, component: Component) -> PostProcess:
         name = last_name(component.type)
         if not self._code.is_own(component.type):
-            with self._checked(name):
+            with _Placed(self._where):
                 known = self._parts.postprocessor(name, component.arguments, is_faithful=self._is_faithful)
             if known is not None:
                 return known
-        function = self._code.require(component.type, "post-processor", self._where)
+        function = self._code.require(
+            component.type, "post-processor", self._where, self._parts.postprocessor_names
+        )
         if not callable(function):
             what = f"the post-processor {name!r} is {type(function).__name__}, expected a function"
             raise AuthorError(Problem(CODE, what, "write def NAME(text): ...", self._where))
+        self._files |= {path for path in (file_of(function),) if path is not None}
         given = partial(function, **component.arguments) if component.arguments else function
+        check_arguments(function, component.arguments, CODE, self._where, n_before=1)
         return self._parts.own_postprocessor(name, given, is_faithful=self._is_faithful)
 
     def _named(self, name: str, arguments: Mapping[str, Any]) -> PostProcess:
         return self._postprocess(Component(name, dict(arguments)))
 
-    def _checked(self, name: str) -> _Checked:
-        return _Checked(name, self._where)
 
+class _Placed:
+    """Gives what is wrong with a named part, or its arguments, its place."""
 
-class _Checked:
-    """Turns a wrong argument of a named part into a problem with its place."""
-
-    def __init__(self, name: str, where: Origin) -> None:
-        self._name = name
+    def __init__(self, where: Origin) -> None:
         self._where = where
 
     def __enter__(self) -> None:
@@ -210,10 +293,26 @@ class _Checked:
     def __exit__(self, kind: object, error: object, _: object) -> None:
         if isinstance(error, ValueError):
             raise AuthorError(Problem(CODE, str(error), "correct the value", self._where)) from error
+        if isinstance(error, PlanError):
+            placed = [msgspec.structs.replace(one, where=self._where) for one in error.problems]
+            raise AuthorError(placed, total=error.total) from error
 
 
 def _component(said: Mapping[str, Any]) -> Component:
     return Component(said["type"], {key: value for key, value in said.items() if key != "type"})
+
+
+def _as_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
+    """Return what a prediction would be if the model wrote a right answer and nothing else."""
+    if isinstance(gold, list | tuple):
+        return _as_prediction(gold[0] if gold else None, processes)
+    text = "" if gold is None else str(gold)
+    try:
+        found = found_in(text, processes)
+    except RAISED_BY_AUTHORS:
+        # It is for what models write: a bare answer may be too little for it.
+        return text
+    return "" if found is None else found
 
 
 def _known(gold: Any) -> Any:

@@ -10,7 +10,7 @@ def facts_of(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return names and what they stand for, given what the manifest records."""
     rows = [("class", str(settings["dataset_class"]))]
     if settings["prompt_hash"]:
-        rows.append(("prompt hash", str(settings["prompt_hash"])))
+        rows.append(("hash", f"{settings['prompt_hash']}, of what is asked"))
     rows += [
         ("prompt", f"{settings['prompt_format']}, asked by {settings['inferencer']['name']}"),
         ("evaluator", _evaluation_in_words(settings)),

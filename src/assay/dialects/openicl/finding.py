@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.dialects.openicl.detect import is_config
 
 Kind: TypeAlias = Literal["models", "datasets", "summarizers"]
 
@@ -34,6 +35,7 @@ class ConfigPlaces:
     """The folders in which configs are looked for, in order."""
 
     def __init__(self, config_dir: Path | None, root: Path | None) -> None:
+        self._own = [] if config_dir is None else [config_dir]
         packages = [] if root is None else [root / package for package in _PACKAGES]
         self._places = [place for place in (config_dir, *packages) if place is not None and place.is_dir()]
         self._files: dict[Kind, dict[str, list[Path]]] = {}
@@ -53,6 +55,14 @@ class ConfigPlaces:
                 yield from sorted(
                     path for path in (place / folder).rglob("*.py") if path.name != "__init__.py"
                 )
+        if kind == "datasets":
+            yield from self._beside()
+
+    def _beside(self) -> Iterator[Path]:
+        """Yield configs of datasets that lie where the person is, or just below."""
+        for place in dict.fromkeys((*self._own, Path())):
+            near = (*sorted(place.glob("*.py")), *sorted(place.glob("*/*.py")))
+            yield from (path for path in near if is_config(str(path)))
 
     def find(self, name: str, kind: Kind) -> NamedConfig | None:
         """Return the config of a name, `NAME` or `NAME/SUFFIX`; None where there is none."""

@@ -28,7 +28,7 @@ _METHODS: Mapping[Form, str] = {
     "choices": "prob",
     "text": "ppl",
 }
-_FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, Form] = {
     "GenInferencer": "answer",
     "ParallelGenInferencer": "answer",
     "SCInferencer": "answer",
@@ -40,7 +40,7 @@ _FORMS: Mapping[str, Form] = {
     "CLPInferencer": "choices",
     "PPLOnlyInferencer": "text",
 }
-_NOT_DONE: Mapping[str, str] = {
+NOT_DONE: Mapping[str, str] = {
     "AgentInferencer": "an agent that calls tools",
     "AttackInferencer": "prompts that are changed until the model errs",
     "BFCLV3FunctionCallInferencer": "function calls",
@@ -67,7 +67,7 @@ _KNOWN: Mapping[Form, Sequence[str]] = {
     "choices": ("single_token",),
     "text": (),
 }
-_TURN_MODES = ("every", "every_with_gt", "last")
+TURN_MODES = ("every", "every_with_gt", "last")
 _GENERATION = ("temperature", "top_p", "do_sample", "num_return_sequences", "max_out_len", "max_new_tokens")
 
 
@@ -94,6 +94,17 @@ class Inference(NamedTuple):
         """Return the method: `gen`, `ppl` or `prob`."""
         return _METHODS[self.form]
 
+    @property
+    def n_compared(self) -> int:
+        """Return how many answers to each row are compared with the right one."""
+        return self.sampling.n if self.method == "gen" and not self.is_voted else 1
+
+
+def method_of(name: str) -> str | None:
+    """Return the method of an inferencer; None where it is not one that Assay has."""
+    form = FORMS.get(name)
+    return None if form is None else _METHODS[form]
+
 
 def inference_of(
     entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None
@@ -104,7 +115,7 @@ def inference_of(
     """
     component = entry.infer_cfg.inferencer
     name = last_name(component.type)
-    form = _FORMS.get(name)
+    form = FORMS.get(name)
     if form is None:
         raise AuthorError(_unknown(name, where))
     said, problems = component.arguments, Problems()
@@ -114,7 +125,7 @@ def inference_of(
             fix = f"use some of {listing(_KNOWN[form])}" if _KNOWN[form] else "drop it"
             problems.add(Problem(CODE, what, fix, where))
     reading = _Reading(component, problems, where)
-    mode = reading.one_of("infer_mode", _TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
+    mode = reading.one_of("infer_mode", TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
     sampling, notes = _sampling(reading, entry, settings, asked or ConfigArguments())
     problems.raise_if_any()
     return Inference(
@@ -131,11 +142,11 @@ def inference_of(
 
 
 def _unknown(name: str, where: Origin) -> Problem:
-    if name in _NOT_DONE:
-        what = f"the inferencer {name} ({_NOT_DONE[name]}) is not one that Assay has"
-        return Problem(CODE, what, f"use one of {listing(_FORMS)}", where)
-    what = f"there is no inferencer {name!r}{nearest(name, _FORMS)}"
-    return Problem(CODE, what, f"use one of {listing(_FORMS)}", where)
+    if name in NOT_DONE:
+        what = f"the inferencer {name} ({NOT_DONE[name]}) is not one that Assay has"
+        return Problem(CODE, what, f"use one of {listing(FORMS)}", where)
+    what = f"there is no inferencer {name!r}{nearest(name, FORMS)}"
+    return Problem(CODE, what, f"use one of {listing(FORMS)}", where)
 
 
 class _Reading:

@@ -38,19 +38,19 @@ _LONGEST_PATH = 4096
 
 MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
     Difference(
-        "unmarked-text",
+        "unmarked_text",
         always,
         "a stretch of `content` without a mark is left out; a row of unmarked text asks nothing",
         "it is text",
     ),
     Difference(
-        "media-types",
+        "media_types",
         always,
         "base64 is sent under the type that the config writes, whatever the data are",
         "it is sent under the type that its content says",
     ),
     Difference(
-        "media-files",
+        "media_files",
         always,
         "`file://` addresses go to the server, which must be able to read the same paths",
         "files are read here and sent as base64, WAV and MP3 as `input_audio`; the model sees the same",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any, NamedTuple
 from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.author import RAISED, Author, author_of
+from assay.dialects.openicl.authored.author import RAISED, Author, author_of, check_arguments
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import Code
-from assay.dialects.openicl.authored.own_datasets import FileRows
+from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
 from assay.dialects.openicl.config.entry import DatasetEntry, Range
 from assay.dialects.openicl.ranges import rows_in
 from assay.dialects.parts.plain_rows import plain_row
@@ -22,6 +23,8 @@ from assay.sources.datasets_library import offline
 
 COLUMNS = "OPENICL-013"
 _PATH = "path"
+_OF_JUDGING = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
+"""What an entry says of how answers are judged, beside its `eval_cfg`."""
 
 
 class Split:
@@ -80,24 +83,24 @@ class LoadedData(NamedTuple):
 
 def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> LoadedData:
     """Load a dataset by its class."""
-    cls = code.require(entry.type, "dataset class", where)
+    cls: Any = code.require(entry.type, "dataset class", where)
     author = author_of(cls, config)
-    if not isinstance(cls, type) or not callable(getattr(cls, "load", None)):
-        what = f"{author.class_name} has no method load(...), so it is no dataset class"
+    if not isinstance(cls, type) or getattr(cls, "load", BaseDataset.load) is BaseDataset.load:
+        what = "it has no method load(...), so it is no dataset class"
         fix = "write class NAME(BaseDataset) with a static method load(...)"
         raise AuthorError(author.problem(RAISED, what, fix))
-    arguments, notes = _placed(entry.load_arguments, code, config)
+    arguments, notes = _placed(_taken(cls, entry.load_arguments), code, config)
+    _check_arguments(cls, arguments, where)
     with offline(), author.calling("load"):
         loaded = _loaded(cls, entry, arguments)
     splits = _splits(loaded, author)
     reader = entry.reader_cfg
-    where_rows = Origin(f"{config} {entry.abbr}")
     problems = Problems()
-    test = _split(splits, reader.test_split, reader.test_range, "test", where_rows, problems, author)
+    test = _split(splits, reader.test_split, reader.test_range, "test", where, problems, author)
     # A train split that nobody takes examples from need not be there; whoever does asks for it first.
     has_train = "" in splits or reader.train_split in splits
     wanted = reader.train_split if has_train else reader.test_split
-    train = _split(splits, wanted, reader.train_range, "train", where_rows, problems, author)
+    train = _split(splits, wanted, reader.train_range, "train", where, problems, author)
     problems.raise_if_any()
     assert test is not None
     assert train is not None
@@ -111,32 +114,54 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
     )
 
 
+def _check_arguments(cls: Any, arguments: Mapping[str, Any], where: Origin) -> None:
+    """Raise where an entry does not give what `load` takes; a class that is made otherwise knows itself."""
+    if cls.__init__ in (BaseDataset.__init__, object.__init__):
+        is_bound = isinstance(inspect.getattr_static(cls, "load"), staticmethod | classmethod)
+        check_arguments(cls.load, arguments, RAISED, where, n_before=0 if is_bound else 1)
+
+
 def _loaded(cls: Any, entry: DatasetEntry, arguments: Mapping[str, Any]) -> Any:
     if issubclass(cls, BaseDataset):
         return cls(reader_cfg=_reader(entry), abbr=entry.abbr, **arguments).dataset
     return cls.load(**arguments)
 
 
-def check_columns(data: LoadedData, entry: DatasetEntry, config: Path) -> None:
-    """Raise where columns that the config reads are not there."""
+def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_shots: bool) -> None:
+    """Raise where columns that the config reads are not there; examples are rows of the train split."""
     problems = Problems()
     reader = entry.reader_cfg
-    asked = [(name, "input_columns") for name in reader.input_columns]
+    # How long answers may be need not be said.
+    asked = [(name, "input_columns") for name in reader.input_columns if name != MAX_OUT_LEN]
     if reader.output_column is not None:
         asked.append((reader.output_column, "output_column"))
-    columns = data.test.columns
     for name, key in asked:
-        if name not in columns:
-            what = f"{key} names the column {name!r}, which is not there{nearest(name, columns)}; "
-            what += f"there are {listing(columns)}"
+        for split in (data.test, data.train) if has_shots else (data.test,):
+            if name in split.columns:
+                continue
+            of = f" in the split {split.name!r}" if split.name else ""
+            what = f"{key} names the column {name!r}, which is not there{of}{nearest(name, split.columns)}; "
+            what += f"there are {listing(split.columns)}"
             fix = f"correct reader_cfg, or what {data.author.class_name}.load returns"
-            problems.add(Problem(COLUMNS, what, fix, Origin(f"{config} {entry.abbr}")))
+            problems.add(Problem(COLUMNS, what, fix, where))
+            break
     problems.raise_if_any()
 
 
 def _reader(entry: DatasetEntry) -> dict[str, Any]:
     reader = entry.reader_cfg
     return {name: getattr(reader, name) for name in reader.__struct_fields__}
+
+
+def _taken(cls: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments that the loader takes; what says how a judge compares, it need not know."""
+    parameters = inspect.signature(cls.load).parameters
+    takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name not in _OF_JUDGING or name in parameters or takes_all
+    }
 
 
 def _placed(arguments: Mapping[str, Any], code: Code, config: Path) -> tuple[dict[str, Any], tuple[str, ...]]:

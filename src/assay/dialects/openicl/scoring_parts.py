@@ -29,6 +29,19 @@ class Judging(NamedTuple):
     """What that function is given."""
 
 
+class Comparing(NamedTuple):
+    """How a judge compares answers with a rival's."""
+
+    render: Callable[[Mapping[str, Any], Any, str, str], Prompt]
+    """Makes the judge's prompt of a row, the right answer, the answer that stands first, and the second."""
+    rival: Callable[[Mapping[str, Any]], str | None]
+    """Returns the rival's answer to a row; None where it has none."""
+    reading: str | None
+    arguments: Mapping[str, Any]
+    order: str | None
+    """`double`: both orders. `random`: a drawn one. None: where nothing is said, both."""
+
+
 class ScoringParts(Protocol):
     """Post-processors and evaluators by the originals' names."""
 
@@ -57,6 +70,12 @@ class ScoringParts(Protocol):
     def grades(self, name: str | None) -> bool:
         """Whether a name, or none, means that a judge gives grades."""
 
+    def compared(self, comparing: Comparing, *, seed: int, is_faithful: bool) -> Any:
+        """Return an evaluator that asks a judge which of two answers is better."""
+
+    def compares(self, name: str | None) -> bool:
+        """Whether a name means that a judge chooses between two answers."""
+
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that asks a judge about what another does not accept."""
 
@@ -67,6 +86,14 @@ class ScoringParts(Protocol):
 
     def reference(self, gold: Any, fields: Mapping[str, Any], prompt: str) -> Any:
         """Return what a prediction is compared with."""
+
+    @property
+    def postprocessor_names(self) -> Sequence[str]:
+        """Return the names of all post-processors."""
+
+    @property
+    def evaluator_names(self) -> Sequence[str]:
+        """Return the names of evaluators, but for those that ask a judge."""
 
     @property
     def corrected(self) -> Mapping[str, tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.core.origin import Origin
 from assay.core.prompt import Prompt, final_text, with_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
@@ -17,6 +18,7 @@ from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.templates.templates import Labelled, Templates
 from assay.dialects.openicl.turns import Conversation, asks_of
 from assay.dialects.parts.described_task import DescribedTask
+from assay.dialects.parts.template import TemplateFailure
 
 _SHOWN_CHARS = 400
 _MAX_TOKENS = "max_out_len"
@@ -81,11 +83,33 @@ class ConfigTask(DescribedTask):
         if isinstance(ask, Generate | Labels):
             return ask.prompt
         text = final_text(ask.prompt)
+        if self._asking.inference.form == "options" and not ask.start:
+            number = self._number[sample.id]
+            shots = [self._asking.train.rows[at] for at in self._asking.picked[number]]
+            label = self._asking.labels[number][0]
+            labelled = self._asking.templates.labelled(self._asking.test.rows[number], shots, label)
+            ask = Span(ask.prompt, labelled.start)
         if not ask.start:
             more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
             return with_final_text(ask.prompt, text[:_SHOWN_CHARS] + more)
         before = with_final_text(ask.prompt, text[: ask.start])
         return before if isinstance(before, str) or final_text(before) else before[:-1]
+
+    def troubles(self) -> Iterator[tuple[Origin, str]]:
+        """Yield the rows, and the examples, of which no prompt can be made, and why."""
+        asking = self._asking
+        for number, origin in enumerate(asking.test.origins):
+            try:
+                for _ in self._asks(number, ()):
+                    pass
+            except TemplateFailure as error:
+                yield origin, str(error)
+        for at in sorted({at for picked in asking.picked for at in picked}):
+            try:
+                for _ in self._asks(0, (asking.train.rows[at],)):
+                    pass
+            except TemplateFailure as error:
+                yield asking.train.origins[at], f"as an example: {error}"
 
     def scorers(self) -> Sequence[ComponentSpec]:
         """Name the scorer, with what the config says of evaluation."""

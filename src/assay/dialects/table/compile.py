@@ -17,13 +17,13 @@ from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.described_task import KINDS
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
+from assay.dialects.parts.requested import Lengths, chosen_rows
 from assay.dialects.parts.template import TemplateFailure, field, has_field
 from assay.dialects.table.facts import facts_of
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
-from assay.dialects.table.requested import Lengths, chosen_rows
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
 from assay.dialects.table.task import Prompting, Style, TableTask

@@ -12,9 +12,9 @@ from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.parts.choices import AnswerForm, Options, labels_for, listed, read_answer
+from assay.dialects.parts.requested import read_length
 from assay.dialects.parts.template import field
 from assay.dialects.table.meta import DataType
-from assay.dialects.table.requested import read_length
 
 OPTION_LIST = "option_list"
 """The field under which a template finds all options as lines: `A. text`."""

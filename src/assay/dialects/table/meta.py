@@ -14,7 +14,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
-from assay.dialects.table.requested import OutputConfig, Positive, SamplingMode
+from assay.dialects.parts.requested import OutputConfig, Positive, SamplingMode
 
 DataType: TypeAlias = Literal["mcq", "qa", "text"]
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from assay.core.task import Quirk
 from assay.dialects.parts.differences import Difference, quirks
+from assay.dialects.parts.requested import SharedLengths, UniformLengths
 from assay.dialects.table.meta import DataType, TableMeta
-from assay.dialects.table.requested import SharedLengths, UniformLengths
 
 
 class Traits(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from assay.core.sample import Sample
+from assay.dialects.parts.requested import Lengths, in_order
 from assay.dialects.table.layout import Layout, content_id
-from assay.dialects.table.requested import Lengths, in_order
 from assay.dialects.table.survey import Table
 
 

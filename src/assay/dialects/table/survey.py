@@ -16,10 +16,10 @@ from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.dialects.parts.choices import AnswerForms, listed, option_columns, read_answer
+from assay.dialects.parts.requested import MAX_TOKENS
 from assay.dialects.parts.template import field
 from assay.dialects.table.layout import Layout, content_id
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.requested import MAX_TOKENS
 from assay.sources.record import Record
 
 QUESTION_NAMES = ("question", "query", "prompt", "problem", "input", "question_stem", "sentence")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Literal
 
 from rich.cells import cell_len
@@ -16,10 +18,11 @@ from rich.text import Text
 
 from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
+from assay.core.origin import Origin
 from assay.core.prompt import Prompt
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
-from assay.core.score import Metric
+from assay.core.score import NO_METRIC, Metric
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
 from assay.results.families import disagreements, families, foremost, means_of
@@ -67,12 +70,17 @@ def print_table(table: Table) -> None:
 def show_error(error: AssayError) -> None:
     """Print every problem: code, place, what is wrong, and the fix on a line of its own."""
     for problem in error.problems[:SHOWN_AT_MOST]:
-        place = f" [bold]{escape(str(problem.where))}[/]" if problem.where else ""
+        place = f" [bold]{escape(_from_here(problem.where))}[/]" if problem.where else ""
         err.print(f"[bold red]{problem.code}[/]{place}", soft_wrap=True)
         err.print(f"  {escape(problem.what)}", soft_wrap=True)
         err.print(f"  [green]fix:[/] {escape(problem.fix)}", soft_wrap=True)
     if error.total > SHOWN_AT_MOST:
         err.print(f"... and {error.total - SHOWN_AT_MOST:,} more")
+
+
+def _from_here(where: Origin) -> str:
+    """Return a place as a person would write it: a file below the working folder by its path from there."""
+    return str(where).removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def show_compiled(one: Compiled, task: Task, *, n_prompts: int = 1, every_method: bool = False) -> None:
@@ -133,7 +141,8 @@ def _show_prompts(one: Compiled, sample: Sample, *, every_method: bool) -> None:
         shown.setdefault(one.task.shown(sample, method), []).append(method)
     what = "text" if one.kind == "text" else "prompt"
     for prompt, methods in islice(shown.items(), None if every_method else 1):
-        out.print(prompt_panel(prompt, f"{', '.join(methods)} {what} of {sample.id} ({sample.origin})"))
+        title = f"{', '.join(methods)} {what} of {sample.id} ({_from_here(sample.origin)})"
+        out.print(prompt_panel(prompt, title))
     others = [method for methods in list(shown.values())[1:] for method in methods]
     if others and not every_method:
         out.print(f"  [dim]the prompts of {', '.join(others)} differ; `assay check` shows them[/]")
@@ -302,7 +311,9 @@ def _warnings(metric: Metric) -> list[str]:
         )
     if metric.n_truncated > 0.02 * metric.n:
         lines.append(f"{metric.n_truncated:,} outputs were cut off; more --max-tokens may change the score")
-    if metric.value is None:
+    if metric.value is None and metric.metric == NO_METRIC:
+        lines.append("answers were collected and not scored: the dataset names nothing to score them by")
+    elif metric.value is None:
         lines.append(
             "nothing could be scored: every text failed; `assay explain` shows why"
             if is_perplexity(metric)

@@ -14,7 +14,7 @@ from functools import lru_cache
 _PHRASES = (
     r"答案(?:选项)?(?:应该|应当|应)?(?:是|为|选)?\s*[:：]?\s*[(（]?{label}",
     r"选(?:项|择)?\s*[:：]?\s*[(（]?{label}",
-    r"[Aa]nswer(?: option)?(?: is|:| is:)\s*(?:option )?\**[(\[]?{label}\b",
+    r"(?i:answer)(?: option)?(?: is|:| is:)\s*(?:option )?\**[(\[]?{label}\b",
     r"[Tt]he (?:correct |best )?(?:option|choice) is:?\s*\**[(\[]?{label}\b",
     r"(?:choose|select|pick) (?:option )?[(\[]?{label}\b",
     r"\\boxed\{{\(?{label}\)?\}}",

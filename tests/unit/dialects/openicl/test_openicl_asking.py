@@ -113,17 +113,10 @@ def test_two_labels_of_one_name_cannot_be_told_apart(workdir: Path) -> None:
         quiz(workdir, said)
 
 
-@pytest.mark.parametrize(
-    ("inferencer", "column", "value"),
-    [("CLPInferencer", "choices", ["A", "B"]), ("LLInferencer", "cont", "!")],
-)
-def test_every_row_has_what_the_inferencer_takes_from_it(
-    workdir: Path, inferencer: str, column: str, value: Any
-) -> None:
-    base = GEN if column == "choices" else PPL
-    rows = [{**row, column: None if at == 1 else value} for at, row in enumerate(ROWS)]
-    with pytest.raises(AuthorError, match=rf"OPENICL-013 .*row 2: {inferencer} .*{column!r}, which has None"):
-        quiz(workdir, {**base, "inferencer": f"dict(type='{inferencer}')"}, rows=rows)
+def test_every_row_has_the_text_that_is_scored_behind_its_labels(workdir: Path) -> None:
+    rows = [{**row, "cont": None if at == 1 else "!"} for at, row in enumerate(ROWS)]
+    with pytest.raises(AuthorError, match=r"OPENICL-013 .*row 2: LLInferencer .*'cont', which has None"):
+        quiz(workdir, {**PPL, "inferencer": "dict(type='LLInferencer')"}, rows=rows)
 
 
 def test_the_persons_length_goes_before_the_rows_own(workdir: Path) -> None:

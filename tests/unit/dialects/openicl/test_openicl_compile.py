@@ -211,6 +211,18 @@ def test_the_authors_own_evaluator_and_post_processor(workdir: Path) -> None:
     assert {metric.metric: metric.value for metric in result.metrics} == {"length": 12.0}
 
 
+def test_an_evaluator_that_asks_for_the_prompts(workdir: Path) -> None:
+    code = (
+        "\nfrom opencompass.openicl import BaseEvaluator\n"
+        "class Told(BaseEvaluator):\n"
+        "    def score(self, predictions, references, origin_prompt):\n"
+        "        return {'told': sum('Q: ' in one for one in origin_prompt) * 1.5}\n"
+    )
+    one = quiz(workdir, GEN, {"evaluator": "dict(type=Told)"}, code=code, names=("QuizDataset", "Told"))
+    result = evaluated(one, [[written("B")]] * 3)
+    assert {metric.metric: metric.value for metric in result.metrics} == {"told": 4.5}
+
+
 def test_a_post_processor_that_raises_fails_its_row(workdir: Path) -> None:
     code = "\ndef first(text):\n    return text.split()[0]\n"
     scoring = {"evaluator": "dict(type=AccEvaluator)", "pred_postprocessor": "dict(type=first)"}
@@ -278,6 +290,31 @@ def test_examples_stand_before_the_question_and_may_be_fewer(workdir: Path) -> N
     assert asks(quiz(workdir, said, rows=rows, settings=TaskSettings(shots=0)))[0].prompt == "Q: 4 + 4?\nA:"
 
 
+def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> None:
+    labelled = "{x: '</E>Q: {question}\\nA: {' + x + '}' for x in 'AB'}"
+    said = infer(
+        PPL,
+        ice_template=PPL["prompt_template"],
+        prompt_template=f"dict(type=PromptTemplate, template={labelled}, ice_token='</E>')",
+        retriever="dict(type=FixKRetriever, fix_id_list=[0, 1, 2])",
+    )
+    train = [ROWS[0], {**ROWS[1], "answer": "C"}, {**ROWS[2], "answer": "D"}]
+    with pytest.raises(AuthorError, match=r"row 2: as an example: no template has the label 'C'") as error:
+        quiz(workdir, said, rows={"train": train, "test": ROWS})
+    assert [problem.code for problem in error.value.problems] == ["OPENICL-015"] * 2
+    empty = [{**ROWS[0], "question": ""}, ROWS[1], {**ROWS[2], "question": ""}]
+    dialogue = infer(prompt_template="dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', "
+                     "prompt='{question}')]))")  # fmt: skip
+    with pytest.raises(AuthorError, match="says nothing") as error:
+        quiz(workdir, dialogue, rows=empty, settings=TaskSettings(is_chat=True))
+    assert [problem.where.row for problem in error.value.problems if problem.where] == [1, 3]
+
+
+def test_a_person_is_shown_the_prompt_up_to_the_labels(workdir: Path) -> None:
+    one = quiz(workdir, PPL)
+    assert one.task.shown(next(one.task.samples()), "ppl") == "Q: 2 + 2?\nA:"
+
+
 def test_the_data_decides_the_hash(workdir: Path) -> None:
     first = quiz(workdir).task.spec.data_hash
     assert quiz(workdir).task.spec.data_hash == first
@@ -291,6 +328,21 @@ def test_what_changes_the_code_of_an_evaluator_changes_the_spec(workdir: Path) -
     other = quiz(workdir, GEN, scoring, code=OWN_EVALUATOR + "\n# other\n", names=names)
     assert first.keys() == other.task.spec.settings["code"].keys() == {"quiz.py", "quiz_gen.py"}
     assert first["quiz.py"] != other.task.spec.settings["code"]["quiz.py"]
+
+
+def test_the_record_of_an_entry_does_not_depend_on_others_in_its_config(workdir: Path) -> None:
+    (workdir / "other.py").write_text("from .base import BaseDataset\nclass OtherDataset(BaseDataset):\n"
+        "    @staticmethod\n    def load(path):\n        from .quiz import QuizDataset\n"
+        "        return QuizDataset.load(path)\n")  # fmt: skip
+    config = write_quiz(workdir, names=("QuizDataset", "OtherDataset"))
+    text = config.read_text()
+    config.write_text(
+        text + "\nquiz_datasets.insert(0, dict(quiz_datasets[0], type=OtherDataset, abbr='other'))\n"
+    )
+    both = {one.task.spec.name: one.task.spec.settings["code"] for one in compile_config(config)}
+    (alone,) = compile_config(f"{config}:quiz")
+    assert alone.task.spec.settings["code"].keys() == both["quiz"].keys() == {"quiz.py", "quiz_gen.py"}
+    assert both["other"].keys() == {"other.py", "quiz.py", "quiz_gen.py"}
 
 
 def test_a_method_that_the_config_is_not_for(workdir: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import UsageError
-from assay.dialects.openicl.finding import ConfigPlaces, ambiguous
+from assay.dialects.openicl.finding import ConfigPlaces, NamedConfig, ambiguous
 
 
 @pytest.fixture
@@ -45,3 +45,15 @@ def test_a_name_that_is_not_there_has_a_nearest(places: ConfigPlaces) -> None:
         places.require("quizz_gen", "datasets")
     with pytest.raises(UsageError, match="neither --config-dir nor --openicl-root"):
         ConfigPlaces(None, None).require("x", "models")
+
+
+def test_a_config_that_lies_where_the_person_is(workdir: Path) -> None:
+    (workdir / "mine").mkdir()
+    for name in ("here.py", "mine/below.py"):
+        (workdir / name).write_text("quiz_datasets = [dict(type='Quiz')]", encoding="utf-8")
+    (workdir / "other.py").write_text("x = 1", encoding="utf-8")
+    places = ConfigPlaces(None, None)
+    assert places.require("here", "datasets").path == Path("here.py")
+    assert places.require("below/_sets", "datasets") == NamedConfig(Path("mine/below.py"), "_sets")
+    assert places.find("other", "datasets") is None
+    assert places.find("here", "models") is None

@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.judge_prompts import judge_prompt
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
-from fakes.configs import GEN, evaluated, quiz, written
+from fakes.configs import GEN, ROWS, evaluated, quiz, written
 
 
 def templates(text: str) -> Templates:
@@ -82,3 +83,30 @@ def test_a_conversation_is_graded(workdir: Path) -> None:
     result = evaluated(one, [[msgspec.structs.replace(written(), outputs=(said,))]])
     assert asked[0][0].text == "Grade Hello and Bye."
     assert [score.value for score in result.scores] == [pytest.approx(7.0)]
+
+
+def test_answers_are_compared_with_a_rivals_in_both_orders(workdir: Path) -> None:
+    shown = "dict(round=[dict(role='HUMAN', prompt='{prediction}|{prediction2}')])"
+    judge = f"dict(type=PromptTemplate, template={shown})"
+    scoring = {"evaluator": f"dict(type='LMEvaluator', prompt_template={judge})"}
+    rows = [{**row, "rival": "theirs"} for row in ROWS]
+    one = quiz(workdir, GEN, scoring, rows=rows, more=", infer_order='double', mode='m2n'")
+    (spec,) = one.task.scorers()
+    (metric,) = spec.args["author"].metrics
+    asked: list[str] = []
+
+    class Judge:
+        """Likes the longer answer, but for one that it likes wherever it stands first."""
+
+        def ask(self, prompts: list[Any]) -> list[Any]:
+            asked.extend(prompt[0].text for prompt in prompts)
+            pairs = [prompt[0].text.split("|") for prompt in prompts]
+            return [written("[[A]]" if "odd" in a + b or len(a) > len(b) else "[[B]]") for a, b in pairs]
+
+    metric.bind(Judge())
+    result = evaluated(one, [[written("mine, at length")], [written("x")], [written("odd")]])
+    assert asked[:2] == ["mine, at length|theirs", "theirs|mine, at length"]
+    assert [score.value for score in result.scores] == [1.0, 0.0, 0.5]
+    assert [score.also["agreement"] for score in result.scores] == [1.0, 1.0, 0.0]
+    with pytest.raises(AuthorError, match=r"OPENICL-016 .*no column is 'rival'"):
+        quiz(workdir, GEN, scoring, more=", infer_order='double'")

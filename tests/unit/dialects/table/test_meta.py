@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import AuthorError
+from assay.dialects.parts.requested import Bounds, UniformLengths
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
-from assay.dialects.table.requested import Bounds, UniformLengths
 
 
 def read(tmp_path: Path, text: str) -> tuple[TableMeta, list[str]]:

@@ -58,6 +58,7 @@ CASES: list[tuple[Said, str, str | None, str | None]] = [
     ("multiple-select", "the USA: B", "ABSU", "B"),
     ("my_multiple_select_postprocess", "CA", "A, C", "A, C"),
     ("my_multiple_select_postprocess", "Correct: DB", "B, C, D", "B, D"),
+    (FIRST, "ANSWER: B", "B", "B"),
     (FIRST, "The answer is (C).", "C", "C"),
     (FIRST, "Apple", "A", None),
     (FIRST, "Dogs and Cats", "D", None),

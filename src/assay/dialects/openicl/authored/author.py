@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.code import file_of
 from assay.dialects.openicl.authored.library import AuthorRaised
@@ -32,6 +35,26 @@ class Author(ClassAuthor):
         if isinstance(error, AuthorRaised):
             return Trouble(RAISED, str(error), "correct the data, or the config", place)
         return None
+
+
+def check_arguments(
+    taking: Callable[..., Any], given: Mapping[str, Any], code: str, where: Origin, *, n_before: int = 0
+) -> None:
+    """Raise where what a config gives to an author's function or class is not what that takes.
+
+    `n_before`: how many arguments stand before it that the config does not give.
+    """
+    try:
+        signature = inspect.signature(taking)
+    except ValueError:
+        # Not all code that is not written in Python tells what it takes.
+        return
+    try:
+        signature.bind(*[None] * n_before, **given)
+    except TypeError as error:
+        name = getattr(taking, "__qualname__", repr(taking))
+        what = f"{name}{signature} is given {listing(given) or 'nothing'} by the config: {error}"
+        raise AuthorError(Problem(code, what, "correct the config, or the code", where)) from error
 
 
 def author_of(code: object, config: Path) -> Author:

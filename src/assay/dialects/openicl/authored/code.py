@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AuthorError, Problem
+from assay.core.errors import AuthorError, Problem, nearest
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.base_classes import BaseEvaluator
 from assay.dialects.openicl.authored.data_paths import DataPaths
@@ -35,7 +35,6 @@ class Code:
         self, folders: Sequence[Path], root: Path | None, data_root: Path | None, offered: Offered
     ) -> None:
         self.root = root
-        self._offered = {"evaluator": offered.evaluators, "post-processor": offered.postprocessors}
         places = [place for place in (data_root, *folders, root) if place is not None]
         self.data = DataPaths(places, _dataset_places(root))
         self._library = library(self.data, offered.postprocessors, offered.evaluators)
@@ -49,17 +48,19 @@ class Code:
             return kind
         if "." in kind and (found := self._symbol(Symbol.of(kind))) is not None:
             return found
-        registered = self._registered(kind)
-        if registered is None and self.modules.has_own(kind):
-            return self.modules.code(OPENCOMPASS, kind)
-        return registered
+        found = self._registered(kind)
+        # The originals want a name in quotes to be registered; a file that defines it leaves no doubt.
+        return self.modules.code(OPENCOMPASS, kind) if found is None and self.is_own(kind) else found
 
     def is_own(self, kind: Any) -> bool:
         """Whether a name is defined by a file of the person's own, beside the config."""
         return self.modules.has_own(last_name(kind))
 
-    def require(self, kind: Any, what: str, where: Origin) -> Any:
-        """Return the class or function, or raise what is known about why it is not there."""
+    def require(self, kind: Any, what: str, where: Origin, known: Iterable[str] = ()) -> Any:
+        """Return the class or function, or raise what is known about why it is not there.
+
+        `known`: names of such parts that Assay has, which may have been meant.
+        """
         found = self.find(kind)
         if found is not None:
             return found
@@ -69,8 +70,7 @@ class Code:
         if self.root is not None:
             beside += f", nor does {str(self.root)!r}"
             fix = "correct the name, or define it in a file beside the config"
-        near = self.modules.near(name, self._offered.get(what, ()))
-        said = f"there is no {what} {name!r}{near}: {beside}"
+        said = f"there is no {what} {name!r}{nearest(name, [*self.modules.own_names(), *known])}: {beside}"
         raise AuthorError(Problem(CODE, said, fix, where))
 
     def _symbol(self, symbol: Symbol) -> Any:

@@ -15,6 +15,8 @@ from pathlib import Path
 _TOP = re.compile(r"^(?:class|def|async def) (\w+)|^(\w+)(?:\s*:[^=\n]+)?\s*=(?!=)", re.MULTILINE)
 """A definition at the top of a file: a class, a function, a variable."""
 _REGISTERED = re.compile(r"register_module\(\s*(?:name\s*=\s*)?['\"]([^'\"]+)['\"]")
+_REGISTERED_AS_IT_IS = re.compile(r"register_module(?:\(\s*\))?\s*\n(?:@.*\n)*(?:class|def) (\w+)")
+"""A class or function that is registered under the name that it has."""
 _SKIPPED = ("__pycache__", "configs", "tests")
 
 
@@ -62,8 +64,9 @@ class Definitions:
     def _registered(self) -> dict[str, Path]:
         index: dict[str, Path] = {}
         for path, text in self._texts:
-            for match in _REGISTERED.finditer(text):
-                index.setdefault(match[1], path)
+            for pattern in (_REGISTERED, _REGISTERED_AS_IT_IS):
+                for match in pattern.finditer(text):
+                    index.setdefault(match[1], path)
         return index
 
     def _files(self) -> Iterator[Path]:

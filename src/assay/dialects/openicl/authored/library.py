@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from assay.dialects.openicl.authored.base_classes import BaseDataset, BaseEvaluator
+from assay.dialects.openicl.authored.circular_datasets import CircularDatasetMeta
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
 from assay.dialects.openicl.authored.own_datasets import own_datasets
@@ -78,6 +79,12 @@ _COMPONENTS = {
     ),
 }
 """Parts that configs name, which Assay does itself: authors' files may import them and hand them on."""
+_OF_EVALUATORS = (
+    *("bbox_iou_evaluator", "icl_aucroc_evaluator", "icl_base_evaluator", "icl_bpc_evaluator"),
+    *("icl_circular_evaluator", "icl_em_evaluator", "icl_hf_evaluator", "icl_jieba_rouge_evaluator"),
+    *("icl_misc_evaluator", "math_evaluator"),
+)
+"""The modules that the originals keep evaluators in which Assay has itself."""
 
 
 class Library(NamedTuple):
@@ -101,10 +108,11 @@ def library(
         "registry": registered,
         "datasets": {**base, **datasets},
         "datasets.base": base,
+        "datasets.circular": {"CircularDatasetMeta": CircularDatasetMeta},
         "datasets.custom": datasets,
         "openicl": {**scoring, **every_component},
         "openicl.icl_evaluator": scoring,
-        "openicl.icl_evaluator.icl_base_evaluator": scoring,
+        **{f"openicl.icl_evaluator.{name}": scoring for name in _OF_EVALUATORS},
         **components,
     }
     finding = {"get_data_path": data.get_data_path}
@@ -118,6 +126,7 @@ def library(
                 "utils": {**finding, **log},
                 "utils.datasets": finding,
                 "utils.logging": log,
+                "utils.prompt": {"safe_format": safe_format},
                 "utils.text_postprocessors": postprocessors,
             },
         ),
@@ -131,8 +140,8 @@ def library(
                 "utils.logging.exceptions": {name: _exception(name) for name in _EXCEPTIONS},
                 "utils.postprocess.text_postprocessors": postprocessors,
                 "utils.postprocess.model_postprocessors": postprocessors,
-                "utils.prompt": _MARKS,
-                "utils.prompt.prompt": _MARKS,
+                "utils.prompt": {**_MARKS, "safe_format": safe_format},
+                "utils.prompt.prompt": {**_MARKS, "safe_format": safe_format},
             },
         ),
     }
@@ -157,6 +166,13 @@ def get_content_str(msgs: Iterable[Mapping[str, Any]]) -> str:
         value = part.get(kind, part.get("text", ""))
         made.append(f"{mark}{value['url'] if isinstance(value, Mapping) else value}{END}")
     return "".join(made)
+
+
+def safe_format(input_str: str, **kwargs: Any) -> str:
+    """Return a text with values put in for `{name}`; other braces stay as they are."""
+    for name, value in kwargs.items():
+        input_str = input_str.replace(f"{{{name}}}", str(value))
+    return input_str
 
 
 class AuthorLog:

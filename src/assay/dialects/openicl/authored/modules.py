@@ -7,12 +7,13 @@ checkout stand on Assay's base classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.definitions import Definitions, defines
 from assay.dialects.parts.author_modules import AuthorModules, Namespaces
@@ -57,7 +58,7 @@ class OwnModules(AuthorModules):
         """Return what a module has under a name: the person's own, the library's, the checkout's, or None."""
         own = self._own_file(module, name)
         if own is not None:
-            return vars(self._found(self._name_of(own))).get(name)
+            return vars(self._ran(own)).get(name)
         known = vars(self._modules[module]).get(name) if module in self._modules else None
         if known is not None or not self._adds(module, name):
             return known
@@ -84,17 +85,16 @@ class OwnModules(AuthorModules):
         found = (place.definitions.file_registering(name) for place in self._places)
         path = next(filter(None, found), None)
         if path is not None:
-            self._found(self._name_of(path))
+            self._ran(path)
         return path is not None
 
     def has_own(self, name: str) -> bool:
         """Whether a file of the person's own defines a name."""
         return any(place.definitions.file_of(name) for place in self._own)
 
-    def near(self, name: str, offered: Iterable[str] = ()) -> str:
-        """Return a hint to the nearest name that the person's own files define, or Assay offers."""
-        own = [known for place in self._own for known in place.definitions.names()]
-        return nearest(name, [*own, *offered])
+    def own_names(self) -> list[str]:
+        """Return all names that the person's own files define."""
+        return [known for place in self._own for known in place.definitions.names()]
 
     def _adds(self, name: str, wanted: str) -> bool:
         """Whether a file adds a name to a module: its own file to the library's, or one of a package."""
@@ -106,9 +106,31 @@ class OwnModules(AuthorModules):
         defining = next(filter(None, found), None)
         if defining is None or defining == path:
             return False
-        value = vars(self._found(self._name_of(defining))).get(wanted)
+        value = vars(self._ran(defining)).get(wanted)
         setattr(self._module(name), wanted, value)
         return value is not None
+
+    def _ran(self, path: Path) -> ModuleType:
+        """Return the module of a file, run once; the library may have some of its names without that."""
+        name = self._name_of(path)
+        is_lent = name in self._modules and path not in self.files
+        return self._run(name, path) if is_lent else self._found(name)
+
+    def _import(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        module = super()._import(name, globals, locals, fromlist, level)
+        # A name of a package comes from a file of it, which is then behind the file that imports.
+        for wanted in fromlist or ():
+            home = sys.modules.get(getattr(vars(module).get(wanted), "__module__", ""))
+            if home is not None and home in self._modules.values():
+                self._note(globals, home)
+        return module
 
     def _found(self, name: str) -> ModuleType:
         if name not in self._modules and self._file_of(name) is None and any(self._folders_of(name)):

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.circular import Pattern, circular_rows
+from assay.dialects.parts.requested import MAX_TOKENS, Lengths, OutputConfig, SamplingMode, chosen_rows
 from assay.sources.datasets_library import library
 from assay.sources.files import open_source
+
+MAX_OUT_LEN = "max_out_len"
+"""The column that says how long the answer of its row may be; files of AISBench's call it `max_tokens`."""
+
+
+class Requested(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What AISBench's meta file of a custom dataset says."""
+
+    request_count: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How many rows are asked; 0: all."""
+    sampling_mode: SamplingMode = "default"
+    output_config: OutputConfig | None = None
 
 
 class FileRows(list[dict[str, Any]]):
@@ -35,6 +50,20 @@ class FileRows(list[dict[str, Any]]):
         rows = list(circular_rows(self, options, answer, pattern))
         return self._made(rows, len(rows) // max(1, len(self)))
 
+    def requested(self, said: Requested) -> FileRows:
+        """Return the rows that a meta file asks for, in its order, with how long answers to them may be."""
+        task = self.path.name
+        chosen = chosen_rows(
+            range(len(self)), said.request_count or None, said.sampling_mode, seed=0, task=task
+        )
+        made = self._made([dict(self[number]) for number in chosen], 1)
+        made.origins = [self.origins[number] for number in chosen]
+        if said.output_config is not None:
+            lengths = Lengths(said.output_config, len(made), 0, task, is_faithful=False)
+            for place, row in enumerate(made):
+                row[MAX_OUT_LEN] = lengths.of(place, str(place))
+        return made
+
     def _made(self, rows: list[dict[str, Any]], times: int) -> FileRows:
         made = FileRows.__new__(FileRows)
         list.__init__(made, rows)
@@ -48,17 +77,29 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
     class CustomDataset(BaseDataset):
         """A file of rows, of any format that Assay reads."""
 
-        def load(self, path: str, file_name: str | None = None, local_mode: bool = False) -> Any:
-            place = data.get_data_path(path)
-            return FileRows(Path(place) / file_name if file_name else Path(place))
+        def load(
+            self, path: str, file_name: str | None = None, local_mode: bool = False, meta_path: str = ""
+        ) -> Any:
+            place = Path(data.get_data_path(path))
+            rows = FileRows(place / file_name if file_name else place)
+            for row in rows:
+                if MAX_TOKENS in row:
+                    row.setdefault(MAX_OUT_LEN, row[MAX_TOKENS])
+            said = _requested(rows.path, Path(data.get_data_path(meta_path)) if meta_path else None)
+            return rows if said is None else rows.requested(said)
 
     class CodeCustomDataset(CustomDataset):
         """The same with every row several times, for metrics over several answers."""
 
         def load(
-            self, path: str, file_name: str | None = None, local_mode: bool = False, num_repeats: int = 1
+            self,
+            path: str,
+            file_name: str | None = None,
+            local_mode: bool = False,
+            meta_path: str = "",
+            num_repeats: int = 1,
         ) -> Any:
-            return super().load(path, file_name).repeated(num_repeats)
+            return super().load(path, file_name, meta_path=meta_path).repeated(num_repeats)
 
     class CircularCustomDataset(CustomDataset):
         """The same with every row once for each order of its options."""
@@ -110,6 +151,18 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
             MMCustomDataset,
         )
     }
+
+
+def _requested(file: Path, meta: Path | None) -> Requested | None:
+    """Return what the meta file of a dataset says; None where there is none."""
+    place = meta or file.with_name(f"{file.name}.meta.json")
+    if meta is None and not place.is_file():
+        return None
+    try:
+        return msgspec.convert(msgspec.json.decode(place.read_bytes()), Requested, strict=False)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        fix = "correct the file; its keys are request_count, sampling_mode and output_config"
+        raise AuthorError(Problem("OPENICL-013", str(error), fix, Origin(str(place)))) from error
 
 
 _PATHS = ("path", "data_files", "data_dir")

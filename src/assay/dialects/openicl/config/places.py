@@ -8,6 +8,9 @@ from pathlib import Path
 from assay.core.errors import nearest
 from assay.dialects.openicl.config.parsed import BaseImport
 
+_CONFIGS = (Path("opencompass", "configs"), Path("ais_bench", "benchmark", "configs"))
+"""Where the originals keep configs in their checkouts."""
+
 
 class Places:
     """Finds files; what was found is remembered, as every config asks for the same few modules."""
@@ -52,6 +55,15 @@ class Places:
             found = (folder for folder in folders if folder.joinpath(*package).is_dir())
             self._checkouts[key] = next(found, None)
         return self._checkouts[key]
+
+
+def checkout_above(config: Path) -> Path | None:
+    """Return the checkout whose package a config lies in; None where it lies in none."""
+    place = config.absolute()
+    found = (
+        folder for folder in place.parents for inside in _CONFIGS if place.is_relative_to(folder / inside)
+    )
+    return next(found, None)
 
 
 def nearest_file(missing: Path) -> str:

@@ -21,10 +21,13 @@ from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.walk import role_of
 
 
-def faults_of(pair: Pair, rendering: Rendering, columns: Sequence[str]) -> Iterator[Fault]:
+def faults_of(
+    pair: Pair, rendering: Rendering, of_rows: Sequence[str], of_examples: Sequence[str]
+) -> Iterator[Fault]:
     """Yield placeholders without a column, and roles that the model does not have."""
     meta = rendering.meta
-    for of, read in (("prompt_template", pair.prompt), ("ice_template", pair.ice)):
+    templates = (("prompt_template", pair.prompt, of_rows), ("ice_template", pair.ice, of_examples))
+    for of, read, columns in templates:
         for item in items_of(read):
             yield from item.text.faults(columns, of)
             if meta is not None and not meta.messages:

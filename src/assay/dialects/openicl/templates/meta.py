@@ -60,9 +60,10 @@ class MetaTemplate(NamedTuple):
 
 _HUMAN, _BOT = MetaRole("HUMAN", "HUMAN"), MetaRole("BOT", "BOT", generate=True)
 CHAT = MetaTemplate((_HUMAN, _BOT), (MetaRole("SYSTEM", "SYSTEM"),))
-"""How chat models are spoken to when nothing else is said; services had it in both originals."""
-LOCAL_CHAT_OF_THE_ORIGINAL = MetaTemplate((_HUMAN, MetaRole("SYSTEM", "HUMAN"), _BOT))
-"""How the original spoke to chat models that run locally: the user says what the system should."""
+"""How chat models are spoken to when nothing else is said; services had it in both originals, and models that
+run locally in AISBench."""
+LOCAL_CHAT_OF_OPENCOMPASS = MetaTemplate((_HUMAN, MetaRole("SYSTEM", "HUMAN"), _BOT))
+"""How OpenCompass spoke to chat models that run locally: the user says what the system should."""
 
 
 def meta_template(said: object, faults: list[Fault]) -> MetaTemplate | None:

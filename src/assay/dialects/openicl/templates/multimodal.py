@@ -34,7 +34,7 @@ _HOLE = re.compile(r"\{(\w+)\}")
 MULTIMODAL_DIFFERENCES: tuple[Difference[object], ...] = (
     *MEDIA_DIFFERENCES,
     Difference(
-        "columns-in-media-prompts",
+        "columns_in_media_prompts",
         always,
         "a media template fills {question}, {image}, {video} and {audio}; {column} stays as it is written",
         "the text parts and the other items of the template are filled with the row's columns as well; the "

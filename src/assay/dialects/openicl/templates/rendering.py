@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt, final_text
 from assay.dialects.openicl.templates.line import Line
-from assay.dialects.openicl.templates.meta import CHAT, CHAT_ROLES, LOCAL_CHAT_OF_THE_ORIGINAL, MetaTemplate
+from assay.dialects.openicl.templates.meta import CHAT, CHAT_ROLES, LOCAL_CHAT_OF_OPENCOMPASS, MetaTemplate
 from assay.dialects.openicl.templates.walk import Turn, Walk
 from assay.dialects.parts.template import TemplateFailure
 
@@ -21,6 +21,8 @@ class Rendering(NamedTuple):
     """What its config says of roles; None: nothing."""
     is_faithful: bool = False
     """Whether prompts are the original's, its mistakes included."""
+    local_chat: MetaTemplate = LOCAL_CHAT_OF_OPENCOMPASS
+    """How the original speaks to a chat model that runs locally; the two originals differ."""
 
 
 class Shown(NamedTuple):
@@ -38,11 +40,11 @@ class Renderer:
     """Shows dialogues to one model."""
 
     def __init__(self, rendering: Rendering) -> None:
-        self._is_chat, self._meta, self._is_faithful = rendering
+        self._is_chat, self._meta, self._is_faithful, local_chat = rendering
         # Messages of a meta template say nothing of roles.
         meta = None if self._meta is not None and self._meta.messages else self._meta
         if self._is_chat and meta is None:
-            meta = LOCAL_CHAT_OF_THE_ORIGINAL if self._is_faithful else CHAT
+            meta = local_chat if self._is_faithful else CHAT
         self._skips_empty = not self._is_faithful or self._meta is None
         self._roles = meta
         self._walk = meta and Walk(meta, is_chat=self._is_chat, is_faithful=self._is_faithful)

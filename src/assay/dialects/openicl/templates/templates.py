@@ -108,9 +108,15 @@ class Templates:
         read = next(iter(self._prompt.values())) if isinstance(self._prompt, dict) else self._prompt
         return "" if read is None else read.format
 
-    def problems(self, columns: Sequence[str], *, has_shots: bool) -> list[Fault]:
-        """Return all that is wrong, given the columns of the rows and whether examples are retrieved."""
-        found = [*self._faults, *faults_of(self._pair, self._rendering, columns)]
+    def problems(
+        self, columns: Sequence[str], of_examples: Sequence[str] | None = None, *, has_shots: bool
+    ) -> list[Fault]:
+        """Return all that is wrong, given the columns of the rows and whether examples are retrieved.
+
+        `of_examples`: the columns of the rows that examples are made of, where these are others.
+        """
+        shown = columns if of_examples is None or not has_shots else of_examples
+        found = [*self._faults, *faults_of(self._pair, self._rendering, columns, shown)]
         if has_shots and not found:
             found += faults_of_examples(self._pair, self._rendering)
         return list(dict.fromkeys(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from assay.dialects.openicl.templates.layouts import Item
+from assay.dialects.openicl.templates.meta import CHAT
 from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
 from assay.dialects.openicl.templates.reading import Pair, has_turns, is_messages, items_of
 from assay.dialects.openicl.templates.rendering import Rendering
@@ -16,6 +17,8 @@ class Traits(NamedTuple):
     is_chat: bool
     has_meta: bool
     """Whether the model's config has a meta template."""
+    is_system_the_users: bool
+    """Whether the original lets the user say what the system should, to chat models that run locally."""
     is_labelled: bool
     """Whether labels are compared, and not an answer generated."""
     has_label_map: bool
@@ -46,6 +49,7 @@ def traits_of(
     return Traits(
         is_chat=rendering.is_chat,
         has_meta=rendering.meta is not None,
+        is_system_the_users=rendering.local_chat != CHAT,
         is_labelled=is_labelled,
         has_label_map=isinstance(prompt, dict),
         is_dialogue=is_dialogue or isinstance(prompt, MultiTurnLayout),

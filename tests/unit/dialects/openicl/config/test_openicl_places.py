@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from assay.dialects.openicl.config.parsed import BaseImport
-from assay.dialects.openicl.config.places import Places, nearest_file
+from assay.dialects.openicl.config.places import Places, checkout_above, nearest_file
 
 
 def test_relative_bases_go_up_from_the_file() -> None:
@@ -49,3 +51,10 @@ def test_the_nearest_file_or_folder(tmp_path: Path) -> None:
     assert nearest_file(tmp_path / "mmlu" / "mmlu_gen_4d595b.py") == " (did you mean 'mmlu_gen_4d595a'?)"
     assert nearest_file(tmp_path / "mmlv" / "deeper" / "x.py") == " (did you mean 'mmlu'?)"
     assert nearest_file(tmp_path / "mmlu" / "arc.py") == ""
+
+
+@pytest.mark.parametrize("package", ["opencompass/configs", "ais_bench/benchmark/configs"])
+def test_a_config_in_a_checkout_has_that_checkout(workdir: Path, package: str) -> None:
+    assert checkout_above(Path(package, "datasets", "quiz", "quiz_gen.py")) == workdir
+    assert checkout_above(workdir / "opencompass" / "datasets" / "quiz.py") is None
+    assert checkout_above(Path("quiz_gen.py")) is None

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.prompt import Message, Prompt, final_text
+from assay.dialects.openicl.templates.meta import CHAT as CHAT_OF_ALL
 from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, meta_template
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
@@ -343,19 +344,34 @@ def test_differences_are_those_that_touch() -> None:
         return [one.name for one in made.differences(is_labelled=is_labelled)]
 
     assert names(templates("hello")) == []
-    assert names(templates("{question}")) == ["filled-once"]
-    assert names(templates("{answer}"), is_labelled=True) == ["filled-once", "labels-of-one-template"]
+    assert names(templates("{question}")) == ["filled_once"]
+    assert names(templates("{answer}"), is_labelled=True) == ["filled_once", "labels_of_one_template"]
     assert names(templates({"begin": "</E>", "round": [SOLVE]}, rendering=CHAT)) == [
-        "local-chat",
-        "system-in-round",
-        "bare-text",
+        "local_chat",
+        "system_in_round",
+        "bare_text",
     ]
-    assert names(templates(None, "</E>{question}", token="</E>")) == ["filled-once", "end-of-no-examples"]
+    assert names(templates(None, "</E>{question}", token="</E>")) == ["filled_once", "end_of_no_examples"]
     assert names(templates(None, {"begin": "</E>", "round": TWO_TURNS}, token="</E>")) == [
-        "filled-once",
-        "empty-first-line",
+        "filled_once",
+        "empty_first_line",
     ]
     assert names(templates({"round": TWO_TURNS, "end": "x"}, rendering=BASE_META)) == [
-        "filled-once",
-        "end-section",
+        "filled_once",
+        "end_section",
     ]
+
+
+def test_the_two_originals_speak_differently_to_chat_models_that_run_locally() -> None:
+    dialogue = {
+        "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Solve."}],
+        "round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": ""}],
+    }
+    aisbench = Rendering(True, None, True, CHAT_OF_ALL)
+    assert templates(dialogue, rendering=aisbench).generation(QUERY) == (
+        Message("system", "Solve."),
+        Message("user", "1+1=?"),
+    )
+    assert templates(dialogue, rendering=LOCAL).generation(QUERY) == (Message("user", "Solve.\n1+1=?\n"),)
+    names = [one.name for one in templates(dialogue, rendering=aisbench).differences(is_labelled=False)]
+    assert "local_chat" not in names

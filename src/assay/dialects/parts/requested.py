@@ -122,14 +122,19 @@ class Lengths(NamedTuple):
 
     def put_in(self, samples: Iterator[Sample]) -> Iterator[Sample]:
         """Yield the samples with their lengths as the column `max_tokens`."""
-        steps = self._steps()
         for place, sample in enumerate(samples):
-            match self.config:
-                case UniformLengths(Bounds(least, most)):
-                    length = draw(self.seed, self.task, sample.id, "output_config").randint(least, most)
-                case _:
-                    length = next((length for length, end in steps if place < end), steps[-1][0])
+            length = self.of(place, sample.id)
             yield msgspec.structs.replace(sample, fields={**sample.fields, MAX_TOKENS: length})
+
+    def of(self, place: int, name: str) -> int:
+        """Return the length of a row, given its place among those that are asked and what it is called."""
+        if isinstance(self.config, UniformLengths):
+            bounds = self.config.params
+            return draw(self.seed, self.task, name, "output_config").randint(
+                bounds.min_value, bounds.max_value
+            )
+        steps = self._steps()
+        return next((length for length, end in steps if place < end), steps[-1][0])
 
     def _steps(self) -> list[tuple[int, int]]:
         """Return each shared length with the place behind its last row."""

@@ -18,9 +18,7 @@ from assay.core.request import Generate
 from assay.core.sample import Sample
 from assay.core.task import TaskSettings
 from assay.dialects.parts.differences import AS_ORIGINAL
-from assay.dialects.table.compile import CompiledTable, compile_table
-from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.requested import (
+from assay.dialects.parts.requested import (
     Bounds,
     Lengths,
     SamplingMode,
@@ -29,6 +27,8 @@ from assay.dialects.table.requested import (
     UniformLengths,
     chosen_rows,
 )
+from assay.dialects.table.compile import CompiledTable, compile_table
+from assay.dialects.table.meta import TableMeta
 from cli import assay
 from fakes.tables import table
 
