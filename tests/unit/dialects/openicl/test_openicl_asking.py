@@ -100,6 +100,17 @@ def test_nothing_is_fetched_while_rows_are_loaded(workdir: Path) -> None:
     assert len(compile_config(config)) == 1
 
 
+def test_media_have_no_place_for_examples(workdir: Path) -> None:
+    shown = "dict(round=[dict(role='HUMAN', prompt_mm=dict(text=dict(type='text', text='{question}')))])"
+    said = {**SHOWN, "prompt_template": f"dict(type='MMPromptTemplate', template={shown})"}
+    rows = [{**row, "content": "<AIS_TEXT_START>Why?<AIS_CONTENT_TAG>"} for row in ROWS]
+    fixed = {**said, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    with pytest.raises(
+        AuthorError, match=r"OPENICL-015 .*FixKRetriever shows examples, and MMPromptTemplate"
+    ):
+        quiz(workdir, fixed, rows=rows, settings=TaskSettings(is_chat=True))
+
+
 def test_labels_of_the_inferencer_go_before_those_of_the_template(workdir: Path) -> None:
     said = {**PPL, "inferencer": "dict(type=PPLInferencer, labels=['B', 'A'])"}
     one = quiz(workdir, said)
