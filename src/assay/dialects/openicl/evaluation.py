@@ -140,9 +140,11 @@ class Evaluation:
         """Return a prediction as the evaluator takes it: the author's own expects a text."""
         if isinstance(prediction, Likelihood):
             return -prediction.sum_logprob / max(1, prediction.n_tokens)
-        if self._scoring.is_own and prediction is None:
-            return ""
-        return prediction
+        if not self._scoring.is_own:
+            return prediction
+        if isinstance(prediction, list):
+            return ["" if one is None else one for one in prediction]
+        return "" if prediction is None else prediction
 
     def chosen(self, number: int, option: int) -> Any:
         """Return the label of an option that was chosen by its likelihood; None for none."""

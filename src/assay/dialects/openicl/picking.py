@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
-from assay.dialects.openicl.checked import Asked, EntryParts
+from assay.dialects.openicl.checked import TEMPLATE, Asked, EntryParts
 from assay.dialects.openicl.config.entry import DatasetEntry
+from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
+from assay.dialects.openicl.reading import COLUMNS
 from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
 
 
@@ -19,12 +23,19 @@ def corpus_for(
     retriever, test, train = parts.retriever, parts.data.test, parts.data.train
     if not retriever.count:
         return None
+    if isinstance(parts.templates, MultimodalPrompts):
+        what = f"{type(retriever).__name__} shows examples, and {MULTIMODAL} has no place for them"
+        raise AuthorError(Problem(TEMPLATE, what, "write retriever=dict(type=ZeroRetriever)", where))
+    if parts.data.lacks_train is not None:
+        what = f"{type(retriever).__name__} shows examples, and {parts.data.lacks_train}"
+        raise AuthorError(Problem(COLUMNS, what, "correct reader_cfg.train_split", where))
     encoder = _encoder(parts, asked)
     rows = asked_rows(parts, asked)
     return corpus_of(
         train.rows,
         [test.rows[at] for at in rows],
         text=joined(entry.reader_cfg.input_columns),
+        question=joined(_asked_columns(entry, parts)),
         output_column=entry.reader_cfg.output_column,
         sample_ids=[test.ids[at] for at in rows],
         task=entry.name,
@@ -35,6 +46,13 @@ def corpus_for(
         where=where,
         embedder=asked.tools.open_embedder(encoder) if retriever.needs_embedder else None,
     )
+
+
+def _asked_columns(entry: DatasetEntry, parts: EntryParts) -> list[str]:
+    """Return the columns that tell rows apart: the input, and what the template shows beside the answer."""
+    known = parts.data.test.columns
+    shown = {*entry.reader_cfg.input_columns, *parts.templates.columns} - {entry.reader_cfg.output_column}
+    return [name for name in known if name in shown and name in parts.data.train.columns]
 
 
 def asked_rows(parts: EntryParts, asked: Asked) -> Sequence[int]:

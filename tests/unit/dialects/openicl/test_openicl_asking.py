@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.core.request import Generate, Request, Span
 from assay.core.task import TaskSettings
-from fakes.configs import GEN, PPL, ROWS, evaluated, quiz, written
+from fakes.configs import GEN, PPL, ROWS, compile_config, evaluated, likely, quiz, write_quiz, written
 
 ICE = "dict(type=PromptTemplate, template='Q: {question}\\nA: {answer}')"
 BELOW = "dict(type=PromptTemplate, template='</E>Q: {question}\\nA: {answer}', ice_token='</E>')"
@@ -74,11 +77,57 @@ def test_the_rows_that_examples_are_from_decide_the_hash_where_any_are_shown(wor
     assert hashes[1][0] == hashes[1][1]
 
 
+def test_examples_are_never_from_another_split_than_the_one_that_is_named(workdir: Path) -> None:
+    fixed = {**SHOWN, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    for rows in ({"test": ROWS}, {"test": ROWS, "validation": ROWS}):
+        with pytest.raises(AuthorError, match=r"OPENICL-013 .*train_split is 'train', which is not there"):
+            quiz(workdir, fixed, rows=rows)
+        assert len(requests(quiz(workdir, GEN, rows=rows))) == 1
+    assert requests(quiz(workdir, fixed, rows=ROWS), 1)[0].n_shots == 1
+
+
+def test_examples_are_numbered_within_their_range(workdir: Path) -> None:
+    fixed = {**SHOWN, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    (first, *_) = shown_to(workdir, fixed, TaskSettings(), ", train_range='[1:]'")
+    assert first.startswith("Q: 3 + 3?\nA: A\n")
+
+
+def test_nothing_is_fetched_while_rows_are_loaded(workdir: Path) -> None:
+    config = write_quiz(workdir)
+    code = (workdir / "quiz.py").read_text(encoding="utf-8")
+    asking = "import os\n        assert os.environ['HF_HUB_OFFLINE'] == '1'\n        rows ="
+    (workdir / "quiz.py").write_text(code.replace("rows =", asking, 1), encoding="utf-8")
+    assert len(compile_config(config)) == 1
+
+
+def test_media_have_no_place_for_examples(workdir: Path) -> None:
+    shown = "dict(round=[dict(role='HUMAN', prompt_mm=dict(text=dict(type='text', text='{question}')))])"
+    said = {**SHOWN, "prompt_template": f"dict(type='MMPromptTemplate', template={shown})"}
+    rows = [{**row, "content": "<AIS_TEXT_START>Why?<AIS_CONTENT_TAG>"} for row in ROWS]
+    fixed = {**said, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    with pytest.raises(
+        AuthorError, match=r"OPENICL-015 .*FixKRetriever shows examples, and MMPromptTemplate"
+    ):
+        quiz(workdir, fixed, rows=rows, settings=TaskSettings(is_chat=True))
+
+
 def test_labels_of_the_inferencer_go_before_those_of_the_template(workdir: Path) -> None:
     said = {**PPL, "inferencer": "dict(type=PPLInferencer, labels=['B', 'A'])"}
     one = quiz(workdir, said)
     assert next(one.task.samples()).labels == ("B", "A")
     assert [request.ask.prompt[-1] for request in requests(one)] == ["4", "3"]
+
+
+def test_two_labels_of_one_name_cannot_be_told_apart(workdir: Path) -> None:
+    said = {**PPL, "prompt_template": "dict(type=PromptTemplate, template={1: 'yes', '1': 'no'})"}
+    with pytest.raises(AuthorError, match=r"OPENICL-015 .*two labels are called '1'"):
+        quiz(workdir, said)
+
+
+def test_every_row_has_the_text_that_is_scored_behind_its_labels(workdir: Path) -> None:
+    rows = [{**row, "cont": None if at == 1 else "!"} for at, row in enumerate(ROWS)]
+    with pytest.raises(AuthorError, match=r"OPENICL-013 .*row 2: LLInferencer .*'cont', which has None"):
+        quiz(workdir, {**PPL, "inferencer": "dict(type='LLInferencer')"}, rows=rows)
 
 
 def test_the_persons_length_goes_before_the_rows_own(workdir: Path) -> None:
@@ -147,3 +196,12 @@ def test_a_conversation_begins_with_what_the_system_says(workdir: Path) -> None:
     )
     (request,) = requests(one)
     assert request.ask.prompt == (Message("system", "Be brief."), Message("user", "Hi"))
+
+
+def test_a_continuation_is_scored_by_its_sum(workdir: Path) -> None:
+    rows = [{**row, "cont": " is right."} for row in ROWS]
+    one = quiz(workdir, {**PPL, "inferencer": "dict(type='LLInferencer')"}, rows=rows)
+    # Two tokens of -2 each are less likely than one of -3, though each of them is more likely.
+    assert [score.answer for score in evaluated(one, [[likely(-4, 2), likely(-3, 1)]] * 3).scores] == [
+        "B"
+    ] * 3

@@ -168,6 +168,19 @@ def test_a_row_is_no_example_of_itself(workdir: Path, retriever: str, is_chat: b
         assert "GOLD" in asked
 
 
+def test_rows_that_share_their_input_are_still_examples_of_each_other(workdir: Path) -> None:
+    # By the input alone, all rows with one right answer would be the same: only wrong answers would be shown.
+    rows = [{**row, "passage": "It rains.", "answer": "A"} for row in ROWS]
+    fixed = "dict(type=FixKRetriever, fix_id_list=[0, 1, 2])"
+    said = {**GEN, "ice_template": ICE, "prompt_template": BELOW, "retriever": fixed}
+    for columns in ("['passage']", "[]"):
+        reader = f"dict(input_columns={columns}, output_column='answer')"
+        one = quiz(workdir, said, rows=rows, reader=reader)
+        shown = [str(one.task.requests(sample)[0].ask.prompt) for sample in one.task.samples()]
+        assert [prompt.count("A: A") for prompt in shown] == [2, 2, 2]
+        assert [prompt.count(row["question"]) for prompt, row in zip(shown, rows, strict=True)] == [1, 1, 1]
+
+
 def test_no_turn_before_the_answer_tells_it(workdir: Path) -> None:
     turns = "dict(role='HUMAN', prompt='{question} {answer}'), dict(role='BOT', prompt='{answer}')"
     said = {**GEN, "prompt_template": f"dict(type=PromptTemplate, template=dict(round=[{turns}, {turns}]))"}

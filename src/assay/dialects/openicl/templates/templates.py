@@ -19,6 +19,7 @@ from assay.dialects.openicl.templates.reading import (
     Read,
     TemplateSpec,
     is_messages,
+    items_of,
     read_template,
 )
 from assay.dialects.openicl.templates.rendering import Renderer, Rendering, Shown, before_white_space
@@ -101,6 +102,11 @@ class Templates:
     def labels(self) -> tuple[Hashable, ...]:
         """Return the labels that have a template of their own, in order."""
         return tuple(self._prompt) if isinstance(self._prompt, dict) else ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return what the holes of the prompt's template name, columns or not."""
+        return tuple(dict.fromkeys(name for item in items_of(self._prompt) for name in item.text.columns))
 
     @property
     def format(self) -> str:
