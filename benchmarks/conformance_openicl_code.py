@@ -41,6 +41,8 @@ from benchmarks.openicl_original import WAYS
 from benchmarks.record import add_output_options, hand_over, setting
 
 _MISSING = re.compile(r"it imports '([^'.]+)[^']*', which is not installed")
+_FOLDERS = re.compile(r"(?:, nor does| in) '/.*")
+"""Where something was looked for: folders of one machine."""
 _REGISTERED = re.compile(r"@LOAD_DATASET\.register_module\([^)]*\)\s*\n(?:@.*\n)*class (\w+)")
 _ASKING_A_JUDGE = ("GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator")
 _OURS, _THEIRS, _LACKING, _RAISING, _ABSENT = (
@@ -122,7 +124,7 @@ def problem_of(found: Found, compiler: Compiler) -> str | None:
         for sample in task.samples():
             task.requests(sample)
     except AssayError as error:
-        what, code = error.problems[0].what, error.problems[0].code
+        what, code = _FOLDERS.sub("", error.problems[0].what), error.problems[0].code
         missing = _MISSING.search(what)
         return f"package {missing[1]} is missing" if missing else f"{what:.160} ({code})"
     except TemplateFailure as error:

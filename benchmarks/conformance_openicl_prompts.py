@@ -79,7 +79,10 @@ def section(checkout: Path, original: Original) -> str:
     compiler = Compiler(checkout)
     compared = [one for found in entries for one in every_way(found, compiler, original)]
     rows = [counted(way, [one for one in compared if one.way == way]) for way in WAYS]
-    head = ("model", "entries", "entries equal", "prompts equal", "different", "original raises", "refused")
+    head = (
+        *("model", "entries", "entries equal", "prompts equal", "different"),
+        *("original raises", "refused or left out"),
+    )
     parts = [
         f"{len(entries):,} entries that differ in what they ask, {N_ROWS} rows each and more where they "
         "name more.",

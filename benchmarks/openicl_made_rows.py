@@ -118,7 +118,9 @@ def _row(
     if inferencer == "CLPInferencer":
         made["choices"] = ["A", "B", "C"]
     if inferencer == "LLInferencer":
+        # The columns hold whole texts, of which it is the end.
         made["cont"] = f" continuation {number}"
+        made.update({column: made[column] + made["cont"] for column in entry.reader_cfg.input_columns})
     if inferencer in ("ChatInferencer", "ParallelChatInferencer", "MultiTurnGenInferencer"):
         made.update({column: _dialogue(number) for column in entry.reader_cfg.input_columns[:1]})
     if any(last_name(one.type) == MULTIMODAL for one in _templates(entry)):

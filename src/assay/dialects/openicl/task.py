@@ -132,9 +132,7 @@ class ConfigTask(DescribedTask):
                 yield "text", 0, Span(templates.generation(row, shots), 0, leads=False)
             case "continuation":
                 for index, label in enumerate(asking.labels[number]):
-                    prompt = templates.labelled(row, shots, label).prompt
-                    text = final_text(prompt)
-                    yield "option", index, Span(with_final_text(prompt, text + str(row["cont"])), len(text))
+                    yield "option", index, _continued(templates.labelled(row, shots, label), row)
             case "options":
                 for index, label in enumerate(asking.labels[number]):
                     yield from self._option(index, templates.labelled(row, shots, label))
@@ -175,3 +173,14 @@ class ConfigTask(DescribedTask):
         if not self._asking.has_own_length:
             return sampling
         return msgspec.structs.replace(sampling, max_tokens=int(row[_MAX_TOKENS]))
+
+
+def _continued(labelled: Labelled, row: Mapping[str, Any]) -> Span:
+    """Return the prompt of a label with its continuation scored, which the template may show already."""
+    prompt, continuation = labelled.prompt, str(row["cont"])
+    text = final_text(prompt)
+    # From where labels differ: what stands before, the examples among it, may have the same words.
+    start = text.rfind(continuation, labelled.start) if continuation else -1
+    if start >= 0:
+        return Span(prompt, start)
+    return Span(with_final_text(prompt, text + continuation), len(text))

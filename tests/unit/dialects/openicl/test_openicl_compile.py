@@ -148,6 +148,15 @@ def test_a_continuation_after_each_label(workdir: Path) -> None:
         quiz(workdir, infer(PPL, inferencer="dict(type='LLInferencer')"))
 
 
+def test_a_continuation_that_the_template_shows_is_not_said_twice(workdir: Path) -> None:
+    # As winogrande has it: the column holds the whole sentence, and `cont` is its end.
+    rows = [{**row, "cont": "2?"} for row in ROWS]
+    template = "dict(type=PromptTemplate, template={'A': '2? or one: {A} + 2?', 'B': '2? or two: {B} + 2?'})"
+    said = infer(PPL, inferencer="dict(type='LLInferencer')", prompt_template=template)
+    text = "2? or one: 3 + 2?"
+    assert asks(quiz(workdir, said, rows=rows))[0] == Span(text, len(text) - len("2?"))
+
+
 def test_the_next_token_is_shared_between_choices(workdir: Path) -> None:
     rows = [{**row, "choices": ["A", "B"]} for row in ROWS]
     one = quiz(workdir, infer(inferencer="dict(type='CLPInferencer')"), rows=rows)
