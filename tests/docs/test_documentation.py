@@ -44,6 +44,7 @@ from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.parameters import SHIPPED
 from assay.dialects.ultraeval.quirks import DIFFERENCES as TRANSFORM_QUIRKS
 from assay.faces.cli.check import check
+from assay.faces.cli.docs import docs
 from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
@@ -298,7 +299,7 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
     assert [key for key in FIELDS if f"`{key}`" not in text] == []
 
 
-@pytest.mark.parametrize("command", [run, check, explain, report, ls], ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [run, check, docs, explain, report, ls], ids=lambda command: command.name)
 def test_every_option_is_documented(command: click.Command) -> None:
     text = whole_documentation()
     options = [

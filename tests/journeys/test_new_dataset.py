@@ -14,8 +14,16 @@ from assay.app.new import STARTERS
 from cli import assay
 
 DIALECTS = Path(import_module("assay.dialects").__path__[0])
-METHODS = {"llmbox": ("ppl", "prob", "gen"), "ultraeval": ("ppl", "prob", "gen"), "leap": ("ppl", "prob")}
-"""The ways in which each starter can be asked; a Task class has one, or the two that compare options."""
+ASKED = {
+    "llmbox": ("ppl,prob,gen", "--shots", "2"),
+    "ultraeval": ("ppl,prob,gen", "--shots", "2"),
+    "leap": ("ppl,prob", "--shots", "2"),
+    "aisbench": ("gen",),
+    "opencompass": ("gen",),
+}
+"""The ways in which each starter can be asked; a Task class has one, or the two that compare options, and a
+config says itself how many examples it shows."""
+CONFIGS = ("gen_0_shot_chat_prompt", "gen_5_shot_str", "ppl_0_shot_str")
 
 
 @pytest.fixture(params=sorted(STARTERS))
@@ -25,7 +33,8 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 
 def test_every_dialect_with_a_starter_folder_is_offered() -> None:
-    assert {path.parent.name for path in DIALECTS.glob("*/starter")} == set(STARTERS)
+    offered = {starter.package.rpartition(".")[2] for starter in STARTERS.values()}
+    assert {path.parent.name for path in DIALECTS.glob("*/starter")} == offered
 
 
 def test_a_starter_is_written_and_says_what_to_do_next(workdir: Path) -> None:
@@ -107,14 +116,56 @@ def next_steps(said: str) -> list[list[str]]:
 
 def test_a_starter_runs_on_a_model(workdir: Path, dialect: str) -> None:
     said = assay("new", "quiz", "--like", dialect).out
-    check, run, tests = next_steps(said)
+    check, run, *more, tests = next_steps(said)
     checked = assay(*check[1:])
     assert (checked.status, "no errors, 0 warnings" in checked.out) == (0, True)
-    result = assay(*run[1:], "-m", "mock", "--method", ",".join(METHODS[dialect]), "--shots", "2")
+    methods, *asked = ASKED[dialect]
+    result = assay(*run[1:], "-m", "mock", "--method", methods, *asked)
     assert result.status == 0, result.err
-    for method in METHODS[dialect]:
-        assert re.search(rf"quiz +{method}( acc)? +8/8", result.out)
+    for method in methods.split(","):
+        assert re.search(rf"quiz\S* +{method}( acc)? +8/8", result.out)
+    for step in more:
+        assert assay(*step[1:]).status == 0
     assert tests == ["pytest", "quiz"]
+
+
+@pytest.mark.parametrize("system", ["aisbench", "opencompass"])
+def test_a_starter_of_configs_has_its_three_ways_and_a_table_of_them(workdir: Path, system: str) -> None:
+    said = assay("new", "my_quiz", "--like", system)
+    assert said.status == 0
+    data = {"aisbench": "ais_bench/datasets", "opencompass": "data"}[system]
+    files = {str(path.relative_to(workdir)) for path in workdir.rglob("*") if path.is_file()}
+    assert files == {
+        "my_quiz/README.md",
+        "my_quiz/my_quiz.py",
+        "my_quiz/test_my_quiz.py",
+        *(f"my_quiz/my_quiz_{name}.py" for name in CONFIGS),
+        *(f"my_quiz/{data}/my_quiz/{split}.jsonl" for split in ("train", "test")),
+    }
+    for file in files:
+        text = (workdir / file).read_text(encoding="utf-8")
+        assert re.search(r"@\w+@", text) is None
+        other = {"aisbench": "opencompass", "opencompass": "ais_bench"}[system]
+        assert other not in text.casefold()
+    assert re.search(r"^  assay docs my_quiz  ", said.out, re.MULTILINE)
+    configs = [f"my_quiz/my_quiz_{name}.py" for name in CONFIGS]
+    result = assay("run", *configs, "-m", "mock")
+    assert result.status == 0, result.err
+    for task in ("gen_0_shot gen", "gen_5_shot gen", "ppl_0_shot ppl", "gen_5_shot gen answered"):
+        assert re.search(rf"my_quiz_{task} +8/8", result.out)
+    # The page says of each config what `assay docs` would.
+    assert assay("docs", "my_quiz", "--check").status == 0
+    checked = assay("check", "my_quiz")
+    assert (checked.status, "warning" in checked.out) == (0, False)
+    assert "3 datasets: 3 ok" in checked.out
+
+
+def test_the_post_processor_and_the_evaluator_of_a_starter_of_configs_score(workdir: Path) -> None:
+    assay("new", "quiz", "--like", "aisbench")
+    config = workdir / "quiz" / "quiz_gen_0_shot_chat_prompt.py"
+    answer = assay("run", str(config), "-m", "mock", "--model-arg", "answer=So I say B.")
+    assert answer.status == 0, answer.err
+    assert re.search(r"quiz_gen_0_shot gen +8/8 +25\.0 ", answer.out)
 
 
 def test_a_starter_class_reports_the_subjects_of_its_rows(workdir: Path) -> None:
@@ -139,6 +190,9 @@ def test_the_starters_own_tests_pass(workdir: Path, dialect: str) -> None:
         ("ultraeval", "raw/questions.csv", "Mercury", "Vulcan"),
         ("leap", "quiz.py", "doc['question']", "doc['choices']"),
         ("leap", "quiz.py", '"acc_norm": mean', '"acc_norm": None'),
+        ("aisbench", "quiz.py", '"accuracy": 100', '"details": 100'),
+        ("opencompass", "quiz_gen_5_shot_str.py", "Question: {question}", "Question: {A}"),
+        ("aisbench", "quiz_gen_5_shot_str.py", "[0, 1, 2, 3, 4]", "[0, 1, 2]"),
     ],
 )
 def test_the_starters_tests_find_what_is_broken(
@@ -168,6 +222,7 @@ def test_nothing_is_written_over(workdir: Path) -> None:
         ("quiz", "lmbox", "did you mean 'llmbox'?"),
         ("quiz", "ultra", "did you mean 'ultraeval'?"),
         ("quiz", "lep", "did you mean 'leap'?"),
+        ("quiz", "openicl", "use one of 'llmbox', 'ultraeval', 'leap', 'aisbench', 'opencompass'"),
     ],
 )
 def test_what_cannot_be_written_is_refused(workdir: Path, name: str, dialect: str, said: str) -> None:

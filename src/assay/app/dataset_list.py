@@ -37,7 +37,8 @@ def datasets_in(folder: Path) -> list[ListedDataset]:
     if not folder.is_dir():
         what = "this is a file, not a folder" if folder.exists() else "there is no such folder"
         raise UsageError(Problem("USAGE-004", what, "name a folder", Origin(str(folder))))
-    return list(_listed(folder, _DEPTH))
+    # A language may find its datasets in folders that are looked into as well.
+    return list({one.name: one for one in _listed(folder, _DEPTH)}.values())
 
 
 def _listed(folder: Path, depth: int) -> Iterator[ListedDataset]:

@@ -55,8 +55,9 @@ def compile_datasets(
     flags = to_meta(dict(said), Origin("(command line)"))
     dialects = {name: language_of(name, dialect, settings.dataset_args) for name in names}
     described = said if meta is None else {**said, "meta": meta}
-    check_understood(set(dialects.values()), settings, described, split)
+    # A dataset that is not there is told first: what flags mean to it, nobody can say.
     tables = {name: locate(name, hub, split) for name in names if dialects[name] == TABLE}
+    check_understood(set(dialects.values()), settings, described, split)
     if meta is not None and sum(map(len, tables.values())) > 1:
         raise UsageError(
             Problem("USAGE-004", "--meta describes one dataset", "name one dataset, or drop --meta")
@@ -109,7 +110,7 @@ def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:
     if path.suffix == ".py" and path.is_file():
         return _in_config(name)
     if path.exists() or hub is None:
-        if hub is None and not path.exists() and not path.suffix:
+        if hub is None and not path.exists() and path.suffix in ("", ".py"):
             raise AuthorError(
                 Problem(
                     "SOURCE-001",

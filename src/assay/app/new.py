@@ -2,13 +2,13 @@
 
 A dialect's starter is the folder `starter` in its package. `@name@` and `@Class@` in its files, and in their
 names, become the dataset's; a last suffix `.txt` goes, which keeps Python that is no part of Assay from being
-taken for such.
+taken for such. Where two systems write one language, further words between `@` are those of one of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
@@ -32,6 +32,29 @@ class Starter(NamedTuple):
     """What makes the dataset a person's own; `@name@` is the folder."""
     needs: str | None = None
     """A package without which it cannot be evaluated."""
+    words: Mapping[str, str] = {}
+    """What the system calls things, by the marks that stand for them."""
+    keeps_readme: bool = False
+    """Whether its README has a table of tasks, which `assay docs` keeps."""
+
+
+def _of_configs(system: str, package: str, data: str) -> Starter:
+    """Return the starter of a system whose datasets are configs."""
+    folder = package.replace(".", "/")
+    return Starter(
+        "assay.dialects.openicl",
+        "@name@_gen_0_shot_chat_prompt.py",
+        f"put your rows into @name@/{data}, change the configs to their columns, and `assay docs @name@`",
+        needs="datasets",
+        words={
+            "@System@": system,
+            "@package@": package,
+            "@data@": data,
+            "@datasets@": f"{folder}/datasets",
+            "@configs@": f"{folder}/configs/datasets",
+        },
+        keeps_readme=True,
+    )
 
 
 STARTERS = {
@@ -52,8 +75,10 @@ STARTERS = {
         "put your rows below @name@/data and change the class to their columns",
         needs="datasets",
     ),
+    "aisbench": _of_configs("AISBench", "ais_bench.benchmark", "ais_bench/datasets"),
+    "opencompass": _of_configs("OpenCompass", "opencompass", "data"),
 }
-"""By dialect."""
+"""By dialect, or by the system whose way of writing one it is."""
 
 
 class Written(NamedTuple):
@@ -66,6 +91,8 @@ class Written(NamedTuple):
     """What makes it a person's own."""
     lacks: str | None
     """A package that has to be installed first."""
+    keeps_readme: bool
+    """Whether its README has a table of tasks, which `assay docs` keeps."""
 
 
 def write_starter(name: str, dialect: str) -> Written:
@@ -93,12 +120,18 @@ def write_starter(name: str, dialect: str) -> Written:
         sorted(written),
         starter.to_change.replace(_NAME, name),
         starter.needs if starter.needs is not None and find_spec(starter.needs) is None else None,
+        starter.keeps_readme,
     )
 
 
 def _starter(dialect: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file of a starter."""
-    words = {_NAME: name, "@Class@": "".join(word.capitalize() for word in name.split("_"))}
+    # A system's own words first: they may hold the name.
+    words = {
+        **STARTERS[dialect].words,
+        _NAME: name,
+        "@Class@": "".join(word.capitalize() for word in name.split("_")),
+    }
     for place, file in _files_in(files(STARTERS[dialect].package) / "starter", PurePosixPath()):
         filled = [str(place).removesuffix(_DRAFT), file.read_text(encoding="utf-8")]
         for mark, word in words.items():

@@ -51,7 +51,7 @@ class OpenIclScoring:
             said = text if is_faithful else _spoken(text)
             return None if said is None else function(said)
 
-        return PostProcess(name, find)
+        return PostProcess(name, find, function)
 
     def evaluator(
         self, name: str, module: str, arguments: Mapping[str, Any], *, is_faithful: bool

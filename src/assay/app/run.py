@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 import assay
+from assay.app.config_groups import groups_in
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, open_cache, open_judge
 from assay.app.preparation import Rehearsals
@@ -85,11 +86,11 @@ def run(
     datasets: tuple[str, ...],
     settings: Settings,
     observer: Observer | None = None,
-    groups: Sequence[SummaryGroup] = (),
+    groups: Sequence[SummaryGroup] | None = None,
 ) -> FinishedRun:
     """Evaluate datasets on a model; resume when the same run was begun before.
 
-    `groups`: which tasks are also reported together.
+    `groups`: which tasks are also reported together; None: as configs among the datasets say.
     """
     observer = observer or Observer()
     values = settings.values
@@ -107,6 +108,8 @@ def run(
         # Kept answers are asked nothing: a judge is a model that is opened.
         with open_judge(scorers, values, backend if kept is None else None) as judge:
             observer.compiled(compiled, tasks, card)
+            if groups is None:
+                groups = groups_in(datasets, values, {task.spec.name for task in tasks})
             work = _Work(tasks, scorers, backend, kept, judge, compiled, groups)
             return _execute(work, settings, observer)
 

@@ -10,6 +10,10 @@ MACRO = "_macro"
 """Ends the name of a mean over parts of a dataset in which each counts once, however many rows it has."""
 
 
+NO_METRIC = "none"
+"""Stands for the metric where answers are collected and not scored."""
+
+
 class Verdict(StrEnum):
     """What became of one sample."""
 

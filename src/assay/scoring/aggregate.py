@@ -29,22 +29,19 @@ _FAILED = Verdict.FAILED
 class _Numbers:
     """One metric of one cell: a mean, or a ratio of sums when scores bring that."""
 
-    __slots__ = ("n_counting", "n_scored", "n_unanswered", "ratio", "running")
+    __slots__ = ("n_scored", "n_unanswered", "ratio", "running")
 
     def __init__(self) -> None:
         self.running = Running()
         self.ratio: RunningRatio | None = None
         self.n_scored = 0
         self.n_unanswered = 0
-        self.n_counting = 0
-        """Rows with a part in what a ratio divides by: a row that a judge was not asked about has none."""
 
     def add_ratio(self, ratio: Ratio, cluster: str | None) -> None:
         if self.ratio is None:
             self.ratio = RunningRatio(is_exponential=ratio.is_exponential)
         self.ratio.add(ratio.numerator, ratio.denominator, cluster)
         self.n_scored += 1
-        self.n_counting += ratio.denominator > 0
 
     def merge(self, other: _Numbers) -> None:
         self.running.merge(other.running)
@@ -53,7 +50,6 @@ class _Numbers:
                 self.ratio = RunningRatio(is_exponential=other.ratio.is_exponential)
             self.ratio.merge(other.ratio)
         self.n_scored += other.n_scored
-        self.n_counting += other.n_counting
         self.n_unanswered += other.n_unanswered
 
     def estimate(self, *, is_share: bool) -> Estimate:
@@ -64,7 +60,8 @@ class _Numbers:
         if estimate.value is None or estimate.stderr != 0 or self.ratio.is_exponential or not is_share:
             return estimate
         # Rows all right or all wrong have no spread to build on; their number still has an interval.
-        low, high = wilson(estimate.value * self.n_counting, self.n_counting)
+        n_units = self.ratio.n_counting
+        low, high = wilson(estimate.value * n_units, n_units)
         return estimate._replace(low=low, high=high)
 
 

@@ -16,7 +16,7 @@ from assay.scoring.statistics import LEVEL, NOTHING, Estimate, student_quantile
 class RunningRatio:
     """A ratio that grows by one pair at a time. Memory grows with the number of clusters, not of pairs."""
 
-    __slots__ = ("_alone", "_clusters", "is_exponential", "n", "x", "y")
+    __slots__ = ("_alone", "_clusters", "_n_alone_counting", "is_exponential", "n", "x", "y")
 
     def __init__(self, *, is_exponential: bool = False) -> None:
         self.is_exponential = is_exponential
@@ -26,6 +26,7 @@ class RunningRatio:
         self.x = 0.0
         self._alone = _Products()
         """Of the pairs without a cluster."""
+        self._n_alone_counting = 0
         self._clusters: dict[Hashable, list[float]] = {}
         """For each cluster: pairs, sum of y, sum of x."""
 
@@ -36,6 +37,7 @@ class RunningRatio:
         self.x += x
         if cluster is None:
             self._alone.add(y, x)
+            self._n_alone_counting += x > 0
             return
         sums = self._clusters.setdefault(cluster, [0, 0.0, 0.0])
         sums[0] += 1
@@ -48,6 +50,7 @@ class RunningRatio:
         self.y += other.y
         self.x += other.x
         self._alone.merge(other._alone)
+        self._n_alone_counting += other._n_alone_counting
         for cluster, (n, y, x) in other._clusters.items():
             sums = self._clusters.setdefault(cluster, [0, 0.0, 0.0])
             sums[0] += n
@@ -58,6 +61,11 @@ class RunningRatio:
     def n_units(self) -> int:
         """Return how many independent units there are: clusters, and pairs that stand alone."""
         return len(self._clusters) + self._alone.n
+
+    @property
+    def n_counting(self) -> int:
+        """Return how many units have a part in what is divided by; a row that no judge saw has none."""
+        return self._n_alone_counting + sum(x > 0 for _, _, x in self._clusters.values())
 
     def stderr(self) -> float | None:
         """Return the standard error of the ratio: sqrt(sum of squared residuals of the units) / sum x.

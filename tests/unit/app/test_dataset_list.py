@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 @pytest.fixture
 def listed(workdir: Path) -> dict[str, ListedDataset]:
-    for language in ("leap", "llmbox"):
+    for language in ("aisbench", "leap", "llmbox"):
         shutil.copytree(EXAMPLES / language, workdir / language)
     shutil.copytree(
         EXAMPLES / "ultraeval",
@@ -39,12 +39,19 @@ def listed(workdir: Path) -> dict[str, ListedDataset]:
 
 def test_datasets_of_every_language_are_listed(listed: dict[str, ListedDataset]) -> None:
     languages = {one.dialect for one in listed.values()}
-    assert languages == {"table", "llmbox", "ultraeval", "leap"}
+    assert languages == {"table", "llmbox", "ultraeval", "leap", "openicl"}
     assert listed["한국어/질문.csv"].dialect == "table"
     assert listed["llmbox/arc.py"].dialect == "llmbox"
     assert listed["ultraeval/datasets/mmlu"].dialect == "ultraeval"
     tables = [name for name, one in listed.items() if one.dialect == "table"]
     assert tables == ["rows.jsonl", "한국어/질문.csv"]
+
+
+def test_configs_in_folders_are_listed_once(workdir: Path) -> None:
+    shutil.copytree(EXAMPLES / "aisbench", workdir / "aisbench")
+    names = [one.name for one in datasets_in(Path())]
+    assert len(names) == len(set(names))
+    assert sum(name.startswith("aisbench/gsm8k/") for name in names) == 4
 
 
 def test_datasets_of_two_languages_may_lie_side_by_side(workdir: Path) -> None:

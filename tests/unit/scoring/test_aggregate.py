@@ -151,6 +151,19 @@ def test_clusters_widen_the_interval() -> None:
     assert clustered.low < simple.low
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_shares_without_spread_count_each_cluster_once(share: float) -> None:
+    """Two questions of four rows each are two observations, not eight."""
+    scores = [
+        right(cluster=question, ratios={"perfect": Ratio(share / 4, 1 / 4)})
+        for question in "pq"
+        for _ in range(4)
+    ]
+    metric = totals(*scores)["perfect", None]
+    assert metric.value == share
+    assert (metric.low, metric.high) == pytest.approx(wilson(2 * share, 2))
+
+
 def test_a_cluster_may_lie_in_several_groups() -> None:
     scores = [right(group=group, cluster="p") for group in "ab"] + [
         wrong(group=group, cluster="q") for group in "ab"

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import Problem, Problems
+from assay.core.errors import Problem, Problems, listing
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec
 from assay.dialects.openicl.arguments import ConfigArguments
@@ -89,7 +89,7 @@ class _Compilation:
             parts.templates,
             parts.data.test,
             parts.data.train,
-            picked(parts, corpus, is_faithful=is_faithful),
+            picked(parts, corpus, self._asked),
             labels,
             self._conversation(),
             is_chat=self._settings.is_chat,
@@ -100,7 +100,7 @@ class _Compilation:
         self._check_turns(asking)
         samples = self._samples(labels)
         spec = recorded(self._found, self._source, parts, self._asked)
-        scorers = [self._scorer(labels)]
+        scorers = [self._scorer(labels, samples)]
         task = ConfigTask(spec, samples, asking, scorers)
         if isinstance(parts.retriever, MDLRetriever) and corpus is not None:
             rows = asked_rows(parts, self._asked)
@@ -167,7 +167,7 @@ class _Compilation:
         for number, fields in enumerate(test.fields):
             names = tuple(map(str, labels[number]))
             gold = self._parts.golds[number]
-            right = tuple(at for at, name in enumerate(names) if name == str(gold))
+            right = tuple(at for at, name in enumerate(names) if name == _label_name(gold))
             targets = () if names else _texts(gold)
             choices = tuple(_option_text(fields, name) for name in names)
             samples.append(
@@ -194,11 +194,26 @@ class _Compilation:
 
         return Evaluation(self._parts.scoring, self._test, golds, labels, self._inference, referred)
 
-    def _scorer(self, labels: Sequence[tuple[Any, ...]]) -> ComponentSpec:
-        inner = self._chooser()
-        if inner is not None and self._parts.scoring.evaluator_name in _PLAIN_ACCURACY:
+    def _is_each_a_label(self, samples: Sequence[Sample]) -> bool:
+        """Whether every right answer is one of the labels; else an error, unless the original is followed."""
+        problems = Problems()
+        for sample, gold in zip(samples, self._parts.golds, strict=True):
+            if gold is not None and not sample.gold:
+                what = f"the right answer {gold!r:.60} is none of the labels {listing(sample.labels)}"
+                fix = "correct the row, the labels, or what dataset_postprocessor makes of it"
+                problems.add(Problem(COLUMNS, what, fix, sample.origin))
+        is_each = not problems.total
+        if self._settings.is_faithful and self._inference.form != "choices":
+            return is_each  # There it is a wrong answer.
+        problems.raise_if_any()
+        return True
+
+    def _scorer(self, labels: Sequence[tuple[Any, ...]], samples: Sequence[Sample]) -> ComponentSpec:
+        inner, evaluation = self._chooser(), self._evaluation(labels)
+        is_plain = self._parts.scoring.evaluator_name in _PLAIN_ACCURACY and not evaluation.found_labels
+        if inner is not None and is_plain and self._is_each_a_label(samples):
             return inner
-        args = {"track": self._inference.method, "author": self._evaluation(labels), "inner": inner}
+        args = {"track": self._inference.method, "author": evaluation, "inner": inner}
         return ComponentSpec("author_metrics", args)
 
     def _chooser(self) -> ComponentSpec | None:
@@ -217,6 +232,11 @@ class _Compilation:
         return ComponentSpec(
             "whole_text_likelihood", {**args, "faithful": settings.is_faithful, "normalised": is_normalised}
         )
+
+
+def _label_name(gold: Any) -> str:
+    """Return a right answer as labels are called: a column with gaps has 1.0 where 1 was written."""
+    return str(int(gold)) if isinstance(gold, float) and gold.is_integer() else str(gold)
 
 
 def _texts(gold: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing
 from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
@@ -15,6 +15,7 @@ from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import PostProcess
 
+CODE = "OPENICL-016"
 Raw = tuple[Any, ...]
 """The predictions of one row: one for each time that it was asked."""
 
@@ -63,6 +64,8 @@ class Evaluation:
         self._prompts: dict[int, str] = {}
         self.chooses_itself = inference.form == "choices"
         """Whether the evaluator takes the probabilities of all options, and not the one that was chosen."""
+        self.found_labels = {} if self.chooses_itself else self._found_in_labels()
+        """What the post-processors make of each label, by its name; of those alone that they change."""
 
     @property
     def metrics(self) -> Sequence[Any]:
@@ -102,12 +105,27 @@ class Evaluation:
             elif isinstance(outcome, Likelihood):
                 found.append(outcome)
         if self._inference.form == "chat" and self._inference.turn_mode == "every_with_gt":
-            return (found,)
+            # Each time that a row is asked, every turn is a request of its own.
+            n_turns = len(found) // self._inference.sampling.n
+            return tuple(found[at : at + n_turns] for at in range(0, len(found), n_turns))
         return tuple(found)
+
+    def _found_in_labels(self) -> dict[str, Any]:
+        different = dict.fromkeys(map(tuple, self._labels))
+        names = dict.fromkeys(str(label) for labels in different for label in labels)
+        try:
+            found = {name: found_in(name, self._scoring.predictions) for name in names}
+        except RAISED_BY_AUTHORS as error:
+            said = f"{self.rule} raised {type(error).__name__}: {error}"
+            what = f"{said}; it is given the labels {listing(names)}"
+            fix = "correct the function, or drop pred_postprocessor"
+            raise AuthorError(Problem(CODE, what, fix)) from error
+        return {name: one for name, one in found.items() if one != name}
 
     def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
         """Return the predictions of all rows; those that failed are None."""
         made: list[Any] = []
+        self._unanswered.clear()
         for number, raw in enumerate(raws):
             if raw and all(one is None for one in raw):
                 self._unanswered.add(number)
@@ -122,13 +140,18 @@ class Evaluation:
         """Return a prediction as the evaluator takes it: the author's own expects a text."""
         if isinstance(prediction, Likelihood):
             return -prediction.sum_logprob / max(1, prediction.n_tokens)
-        if self._scoring.is_own and prediction is None:
-            return ""
-        return prediction
+        if not self._scoring.is_own:
+            return prediction
+        if isinstance(prediction, list):
+            return ["" if one is None else one for one in prediction]
+        return "" if prediction is None else prediction
 
     def chosen(self, number: int, option: int) -> Any:
         """Return the label of an option that was chosen by its likelihood; None for none."""
-        return None if option < 0 else self._labels[number][option]
+        if option < 0:
+            return None
+        label = self._labels[number][option]
+        return self.found_labels.get(str(label), label)
 
     def references(self) -> list[Any]:
         """Return what predictions are compared with, one for each row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from assay.dialects.openicl.authored.author import author_of, check_arguments
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
-from assay.dialects.openicl.evaluation import Scoring, found_in
+from assay.dialects.openicl.evaluation import CODE, Scoring, found_in
 from assay.dialects.openicl.judge_prompts import JUDGE_FIELDS, judge_prompt
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess, ScoringParts
@@ -25,7 +26,6 @@ from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
 
-CODE = "OPENICL-016"
 _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGED = (_GENERIC_JUDGE, _GRADED)
 _POSTPROCESSOR = "pred_postprocessor"
@@ -139,15 +139,17 @@ class Evaluators:
         column = self._entry.reader_cfg.output_column
         if column is None:
             return [None] * len(test)
+        written = [_known(row.get(column)) for row in test.rows]
         if process is None:
-            return [row.get(column) for row in test.rows]
+            return written
+        find = process.find_gold or partial(_each, process.find)
         made, problems = [], Problems()
-        for row, origin in zip(test.rows, test.origins, strict=True):
+        for gold, origin in zip(written, test.origins, strict=True):
             try:
-                made.append(_each(process.find, row.get(column)))
+                made.append(None if gold is None else find(gold))
             except RAISED_BY_AUTHORS as error:
                 what = f"dataset_postprocessor {process.name} raised {type(error).__name__}: {error}; "
-                what += f"found {row.get(column)!r:.80}"
+                what += f"found {gold!r:.80}"
                 problems.add(Problem(CODE, what, "correct the function, or the row", origin.at(column)))
         problems.raise_if_any()
         return made
@@ -234,12 +236,11 @@ class Evaluators:
         for what, fix in () if columns is None else templates.problems(columns, has_shots=False):
             problems.add(Problem(CODE, f"the judge's prompt: {what}", fix, self._where))
         problems.raise_if_any()
-        judging = Judging(partial(judge_prompt, templates), reading, arguments)
+        render = partial(judge_prompt, templates, is_faithful=self._is_faithful)
+        judging = Judging(render, reading, arguments)
         with _Placed(self._where):
             if name == _GRADED and (self._parts.compares(reading) or self._order is not None):
-                comparing = Comparing(
-                    partial(judge_prompt, templates), self._rival(), reading, arguments, self._order
-                )
+                comparing = Comparing(render, self._rival(), reading, arguments, self._order)
                 return self._parts.compared(comparing, seed=self._seed, is_faithful=self._is_faithful)
             if name == _GRADED and self._parts.grades(reading):
                 return self._parts.graded(judging, is_faithful=self._is_faithful)
@@ -319,6 +320,11 @@ def _as_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
         # It is for what models write: a bare answer may be too little for it.
         return text
     return "" if found is None else found
+
+
+def _known(gold: Any) -> Any:
+    """Return a right answer; a gap in a column of numbers, which is nan there, is none."""
+    return None if isinstance(gold, float) and math.isnan(gold) else gold
 
 
 def _each(find: Callable[[str], Any], gold: Any) -> Any:

@@ -100,6 +100,12 @@ class Inference(NamedTuple):
         return self.sampling.n if self.method == "gen" and not self.is_voted else 1
 
 
+def method_of(name: str) -> str | None:
+    """Return the method of an inferencer; None where it is not one that Assay has."""
+    form = FORMS.get(name)
+    return None if form is None else _METHODS[form]
+
+
 def inference_of(
     entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None
 ) -> Inference:

@@ -18,15 +18,15 @@ MAX_TURNS = 8
 """Answers of so many turns can be shown one by one."""
 _ANSWER = ("prediction", "model_answer")
 _GOLD = ("obj_gold", "gold")
-_HIDDEN = "reference"
-"""A column that the original fills with nothing."""
+REFERENCE = "reference"
+"""The row's column of that name, else the right answer; the original fills it with nothing."""
 _RIVAL = "prediction2"
 """Of two answers, the one that stands second."""
 JUDGE_FIELDS = (
     *_ANSWER,
     _RIVAL,
     *_GOLD,
-    _HIDDEN,
+    REFERENCE,
     *(f"prediction_r{turn}" for turn in range(1, MAX_TURNS + 1)),
 )
 """What a judge's prompt may show beside the columns of the row."""
@@ -35,12 +35,21 @@ _HOLE = re.compile(r"\{(" + "|".join(JUDGE_FIELDS) + r")\}")
 
 
 def judge_prompt(
-    templates: Templates, fields: Mapping[str, Any], gold: Any, answer: Any, second: str | None = None
+    templates: Templates,
+    fields: Mapping[str, Any],
+    gold: Any,
+    answer: Any,
+    second: str | None = None,
+    *,
+    is_faithful: bool = False,
 ) -> Prompt:
     """Return what a judge is shown of a row; `answer`: a text, or one for each turn; `second`: another's."""
     own = {name: value for name, value in fields.items() if name not in JUDGE_FIELDS}
     shown = templates.generation({name: _as_prompt(value, own) for name, value in own.items()}, ())
     told = _told(gold, answer) | ({} if second is None else {_RIVAL: second})
+    if not is_faithful:
+        known = fields.get(REFERENCE)
+        told[REFERENCE] = told[_GOLD[0]] if known is None else str(known)
 
     def filled(text: str) -> str:
         return _HOLE.sub(lambda hole: told.get(hole[1], ""), text)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
-from assay.core.errors import AuthorError, Problem
+from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.origin import Origin
 from assay.dialects.openicl.checked import TEMPLATE, EntryParts
 from assay.dialects.openicl.reading import COLUMNS, LoadedData
@@ -19,15 +20,29 @@ def labels_of(parts: EntryParts, output_column: str | None, where: Origin) -> li
         return _choices(parts)
     if inference.form not in ("options", "continuation"):
         return [()] * len(test)
-    if inference.form == "continuation" and _CONTINUATION not in test.columns:
-        what = f"{inference.name} scores the column {_CONTINUATION!r}, which is not there"
-        raise AuthorError(Problem(COLUMNS, what, "let load return it", test.origins[0]))
+    if inference.form == "continuation":
+        _check_continuations(parts)
     labels = inference.labels or parts.templates.labels or _answers(parts.data, output_column)
     if not labels:
         what = f"{inference.name} compares labels, and neither the template nor a column names any"
         fix = "write the template as a dict from each label to its text"
         raise AuthorError(Problem(TEMPLATE, what, fix, where))
+    names = Counter(map(str, labels))
+    if len(names) < len(labels):
+        what = f"two labels are called {names.most_common(1)[0][0]!r}"
+        raise AuthorError(Problem(TEMPLATE, what, "give each label a name of its own", where))
     return [labels] * len(test)
+
+
+def _check_continuations(parts: EntryParts) -> None:
+    """Raise for all rows that have no text to be scored behind the labels."""
+    problems = Problems()
+    for row, origin in zip(parts.data.test.rows, parts.data.test.origins, strict=True):
+        value = row.get(_CONTINUATION)
+        if not isinstance(value, str) or not value:
+            what = f"{parts.inference.name} scores the column {_CONTINUATION!r}, which has {value!r:.60}"
+            problems.add(Problem(COLUMNS, what, "let load return a text there", origin))
+    problems.raise_if_any()
 
 
 def _choices(parts: EntryParts) -> list[tuple[Any, ...]]:

@@ -24,6 +24,7 @@ class MultimodalPrompts:
 
     format = "multimodal"
     labels: tuple[Hashable, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def __init__(
         self,

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
-from assay.dialects.openicl.checked import Asked, EntryParts
+from assay.dialects.openicl.checked import TEMPLATE, Asked, EntryParts
 from assay.dialects.openicl.config.entry import DatasetEntry
+from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
+from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
+from assay.dialects.openicl.reading import COLUMNS
 from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
 
 
@@ -19,12 +23,19 @@ def corpus_for(
     retriever, test, train = parts.retriever, parts.data.test, parts.data.train
     if not retriever.count:
         return None
+    if isinstance(parts.templates, MultimodalPrompts):
+        what = f"{type(retriever).__name__} shows examples, and {MULTIMODAL} has no place for them"
+        raise AuthorError(Problem(TEMPLATE, what, "write retriever=dict(type=ZeroRetriever)", where))
+    if parts.data.lacks_train is not None:
+        what = f"{type(retriever).__name__} shows examples, and {parts.data.lacks_train}"
+        raise AuthorError(Problem(COLUMNS, what, "correct reader_cfg.train_split", where))
     encoder = _encoder(parts, asked)
     rows = asked_rows(parts, asked)
     return corpus_of(
         train.rows,
         [test.rows[at] for at in rows],
         text=joined(entry.reader_cfg.input_columns),
+        question=joined(_asked_columns(entry, parts)),
         output_column=entry.reader_cfg.output_column,
         sample_ids=[test.ids[at] for at in rows],
         task=entry.name,
@@ -37,22 +48,38 @@ def corpus_for(
     )
 
 
+def _asked_columns(entry: DatasetEntry, parts: EntryParts) -> list[str]:
+    """Return the columns that tell rows apart: the input, and what the template shows beside the answer."""
+    known = parts.data.test.columns
+    shown = {*entry.reader_cfg.input_columns, *parts.templates.columns} - {entry.reader_cfg.output_column}
+    return [name for name in known if name in shown and name in parts.data.train.columns]
+
+
 def asked_rows(parts: EntryParts, asked: Asked) -> Sequence[int]:
-    """Return the rows that examples are picked for: only those of a limit, where the model is asked."""
+    """Return the rows that examples are picked for: those that a limit leaves.
+
+    The originals' draws walk over all rows, so following them needs all.
+    """
     ids, limit = parts.data.test.ids, asked.settings.limit
-    if limit is None or not parts.retriever.needs_model:
+    if limit is None or (asked.settings.is_faithful and not parts.retriever.needs_model):
         return range(len(ids))
     chosen = limit.chosen(ids, asked.settings.seed)
     return [at for at, row_id in enumerate(ids) if row_id in chosen]
 
 
-def picked(parts: EntryParts, corpus: Corpus | None, *, is_faithful: bool) -> Sequence[tuple[int, ...]]:
+def picked(parts: EntryParts, corpus: Corpus | None, asked: Asked) -> Sequence[tuple[int, ...]]:
     """Return the examples of each row; those that the model has a say in are chosen before the run."""
-    if corpus is None or parts.retriever.needs_model:
-        if corpus is not None:
-            parts.retriever.check(corpus, is_faithful=is_faithful)
-        return [()] * len(parts.data.test)
-    return parts.retriever.pick(corpus, is_faithful=is_faithful)
+    is_faithful = asked.settings.is_faithful
+    every: list[tuple[int, ...]] = [()] * len(parts.data.test)
+    if corpus is None:
+        return every
+    if parts.retriever.needs_model:
+        parts.retriever.check(corpus, is_faithful=is_faithful)
+        return every
+    found = parts.retriever.pick(corpus, is_faithful=is_faithful)
+    for row, shots in zip(asked_rows(parts, asked), found, strict=True):
+        every[row] = shots
+    return every
 
 
 def _encoder(parts: EntryParts, asked: Asked) -> str | None:

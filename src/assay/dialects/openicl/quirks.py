@@ -26,6 +26,8 @@ class Traits(NamedTuple):
     is_chat: bool
     has_pred_role: bool
     has_range: bool
+    shows_reference: bool
+    """Whether a judge's prompt has a hole for the reference."""
     names_path: bool
     """Whether the loader is given a path that does not count from the working folder."""
 
@@ -117,6 +119,12 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
         "pred_role is there to cut an answer at the next role's mark, and never does",
         "it has no effect either: a chat model ends its own turn",
         is_reproduced=False,
+    ),
+    Difference(
+        "judge_reference",
+        lambda one: one.shows_reference,
+        "`{reference}` in a judge's prompt is filled with nothing, so that the judge sees no right answer",
+        "it is the row's column `reference`, else the right answer",
     ),
     Difference(
         "own_evaluator_scale",

@@ -72,6 +72,8 @@ class LoadedData(NamedTuple):
     author: Author
     dataset_class: str
     notes: tuple[str, ...]
+    lacks_train: str | None = None
+    """Why there is no split that examples could be from."""
 
     @property
     def is_one(self) -> bool:
@@ -95,13 +97,21 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
     reader = entry.reader_cfg
     problems = Problems()
     test = _split(splits, reader.test_split, reader.test_range, "test", where, problems, author)
-    # A train split that nobody takes examples from need not be there.
-    wanted = reader.train_split if reader.train_split in splits or len(splits) == 1 else reader.test_split
+    # A train split that nobody takes examples from need not be there; whoever does asks for it first.
+    has_train = "" in splits or reader.train_split in splits
+    wanted = reader.train_split if has_train else reader.test_split
     train = _split(splits, wanted, reader.train_range, "train", where, problems, author)
     problems.raise_if_any()
     assert test is not None
     assert train is not None
-    return LoadedData(test, train, author, cls.__name__, notes)
+    return LoadedData(
+        test,
+        train,
+        author,
+        cls.__name__,
+        notes,
+        None if has_train else _not_there("train", reader.train_split, splits),
+    )
 
 
 def _check_arguments(cls: Any, arguments: Mapping[str, Any], where: Origin) -> None:
@@ -195,6 +205,11 @@ def _seen(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
+def _not_there(of: str, name: str, splits: Mapping[str, Any]) -> str:
+    near = nearest(name, splits)
+    return f"{of}_split is {name!r}, which is not there{near}; there are {listing(splits)}"
+
+
 def _split(
     splits: Mapping[str, Any],
     name: str,
@@ -207,9 +222,7 @@ def _split(
     if "" in splits:
         name = ""
     if name not in splits:
-        what = (
-            f"{of}_split is {name!r}, which is not there{nearest(name, splits)}; there are {listing(splits)}"
-        )
+        what = _not_there(of, name, splits)
         problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_split", where))
         return None
     loaded = splits[name]

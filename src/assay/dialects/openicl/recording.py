@@ -15,6 +15,7 @@ from assay.dialects.openicl.authored.code import Code, last_name
 from assay.dialects.openicl.checked import Asked, EntryParts
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import Found
+from assay.dialects.openicl.judge_prompts import REFERENCE
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.quirks import Traits, quirks_of
 
@@ -107,6 +108,8 @@ def _traits(entry: DatasetEntry, parts: EntryParts, *, is_chat: bool) -> Traits:
         is_chat=is_chat,
         has_pred_role=entry.eval_cfg is not None and entry.eval_cfg.pred_role is not None,
         has_range=entry.reader_cfg.test_range is not None,
+        shows_reference=entry.eval_cfg is not None
+        and f"{{{REFERENCE}}}" in repr(entry.eval_cfg.evaluator.arguments),
         names_path=isinstance(entry.load_arguments.get("path"), str),
     )
 

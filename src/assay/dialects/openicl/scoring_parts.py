@@ -14,6 +14,8 @@ class PostProcess(NamedTuple):
     name: str
     find: Callable[[str], Any]
     """Returns the answer in a text; None where there is none."""
+    find_gold: Callable[[Any], Any] | None = None
+    """Returns a right answer of whatever kind the dataset has; None: it is read as a text, too."""
 
 
 class Judging(NamedTuple):

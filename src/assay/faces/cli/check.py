@@ -11,7 +11,7 @@ import click
 from assay.faces.cli.options import dataset_options, settings_from
 
 if TYPE_CHECKING:
-    from assay.app.check import Checked
+    from assay.app.check import Checked, Finding
     from assay.app.check_files import FileChecked
     from assay.app.settings import Settings
     from assay.core.errors import Problem
@@ -29,7 +29,8 @@ def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
 
     Shows how columns were understood and prompts as they will be sent; reports wrong answers, broken,
     repeated and empty rows, leaking shots and the balance of labels. With --model, also whether the
-    model can do the methods and which prompts are too long for it.
+    model can do the methods and which prompts are too long for it. Of a config also whether the README
+    beside it agrees with it, and whether the prompt hash in its name is right.
 
     Several datasets, or a folder of them, get one line each: ok, the data that is needed and where it was
     looked for, or the error; the first 50 rows of each are looked at. Exit status 1 on errors.
@@ -46,9 +47,8 @@ def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
 
 def show_one(datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int) -> int:
     """Print all that was found out about a dataset; return the exit status."""
-    from rich.markup import escape
-
     from assay.app.check import check as look
+    from assay.app.file_findings import file_findings
     from assay.core.errors import AssayError
     from assay.faces.cli.render import out, show_all_compiled, show_error
 
@@ -65,14 +65,28 @@ def show_one(datasets: tuple[str, ...], settings: Settings, *, with_model: bool,
         show_all_compiled(compiled, [one.task for one in compiled], n_prompts=n_prompts, every_method=True)
         for one in members:
             task = one.compiled.task.spec.name
-            place = "" if len(members) == 1 else f"{escape(task.removeprefix(f'{name}:'))}: "
+            place = "" if len(members) == 1 else f"{task.removeprefix(f'{name}:')}: "
             for finding in one.findings:
                 n_warnings += finding.is_warning
-                mark = "[yellow]warning[/]" if finding.is_warning else "[dim]fact   [/]"
-                out.print(f"  {mark}   {place}{escape(finding.text)}", soft_wrap=True)
-    words = "1 warning" if n_warnings == 1 else f"{n_warnings} warnings"
-    out.print(f"[bold green]no errors[/], {words}")
+                _show_finding(finding, place)
+    for about in file_findings(datasets, settings.values):
+        n_warnings += about.finding.is_warning
+        _show_finding(about.finding)
+    out.print(f"[bold green]no errors[/], {_warnings(n_warnings)}")
     return 0
+
+
+def _show_finding(finding: Finding, place: str = "") -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
+
+    mark = "[yellow]warning[/]" if finding.is_warning else "[dim]fact   [/]"
+    out.print(f"  {mark}   {escape(place)}{escape(finding.text)}", soft_wrap=True)
+
+
+def _warnings(n: int) -> str:
+    return "1 warning" if n == 1 else f"{n} warnings"
 
 
 def _by_dataset(checked: Sequence[Checked]) -> dict[str, list[Checked]]:
@@ -90,6 +104,7 @@ def show_many(
     from rich.markup import escape
 
     from assay.app.check_files import check_files
+    from assay.app.file_findings import file_findings
     from assay.app.state import State
     from assay.faces.cli.many import show_counts, show_each
     from assay.faces.cli.render import out
@@ -98,6 +113,9 @@ def show_many(
     counts = show_each([_shown(name) for name in datasets], ((one.state, _found(one)) for one in found))
     if skipped:
         out.print(f"[dim]no datasets: {escape(', '.join(map(_shown, skipped)))}[/]", soft_wrap=True)
+    for about in file_findings(datasets, settings.values):
+        if about.finding.is_warning:
+            _show_finding(about.finding, about.place)
     show_counts(counts, "`assay check FILE` shows all problems of one, each with its fix")
     return HAS_ERRORS if counts[State.ERROR] else 0
 

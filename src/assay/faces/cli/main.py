@@ -23,6 +23,9 @@ _COMMANDS = {
         "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."
     ),
     "new": Command("assay.faces.cli.new:new", "Write a working dataset to start from."),
+    "docs": Command(
+        "assay.faces.cli.docs:docs", "Bring the table of tasks in a dataset's README up to date."
+    ),
     "as": Command("assay.faces.cli.other_systems:other_systems", "Use the command line of another system."),
 }
 

@@ -12,7 +12,7 @@ import click
     "dialect",
     required=True,
     metavar="DIALECT",
-    help="The language it is written in: llmbox, ultraeval, leap.",
+    help="The language it is written in: llmbox, ultraeval, leap, aisbench, opencompass.",
 )
 def new(name: str, dialect: str) -> None:
     """Write a working dataset to start from: its code, a few rows, its tests and a README.
@@ -29,10 +29,14 @@ def new(name: str, dialect: str) -> None:
         out.print(f"wrote  {escape(str(path))}", soft_wrap=True)
     dataset = escape(str(written.dataset))
     lacking = {f"pip install {written.lacks}": "its rows are read by that package"} if written.lacks else {}
+    keeping = (
+        {f"assay docs {escape(name)}": "keeps the README's table of tasks"} if written.keeps_readme else {}
+    )
     steps = {
         **lacking,
         f"assay check {dataset}": "shows how it was understood, and its prompts",
         f"assay run {dataset}": "evaluates the embedded model on it",
+        **keeping,
         f"pytest {escape(name)}": "runs its tests",
     }
     width = max(map(len, steps))

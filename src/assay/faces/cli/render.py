@@ -22,7 +22,7 @@ from assay.core.origin import Origin
 from assay.core.prompt import Prompt
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
-from assay.core.score import Metric
+from assay.core.score import NO_METRIC, Metric
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
 from assay.results.families import disagreements, families, foremost, means_of
@@ -311,7 +311,9 @@ def _warnings(metric: Metric) -> list[str]:
         )
     if metric.n_truncated > 0.02 * metric.n:
         lines.append(f"{metric.n_truncated:,} outputs were cut off; more --max-tokens may change the score")
-    if metric.value is None:
+    if metric.value is None and metric.metric == NO_METRIC:
+        lines.append("answers were collected and not scored: the dataset names nothing to score them by")
+    elif metric.value is None:
         lines.append(
             "nothing could be scored: every text failed; `assay explain` shows why"
             if is_perplexity(metric)

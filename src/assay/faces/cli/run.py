@@ -54,9 +54,12 @@ def evaluate(datasets: tuple[str, ...], settings: Settings) -> int:
 
 
 def evaluated(
-    datasets: tuple[str, ...], settings: Settings, groups: Sequence[SummaryGroup] = ()
+    datasets: tuple[str, ...], settings: Settings, groups: Sequence[SummaryGroup] | None = None
 ) -> FinishedRun:
-    """Run, show how it goes and what came out; return the run. `groups`: what is also told together."""
+    """Run, show how it goes and what came out; return the run.
+
+    `groups`: what is also told together; None: as configs say.
+    """
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_result

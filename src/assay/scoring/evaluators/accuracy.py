@@ -46,7 +46,13 @@ class AccEvaluator(RowEvaluator):
         """Return 1 for the right answer."""
         if self.is_faithful:
             return float(str(prediction) == gold_text(row))
-        return float(equal_texts(prediction, gold_of(row)))
+        gold = gold_of(row)
+        if isinstance(gold, list | tuple) and not isinstance(prediction, list | tuple):
+            raise Misfit(
+                f"the right answer is the list {gold!r:.60}, and the prediction one answer",
+                "use EMEvaluator if any of them is right, else let dataset_postprocessor make one of them",
+            )
+        return float(equal_texts(prediction, gold))
 
 
 class AccContaminationEvaluator(AccEvaluator):

@@ -130,11 +130,12 @@ class Cascade(Evaluator):
         if not whole:
             raise self._no_correctness("no value at all")
         name = next(iter(whole))
-        unit = unit_of(self._rule, name)
-        return [
-            self._is_right(name, self._rule([one], [row])[name] / unit.scale)
-            for one, row in zip(read, references, strict=True)
-        ]
+        alone = []
+        for one, row in zip(read, references, strict=True):
+            value = self._rule([one], [row])[name]
+            # What an author's value is counted in may be plain of one row where it is not of all.
+            alone.append(self._is_right(name, value / unit_of(self._rule, name).scale))
+        return alone
 
     def _is_right(self, name: str, value: float) -> bool:
         """Whether a row's value says that its answer is right; no number is no acceptance."""

@@ -146,6 +146,7 @@ class Repeated(Evaluator):
         self._n = n
         self._ks = tuple(dict.fromkeys(ks))
         self._system = system
+        self._notes: tuple[str, ...] = ()
         self.units: dict[str, Unit] = {}
         self.label = getattr(evaluator, "label", type(evaluator).__name__)
         """What a person knows the evaluator by."""
@@ -178,8 +179,8 @@ class Repeated(Evaluator):
         self._evaluator.setup_metric(*args, **kwargs)
 
     def notes(self) -> Sequence[str]:
-        """Return the evaluator's notes on its last run."""
-        return self._evaluator.notes()
+        """Return the evaluator's notes on its last run, and why k answers may have no value."""
+        return (*self._evaluator.notes(), *self._notes)
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the values over all runs. A prediction is the tuple of its row's answers, at most n."""
@@ -189,12 +190,15 @@ class Repeated(Evaluator):
         self.last_ratios.clear()
         self.last_intervals.clear()
         self.units = {}
+        self._notes = ()
         self.__dict__["higher_is_better"] = self._evaluator.higher_is_better
         if self._n == 1 or (self.is_faithful and not self._evaluator.has_details):
             return self._single_run([one[-1:] for one in answers], references)
         runs = self._runs(answers, references)
         is_usable = self._usable(answers, runs)
         values = self._averages(runs, is_usable)
+        if runs.correct is None and max(self._ks) > 1:
+            self._notes = (f"{self.label} does not say which answers are right: there is no pass@k",)
         if runs.correct is not None and max(self._ks) > 1:
             values |= self._together(self._grouped(runs.correct), is_usable)
         return values

@@ -17,7 +17,7 @@ import msgspec
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import NO_METRIC, Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.judges.binding import bind_judge, needs_judge
 from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics
@@ -154,7 +154,7 @@ class AuthorMetrics:
         at: int | None,
     ) -> Score:
         number = self._author.row(kept.sample.id)
-        names = list(values.per_row) or list(values.whole)[:1] or ["none"]
+        names = list(values.per_row) or list(values.whole)[:1] or [NO_METRIC]
         deciding = names[0]
         target = _spelled(self._author.target(references[number]))
         known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}

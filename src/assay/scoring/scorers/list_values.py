@@ -189,7 +189,8 @@ def _raising_rows(
         try:
             _called(metric, predictions, references, [at])
         except Exception as error:  # noqa: BLE001 (told as that row's trouble)
-            troubles[at] = _said(metric, error)
+            # It was given one row, which a message of its own calls the first.
+            troubles[at] = _said(metric, error).replace(", row 1:", ":")
     return troubles
 
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from assay.core.limit import Limit
@@ -76,9 +78,42 @@ def test_the_set_of_examples_after_which_the_model_doubts_least(workdir: Path) -
     assert list(chosen) == [sample.id for sample in task.samples()]
 
 
-def test_with_a_limit_only_rows_that_are_asked_are_tried(workdir: Path) -> None:
+def test_the_least_doubt_is_where_one_label_is_likely_and_not_where_one_is_unlikely(workdir: Path) -> None:
+    train = [{**row, "answer": "ABC"[at % 3]} for at, row in enumerate(TRAIN)]
+    config = write_quiz(workdir, SAID, rows={"train": train, "test": ROWS})
+    (one,) = compile_config(config, TaskSettings(), lambda _: Lengths())
+    assert isinstance(one.task, PreparingTask)
+
+    def answer(tasks: Sequence[Task]) -> list[list[Score]]:
+        found = []
+        for task in tasks:
+            (spec,) = task.scorers()
+            scorer = make_scorer(spec)  # type: ignore[arg-type]
+            scores = []
+            for sample in task.samples():
+                requests = task.requests(sample)
+                clear = "13 + 13?" in str(requests[0].ask.prompt)
+                # Of three labels the first is the likely one, or the others are, as much as each other.
+                totals = [0.0, -9.0, -9.0] if clear else [-9.0, 0.0, 0.0]
+                answered = [
+                    Answered(request, Response(request.id, request.key, likely(total)))
+                    for request, total in zip(requests, totals, strict=True)
+                ]
+                scores.append(scorer.score(sample, answered))  # type: ignore[union-attr]
+            found.append(scores)
+        return found
+
+    one.task.prepare(answer)
+    prompts = [str(one.task.requests(sample)[0].ask.prompt) for sample in one.task.samples()]
+    assert any("13 + 13?" in prompt for prompt in prompts)
+
+
+@pytest.mark.parametrize("end", ["first", "last"])
+def test_with_a_limit_only_rows_that_are_asked_are_tried(
+    workdir: Path, end: Literal["first", "last"]
+) -> None:
     config = write_quiz(workdir, SAID, rows={"train": TRAIN, "test": ROWS})
-    limit = Limit(1, "first")
+    limit = Limit(1, end)
     (one,) = compile_config(config, TaskSettings(limit=limit), lambda _: Lengths())
     task = limited(one.task, limit, 0)
     assert isinstance(task, PreparingTask)

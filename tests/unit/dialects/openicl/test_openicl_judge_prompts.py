@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from assay.core.errors import AuthorError
+from assay.core.prompt import Message
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.judge_prompts import judge_prompt
 from assay.dialects.openicl.templates.reading import TemplateSpec
@@ -41,8 +42,19 @@ def test_a_prompt_in_a_column_has_holes_of_its_own() -> None:
     )
 
 
-def test_the_reference_is_not_shown() -> None:
-    assert shown("[{reference}] {model_answer}", {"reference": "secret"}, None, "x") == "[] x"
+def test_the_reference_is_the_column_or_the_right_answer() -> None:
+    text = "[{reference}] {model_answer}"
+    assert (
+        shown(text, {"reference": "{model_answer}"}, "gold", "{reference}") == "[{model_answer}] {reference}"
+    )
+    assert shown(text, {}, "gold", "x") == "[gold] x"
+    assert shown(text, {}, None, "x") == "[] x"
+
+
+def test_the_original_shows_no_reference() -> None:
+    text = templates("[{reference}] {model_answer}")
+    prompt = judge_prompt(text, {"reference": "secret"}, "gold", "x", is_faithful=True)
+    assert prompt == (Message("user", "[] x"),)
 
 
 def test_a_conversation_is_graded(workdir: Path) -> None:

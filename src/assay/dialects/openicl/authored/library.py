@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from assay.dialects.openicl.authored.base_classes import BaseDataset, BaseEvaluator
+from assay.dialects.openicl.authored.circular_datasets import CircularDatasetMeta
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
 from assay.dialects.openicl.authored.own_datasets import own_datasets
@@ -107,6 +108,7 @@ def library(
         "registry": registered,
         "datasets": {**base, **datasets},
         "datasets.base": base,
+        "datasets.circular": {"CircularDatasetMeta": CircularDatasetMeta},
         "datasets.custom": datasets,
         "openicl": {**scoring, **every_component},
         "openicl.icl_evaluator": scoring,

@@ -69,6 +69,7 @@ def corpus_of(
     test: Sequence[Row],
     *,
     text: Callable[[Row], str],
+    question: Callable[[Row], str] | None = None,
     output_column: str | None,
     sample_ids: Sequence[str],
     task: str,
@@ -81,16 +82,20 @@ def corpus_of(
 ) -> Corpus:
     """Return what retrievers need to know of rows.
 
-    `text` makes a row's input (`joined`). `places` is None where `test` is a whole split. Without `labels`,
-    those that a template knows, the labels are the answers of the train rows.
+    `text` makes a row's input (`joined`), `question` all that a prompt shows of it: by that, and not by an
+    input that many rows share, a row is known again. `places` is None where `test` is a whole split. Without
+    `labels`, those that a template knows, the labels are the answers of the train rows.
     """
     gold = _gold(output_column)
     train_texts = [text(row) for row in train]
     test_texts = [text(row) for row in test]
+    asked = (train_texts, test_texts)
+    if question is not None:
+        asked = ([question(row) for row in train], [question(row) for row in test])
     return Corpus(
         train=train_texts,
         test=test_texts,
-        same=_same(train_texts, [gold(row) for row in train], test_texts, [gold(row) for row in test]),
+        same=_same(asked[0], [gold(row) for row in train], asked[1], [gold(row) for row in test]),
         sample_ids=sample_ids,
         places=range(len(test)) if places is None else places,
         task=task,

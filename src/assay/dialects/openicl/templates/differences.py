@@ -39,6 +39,12 @@ TEMPLATE_DIFFERENCES: tuple[Difference[Traits], ...] = (
         "the label stands in the output column",
     ),
     Difference(
+        "right_answer_in_label_maps",
+        lambda traits: traits.is_labelled and traits.shows_answer_column and traits.has_label_map,
+        "a label's template that names the output column shows the right answer with every label",
+        "the output column is left empty",
+    ),
+    Difference(
         "local_chat",
         lambda traits: (
             traits.is_chat and not traits.has_meta and traits.is_dialogue and traits.is_system_the_users

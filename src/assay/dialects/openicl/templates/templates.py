@@ -19,6 +19,7 @@ from assay.dialects.openicl.templates.reading import (
     Read,
     TemplateSpec,
     is_messages,
+    items_of,
     read_template,
 )
 from assay.dialects.openicl.templates.rendering import Renderer, Rendering, Shown, before_white_space
@@ -103,6 +104,11 @@ class Templates:
         return tuple(self._prompt) if isinstance(self._prompt, dict) else ()
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Return what the holes of the prompt's template name, columns or not."""
+        return tuple(dict.fromkeys(name for item in items_of(self._prompt) for name in item.text.columns))
+
+    @property
     def format(self) -> str:
         """Return what a prompt looks like, in the words of a dataset's README."""
         read = next(iter(self._prompt.values())) if isinstance(self._prompt, dict) else self._prompt
@@ -163,6 +169,9 @@ class Templates:
         template = self._prompt
         if isinstance(template, dict):
             template = of_label(template, label)
+            if self._output_column is not None and label is not None and not self._rendering.is_faithful:
+                # A label's own text need not be told the label, and no label is told the right answer.
+                row = {**row, self._output_column: self._replace_token}
         elif self._output_column is not None and label is not None and not self._rendering.is_faithful:
             row = {**row, self._output_column: label}
         if template is None or isinstance(template, MultiTurnLayout):

@@ -77,6 +77,16 @@ def test_the_librarys_names_go_before_those_of_a_checkout(checkout: Path, tmp_pa
         finder("no-such")
 
 
+def test_a_checkouts_file_leaves_the_librarys_names_to_others(checkout: Path, tmp_path: Path) -> None:
+    datasets = checkout / "opencompass" / "datasets"
+    (datasets / "base.py").write_text(
+        "class BaseDataset: theirs = True\nclass Beside: pass", encoding="utf-8"
+    )
+    code = code_of(tmp_path / "nothing", checkout)
+    assert code.find(Symbol("opencompass.datasets.base", "Beside")).__name__ == "Beside"
+    assert issubclass(code.find(Symbol("opencompass.datasets", "Quiz")), BaseDataset)
+
+
 def test_a_file_that_does_not_import_says_so_every_time(checkout: Path, tmp_path: Path) -> None:
     code = code_of(tmp_path / "nothing", checkout)
     for name in ("Heavy", "Heavier"):
@@ -164,6 +174,10 @@ def test_definitions_are_read_and_not_run(tmp_path: Path) -> None:
     assert found.file_of("One") == tmp_path / "a.py"
     assert found.file_of("Five") == tmp_path / "deep" / "b.py"
     assert found.file_registering("six") == tmp_path / "deep" / "b.py"
+    for folder in ("configs", "tests"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "c.py").write_text("class Seven: pass")
+    assert Definitions(tmp_path).file_of("Seven") is None
     assert Definitions(tmp_path, depth=0).file_of("Five") is None
     assert defines(tmp_path / "a.py", "THREE")
     assert not defines(tmp_path / "a.py", "four")
@@ -179,6 +193,17 @@ def test_a_name_that_two_files_define_is_that_of_the_module_that_was_named(tmp_p
     assert code.require("opencompass.datasets.second.Quiz", "dataset class", HERE).file == "second"
     with pytest.raises(AuthorError, match=r"OPENICL-011 .*'Quiz' is defined in 'first.py', 'second.py'"):
         code.require(Symbol("opencompass.datasets", "Quiz"), "dataset class", HERE)
+
+
+def test_a_text_names_what_is_registered_or_defined_beside_the_config(tmp_path: Path) -> None:
+    text = (
+        "from opencompass.registry import LOAD_DATASET\n"
+        "@LOAD_DATASET.register_module('other-name')\nclass Registered: pass\nclass Plain: pass\n"
+    )
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    code = code_of(tmp_path)
+    assert code.require("other-name", "dataset class", HERE).__name__ == "Registered"
+    assert code.require("Plain", "dataset class", HERE).__name__ == "Plain"
 
 
 def test_of_two_files_that_define_a_name_the_nearest_to_the_config_counts(tmp_path: Path) -> None:
