@@ -114,6 +114,11 @@ def entry_parts(entries: Sequence[Found], checkout: Path) -> Iterator[str]:
         yield markdown_list([f"{n:,}: {why}" for why, n in reasons.most_common()])
 
 
+def first_line(text: str) -> str:
+    """Return what stands before the first line break: a list in a table has one line for each thing."""
+    return text.partition("\n")[0]
+
+
 def problem_of(found: Found, compiler: Compiler) -> str | None:
     """Return why an entry would not run; None where it would."""
     entry = found.entry
@@ -126,7 +131,7 @@ def problem_of(found: Found, compiler: Compiler) -> str | None:
     except AssayError as error:
         what, code = _FOLDERS.sub("", error.problems[0].what), error.problems[0].code
         missing = _MISSING.search(what)
-        return f"package {missing[1]} is missing" if missing else f"{what:.160} ({code})"
+        return f"package {missing[1]} is missing" if missing else f"{first_line(what):.160} ({code})"
     except TemplateFailure as error:
         return str(error)
     return None
@@ -166,7 +171,7 @@ def fate_of(kind: str, name: Any, code: Code) -> Fate:
         place = f" ({Path(problem.where.path).name})" if problem.where else ""
         if missing:
             return Fate(kind, short, _LACKING, missing[1])
-        return Fate(kind, short, _RAISING, f"{problem.what:.160}{place}")
+        return Fate(kind, short, _RAISING, f"{first_line(problem.what):.160}{place}")
     if found is None:
         return Fate(kind, short, _ABSENT, "no file of the checkout defines it")
     return Fate(kind, short, _THEIRS if file_of(found) else _OURS)

@@ -188,9 +188,12 @@ class _Compilation:
     def _evaluation(self, labels: Sequence[tuple[Any, ...]]) -> Evaluation:
         golds, rows = self._parts.golds, self._test.rows
         reference = self._asked.tools.scoring.reference
+        part = f"{self._entry.abbr}_{self._test.name}" if self._test.name else self._entry.abbr
 
         def referred(number: int, prompt: str) -> Any:
-            return reference(golds[number], rows[number], prompt)
+            # The originals' base class adds two columns to every row; evaluators may ask for them.
+            added = {"subdivision": part, "idx": self._test.numbers[number]}
+            return reference(golds[number], {**added, **rows[number]}, prompt)
 
         return Evaluation(self._parts.scoring, self._test, golds, labels, self._inference, referred)
 

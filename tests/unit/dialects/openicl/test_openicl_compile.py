@@ -230,6 +230,22 @@ def test_a_function_may_make_the_evaluator(workdir: Path) -> None:
     assert {metric.metric: metric.value for metric in result.metrics} == {"length": 23.0}
 
 
+def test_an_evaluator_sees_the_columns_that_the_original_adds(workdir: Path) -> None:
+    code = (
+        "\nfrom opencompass.openicl import BaseEvaluator\n"
+        "class Parts(BaseEvaluator):\n"
+        "    def score(self, predictions, references, test_set):\n"
+        "        assert [row['subdivision'] for row in test_set][0] == 'quiz_test'\n"
+        "        return {'sum': sum(test_set['idx']) + 0.5}\n"
+    )
+    rows = {"train": ROWS, "test": ROWS}
+    one = quiz(
+        workdir, GEN, {"evaluator": "dict(type=Parts)"}, rows=rows, code=code, names=("QuizDataset", "Parts")
+    )
+    result = evaluated(one, [[written("B")]] * 3)
+    assert {metric.metric: metric.value for metric in result.metrics} == {"sum": 3.5}
+
+
 def test_an_evaluator_that_asks_for_the_prompts(workdir: Path) -> None:
     code = (
         "\nfrom opencompass.openicl import BaseEvaluator\n"
