@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.app.config_judges import named_judge
 from assay.backends.registry import BACKENDS
 from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.origin import Origin
@@ -112,15 +113,10 @@ class Planner:
             path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
             if path.suffix == ".py" and (config is None or path != config.path):
                 configs.append(self._files.load(path))
-        found = [entry for one in configs for entry in _judges_in(one.values)]
-        different = [entry for at, entry in enumerate(found) if entry not in found[:at]]
-        if not different:
-            return None
-        if len(different) > 1:
-            self._notes.append(
-                f"{len(different)} judges are named in the configs; the first grades all answers"
-            )
-        return read_models(different[:1], "the judge:")[0]
+        judge, n_different = named_judge([one.values for one in configs])
+        if n_different > 1:
+            self._notes.append(f"{n_different} judges are named in the configs; the first grades all answers")
+        return judge
 
     def _model_entries(
         self, names: Names, config: LoadedConfig | None
@@ -214,21 +210,6 @@ class Planner:
         if named.others:
             self._notes.append(ambiguous(names.summarizer, named))
         return read_summary(self._files.load(named.path), named.suffix)
-
-
-def _judges_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the models that stand in a judge's place in a config."""
-    if isinstance(value, Mapping):
-        for key, one in value.items():
-            if key in ("judge_cfg", "judge_model") and isinstance(one, Mapping) and one.get("type"):
-                yield one
-            elif key == "judge_models" and isinstance(one, list | tuple):
-                yield from (entry for entry in one if isinstance(entry, Mapping) and entry.get("type"))
-            else:
-                yield from _judges_in(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _judges_in(one)
 
 
 def hand_over_key(model: ModelConfig) -> dict[str, str]:

@@ -34,6 +34,11 @@ class JudgedScorer(Protocol):
         """Give them the judge."""
 
 
+def needs_judge(scorers: Scorers) -> bool:
+    """Whether some metric of some task asks a judge."""
+    return bool(_judged(scorers))
+
+
 @contextmanager
 def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -> Iterator[Backend | None]:
     """Open the judge that was named, if a metric needs one; a model that is open may be named as its own."""

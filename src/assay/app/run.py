@@ -16,7 +16,7 @@ import msgspec
 import assay
 from assay.app.config_groups import groups_in
 from assay.app.datasets import compile_datasets
-from assay.app.judge import judging, open_cache, open_judge
+from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.preparation import Rehearsals
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
@@ -106,7 +106,12 @@ def run(
             # They were made all the same: a metric that is named wrongly is told before the model is asked.
             scorers = {name: [] for name in scorers}
         # Kept answers are asked nothing: a judge is a model that is opened.
-        with open_judge(scorers, values, backend if kept is None else None) as judge:
+        judged = values
+        if values.judge is None and needs_judge(scorers):
+            from assay.app.config_judges import with_config_judge
+
+            judged = with_config_judge(datasets, values)
+        with open_judge(scorers, judged, backend if kept is None else None) as judge:
             observer.compiled(compiled, tasks, card)
             if groups is None:
                 groups = groups_in(datasets, values, {task.spec.name for task in tasks})

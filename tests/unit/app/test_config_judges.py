@@ -1,0 +1,49 @@
+"""The judge of a run whose configs name one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import assay
+from assay.app.config_judges import named_judge
+from assay.core.errors import PlanError
+from fakes.configs import GEN, write_quiz
+
+PROMPT = "dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', prompt='{prediction}')]))"
+
+
+def judged(folder: Path, said: str, **more: Any) -> Any:
+    evaluator = f"dict(type='GenericLLMEvaluator', prompt_template={PROMPT}, judge_cfg={said})"
+    config = write_quiz(folder, GEN, {"evaluator": evaluator})
+    return assay.run(config, model="mock", out=str(folder / "run"), cache=False, **more)
+
+
+def test_a_run_takes_the_judge_of_its_config(workdir: Path) -> None:
+    result = judged(workdir, "dict(type='Assay', abbr='j', model='mock', model_args=dict(answer='A'))")
+    assert result.score(metric="accuracy") == 1.0
+    assert result.manifest["judge"]["name"] == "mock"
+
+
+def test_a_judge_that_a_person_names_wins(workdir: Path) -> None:
+    said = "dict(type='Assay', abbr='j', model='mock', model_args=dict(answer='A'))"
+    result = judged(workdir, said, judge="mock", judge_args={"answer": "B"})
+    assert result.score(metric="accuracy") == 0.0
+
+
+def test_a_config_that_leaves_the_judge_open(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OC_JUDGE_MODEL", raising=False)
+    with pytest.raises(PlanError, match="JUDGE-001"):
+        judged(workdir, "dict()")
+    open_ended: dict[str, Any] = {"eval_cfg": {"evaluator": {"judge_cfg": {}}}}
+    assert named_judge([open_ended]) == (None, 0)
+    monkeypatch.setenv("OC_JUDGE_MODEL", "grader")
+    monkeypatch.setenv("OC_JUDGE_API_BASE", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OC_JUDGE_API_KEY", "sesame")
+    judge, n = named_judge([open_ended, open_ended])
+    assert judge is not None
+    assert (judge.model, n) == ("openai:grader@http://127.0.0.1:9/v1", 1)
+    assert judge.secret == "sesame"
+    assert "sesame" not in repr(judge)
