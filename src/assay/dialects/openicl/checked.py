@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,8 +119,15 @@ class _Reading:
         assert scoring is not None
         assert golds is not None
         assert templates is not None
-        notes = (*self._notes, *inference.notes, *data.notes)
+        notes = (*self._notes, *inference.notes, *data.notes, *self._gaps(data))
         return EntryParts(inference, retriever, data, templates, scoring, golds, notes)
+
+    def _gaps(self, data: LoadedData) -> Iterator[str]:
+        """Yield in words which columns of a prompt have rows without a value."""
+        for column in self._entry.reader_cfg.input_columns:
+            n = sum(row.get(column) is None for row in data.test.rows)
+            if n:
+                yield f"{column!r} has no value in {n:,} of {len(data.test):,} rows: a prompt shows None there"
 
     def _read_inference(self) -> Inference:
         inference = inference_of(self._entry, self._settings, self._found.where, self._asked)

@@ -441,6 +441,12 @@ def test_columns_and_splits_that_are_not_there(workdir: Path) -> None:
         quiz(workdir, reader=ranges)
 
 
+def test_gaps_in_a_column_are_told(workdir: Path) -> None:
+    one = quiz(workdir, rows=[ROWS[0], {**ROWS[1], "A": None}, {**ROWS[2], "A": None}])
+    assert "'A' has no value in 2 of 3 rows: a prompt shows None there" in one.notes
+    assert not any("has no value" in note for note in quiz(workdir).notes)
+
+
 def test_a_range_of_rows(workdir: Path) -> None:
     reader = "dict(input_columns=['question'], output_column='answer', test_range='[1:]')"
     one = quiz(workdir, reader=reader)
