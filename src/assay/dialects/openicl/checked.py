@@ -125,9 +125,9 @@ class _Reading:
     def _gaps(self, data: LoadedData) -> Iterator[str]:
         """Yield in words which columns of a prompt have rows without a value."""
         for column in self._entry.reader_cfg.input_columns:
-            n = sum(row.get(column) is None for row in data.test.rows)
+            n, total = sum(row.get(column) is None for row in data.test.rows), len(data.test)
             if n:
-                yield f"{column!r} has no value in {n:,} of {len(data.test):,} rows: a prompt shows None there"
+                yield f"{column!r} has no value in {n:,} of {total:,} rows: a prompt shows None there"
 
     def _read_inference(self) -> Inference:
         inference = inference_of(self._entry, self._settings, self._found.where, self._asked)
