@@ -10,11 +10,8 @@ Files of the checkout are run, and may need packages that are not installed.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import re
 import sys
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -35,10 +32,15 @@ from assay.results.rows import markdown_list, markdown_table
 from assay.scoring.evaluators.registry import EVALUATORS
 from assay.scoring.postprocess import ALIASES, POSTPROCESSORS
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
-from benchmarks.openicl_entries import dataset_folder, distinct_entries, every_entry, package_of
+from benchmarks.openicl_entries import (
+    count_checkout,
+    dataset_folder,
+    distinct_entries,
+    every_entry,
+)
 from benchmarks.openicl_made_rows import made_splits
 from benchmarks.openicl_original import WAYS
-from benchmarks.record import add_output_options, hand_over, setting
+from benchmarks.record import setting
 
 _MISSING = re.compile(r"it imports '([^'.]+)[^']*', which is not installed")
 _FOLDERS = re.compile(r"(?:, nor does| in) '/.*")
@@ -66,16 +68,7 @@ class Fate(NamedTuple):
 
 def main() -> None:
     """Go through a checkout and hand the counts over."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--checkout", type=Path, required=True, help="a checkout of OpenCompass or AISBench")
-    add_output_options(parser)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")  # Files of the checkout warn of themselves.
-    logging.disable(logging.WARNING)
-    package = package_of(options.checkout)
-    hand_over(f"conformance_{package}_code", section(options.checkout), options)
+    count_checkout(__doc__, "code", section)
 
 
 def section(checkout: Path) -> str:

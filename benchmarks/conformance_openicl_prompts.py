@@ -10,10 +10,7 @@ be installed.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,10 +31,10 @@ from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
 from assay.dialects.parts.template import TemplateFailure
 from assay.results.rows import markdown_list, markdown_table
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
-from benchmarks.openicl_entries import distinct_entries, package_of
+from benchmarks.openicl_entries import count_checkout, distinct_entries, package_of
 from benchmarks.openicl_made_rows import N_ROWS, made_splits
 from benchmarks.openicl_original import WAYS, Asking, Messages, Original, Way
-from benchmarks.record import add_output_options, hand_over, setting
+from benchmarks.record import setting
 
 _GENERATING = ("GenInferencer", "ParallelGenInferencer", "SCInferencer", "CLPInferencer", "PPLOnlyInferencer")
 _LABELLED = ("PPLInferencer", "LLInferencer")
@@ -60,21 +57,12 @@ class Compared(NamedTuple):
 
 def main() -> None:
     """Compare and hand the counts over."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--checkout", type=Path, required=True, help="a checkout of OpenCompass or AISBench")
-    add_output_options(parser)
-    options = parser.parse_args()
-    package = package_of(options.checkout)
-    warnings.simplefilter("ignore")  # The original warns of its own templates.
-    original = Original(options.checkout, package)
-    logging.disable(logging.WARNING)
-    hand_over(f"conformance_{package}_prompts", section(options.checkout, original), options)
+    count_checkout(__doc__, "prompts", section)
 
 
-def section(checkout: Path, original: Original) -> str:
+def section(checkout: Path) -> str:
     """Return the counts, and what differs."""
+    original = Original(checkout, package_of(checkout))
     entries = prompts_of(distinct_entries(checkout))
     compiler = Compiler(checkout)
     compared = [one for found in entries for one in every_way(found, compiler, original)]

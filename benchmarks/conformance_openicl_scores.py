@@ -10,13 +10,10 @@ judge or that run programs are left out. The packages that the original imports 
 
 from __future__ import annotations
 
-import argparse
 import copy
 import inspect
-import logging
 import math
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,10 +35,10 @@ from assay.results.rows import markdown_list, markdown_table
 from assay.scoring.evaluators.registry import EVALUATORS
 from assay.scoring.postprocess import ALIASES, POSTPROCESSORS
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
-from benchmarks.openicl_entries import distinct_entries, package_of
+from benchmarks.openicl_entries import count_checkout, distinct_entries
 from benchmarks.openicl_made_rows import made_splits
 from benchmarks.openicl_original import WAYS
-from benchmarks.record import add_output_options, hand_over, setting
+from benchmarks.record import setting
 
 _LEFT_OUT = (
     *("GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"),
@@ -90,16 +87,7 @@ class Compared(NamedTuple):
 
 def main() -> None:
     """Compare and hand the counts over."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--checkout", type=Path, required=True, help="a checkout of OpenCompass or AISBench")
-    add_output_options(parser)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")  # Files of the checkout warn of themselves.
-    logging.disable(logging.WARNING)
-    package = package_of(options.checkout)
-    hand_over(f"conformance_{package}_scores", section(options.checkout), options)
+    count_checkout(__doc__, "scores", section)
 
 
 def section(checkout: Path) -> str:

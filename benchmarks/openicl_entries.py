@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+import logging
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from assay.core.errors import AssayError
@@ -11,6 +14,7 @@ from assay.dialects.openicl.config.entry import DatasetEntry
 from assay.dialects.openicl.config.lists import DATASETS_SUFFIX, dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles
 from assay.dialects.openicl.entries import Found
+from benchmarks.record import add_output_options, hand_over
 
 PLACES = ("opencompass/configs/datasets", "ais_bench/benchmark/configs/datasets")
 """Where a checkout of either has its dataset configs."""
@@ -53,3 +57,15 @@ def distinct_entries(checkout: Path) -> list[Found]:
         parts = (entry.reader_cfg, entry.infer_cfg, entry.eval_cfg, entry.judge_infer_cfg, entry.n, entry.k)
         found.setdefault(repr(parts), one)
     return list(found.values())
+
+
+def count_checkout(about: str | None, name: str, section: Callable[[Path], str]) -> None:
+    """Read the command line of a script that goes through a checkout, and hand its counts over."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkout", type=Path, required=True, help="a checkout of OpenCompass or AISBench")
+    add_output_options(parser)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # Files of the checkout warn of themselves.
+    logging.disable(logging.WARNING)
+    package = package_of(options.checkout)
+    hand_over(f"conformance_{package}_{name}", section(options.checkout), options)

@@ -16,24 +16,11 @@ from assay.core.task import Answered, Evaluation
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.evaluators import AuthorEvaluator, EvaluatedRow, Repeated, make_evaluator
 from assay.scoring.scorers.author_metrics import AuthorMetrics
+from fakes.author_lists import Lists
 
 
-class Lists:
+class Several(Lists):
     """What a dialect knows: a prediction is the text, or the tuple of the texts that came."""
-
-    chooses_itself = False
-    rule = "post_processing"
-
-    def __init__(self, metric: Any, rows: Sequence[EvaluatedRow]) -> None:
-        self.metrics = [metric]
-        self._rows = rows
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._rows)
-
-    def row(self, sample_id: str) -> int:
-        return int(sample_id)
 
     def raw(self, answers: Sequence[Answered]) -> tuple[Any, ...] | Failure:
         outcomes = [one.response.outcome for one in answers]
@@ -45,18 +32,6 @@ class Lists:
         takes = getattr(self.metrics[0], "takes_samples", False)
         return [None if raw is None else (raw if takes else raw[0]) for raw in raws]
 
-    def chosen(self, number: int, option: int) -> Any:
-        return option
-
-    def target(self, reference: Any) -> Any:
-        return getattr(reference, "gold", reference)
-
-    def is_unanswered(self, number: int) -> bool:
-        return False
-
-    def references(self) -> Sequence[Any]:
-        return self._rows
-
 
 def scored(
     metric: Any,
@@ -65,7 +40,7 @@ def scored(
     clusters: Sequence[str] | None = None,
 ) -> tuple[Evaluation, dict[str, Metric]]:
     """Score answers, None for one that failed; return the evaluation and the metrics over all."""
-    scorer = AuthorMetrics("gen", Lists(metric, rows))
+    scorer = AuthorMetrics("gen", Several([metric], rows))
     for n, own in enumerate(answers):
         sample = Sample(str(n), {}, Origin("here", row=n + 1), cluster=clusters[n] if clusters else None)
         given = []
