@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.app.config_judges import named_judge
+from assay.app.said_in_configs import named_judge
 from assay.backends.registry import BACKENDS
 from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.origin import Origin
@@ -113,9 +113,8 @@ class Planner:
             path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
             if path.suffix == ".py" and (config is None or path != config.path):
                 configs.append(self._files.load(path))
-        judge, n_different = named_judge([one.values for one in configs])
-        if n_different > 1:
-            self._notes.append(f"{n_different} judges are named in the configs; the first grades all answers")
+        judge, notes = named_judge([one.values for one in configs])
+        self._notes += notes
         return judge
 
     def _model_entries(

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 import assay
-from assay.app.config_groups import groups_in
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.preparation import Rehearsals
+from assay.app.said_in_configs import configs_among, groups_in, with_named_judge
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.app.stages import Kept, opened_model
@@ -105,17 +105,16 @@ def run(
         if values.stage == "infer":
             # They were made all the same: a metric that is named wrongly is told before the model is asked.
             scorers = {name: [] for name in scorers}
-        # Kept answers are asked nothing: a judge is a model that is opened.
-        judged = values
+        configs = configs_among(datasets, values)
+        judged, notes = values, tuple[str, ...]()
         if values.judge is None and needs_judge(scorers):
-            from assay.app.config_judges import with_config_judge
-
-            judged = with_config_judge(datasets, values)
+            judged, notes = with_named_judge(configs, values)
+        # Kept answers are asked nothing: a judge is a model that is opened.
         with open_judge(scorers, judged, backend if kept is None else None) as judge:
             observer.compiled(compiled, tasks, card)
             if groups is None:
-                groups = groups_in(datasets, values, {task.spec.name for task in tasks})
-            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups)
+                groups = groups_in(configs, {task.spec.name for task in tasks})
+            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups, notes)
             return _execute(work, settings, observer)
 
 
@@ -178,6 +177,8 @@ class _Work(NamedTuple):
     judge: Backend | None
     compiled: Sequence[Compiled]
     groups: Sequence[SummaryGroup]
+    notes: tuple[str, ...]
+    """What to know of the judge."""
 
 
 def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun:
@@ -224,7 +225,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         metrics = (*metrics, *rolled_up(metrics, manifest.tasks))
         grouped = grouped_metrics(metrics, work.groups)
         metrics = (*metrics, *grouped.metrics)
-        came_up = (*chosen, *execution.notes(), *backend.notes(), *grouped.notes)
+        came_up = (*work.notes, *chosen, *execution.notes(), *backend.notes(), *grouped.notes)
         finished = msgspec.structs.replace(
             manifest,
             status=RunStatus.ANSWERED if values.stage == "infer" else RunStatus.COMPLETE,

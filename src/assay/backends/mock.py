@@ -164,28 +164,24 @@ class MockBackend:
 
 def _kinds(text: str) -> frozenset[Kind]:
     """Read `generate,span`."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    known = [kind.value for kind in Kind]
-    for name in names:
-        if name not in known:
-            raise wrong_argument(
-                f"mock argument kinds: there is no kind {name!r}{nearest(name, known)}",
-                f"use some of: {listing(known)}",
-            )
-    return frozenset(Kind(name) for name in names)
+    return frozenset(map(Kind, _some_of(text, "kinds", "kind", [kind.value for kind in Kind])))
 
 
 def _media(text: str) -> frozenset[Medium]:
     """Read `image,audio`."""
+    return frozenset(map(Medium, _some_of(text, "media", "medium", [medium.value for medium in Medium])))
+
+
+def _some_of(text: str, argument: str, noun: str, known: Sequence[str]) -> list[str]:
+    """Read several of the names that an argument may have."""
     names = [name.strip() for name in text.split(",") if name.strip()]
-    known = [medium.value for medium in Medium]
     for name in names:
         if name not in known:
             raise wrong_argument(
-                f"mock argument media: there is no medium {name!r}{nearest(name, known)}",
+                f"mock argument {argument}: there is no {noun} {name!r}{nearest(name, known)}",
                 f"use some of: {listing(known)}",
             )
-    return frozenset(Medium(name) for name in names)
+    return names
 
 
 def _seen(prompt: Prompt) -> list[str]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.core.errors import Problem, UsageError
 from assay.faces.cli.other_systems import ForeignParser, foreign_command, parse
 
-_STAGES = {
+if TYPE_CHECKING:
+    from assay.faces.cli.config_systems import Stage
+
+_STAGES: Mapping[str, Stage] = {
     "all": "all",
     "infer": "infer",
     "infer_judge": "all",
@@ -44,7 +48,7 @@ def aisbench(arguments: tuple[str, ...]) -> int:
         Asked(
             "aisbench",
             shared_names(given),
-            _STAGES[given.mode],  # type: ignore[arg-type]
+            _STAGES[given.mode],
             given.reuse,
             Path(given.work_dir),
             Path(given.config_dir),

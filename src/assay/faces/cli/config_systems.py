@@ -156,7 +156,8 @@ def run_configs(asked: Asked) -> int:
     models = [(planned.model.abbr, planned.model.column) for planned in plan.runs]
     if asked.stage == "infer":
         again = "the same command with --mode eval --reuse " + work.stamp
-        click.echo(f"\n{work.path}\nanswers are kept, not scored: {again} scores them, without the model")
+        if work.models():
+            click.echo(f"\n{work.path}\nanswers are kept, not scored: {again} scores them, without the model")
         return status
     return max(status, _told(work, models or [(name, name) for name in work.models()], plan))
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.core.errors import Problem, UsageError
 from assay.faces.cli.other_systems import ForeignParser, foreign_command, parse
 
-_STAGES = {"all": "all", "infer": "infer", "eval": "score", "viz": "viz"}
+if TYPE_CHECKING:
+    from assay.faces.cli.config_systems import Stage
+
+_STAGES: Mapping[str, Stage] = {"all": "all", "infer": "infer", "eval": "score", "viz": "viz"}
 _CLASSES = {"base": "HuggingFaceBaseModel", "chat": "HuggingFacewithChatTemplate"}
 _INSTEAD = {
     "debug": "there is one process, and what it does is shown anyway",
@@ -62,7 +65,7 @@ def opencompass(arguments: tuple[str, ...]) -> int:
         Asked(
             "opencompass",
             shared_names(given, _hf_models(given)),
-            _STAGES[given.mode],  # type: ignore[arg-type]
+            _STAGES[given.mode],
             given.reuse,
             Path(given.work_dir),
             Path(given.config_dir),

@@ -133,9 +133,22 @@ class OwnModules(AuthorModules):
         return module
 
     def _found(self, name: str) -> ModuleType:
-        if name not in self._modules and self._file_of(name) is None and any(self._folders_of(name)):
-            return self._module(name)
+        if name not in self._modules and self._file_of(name) is None:
+            if any(self._folders_of(name)):
+                return self._module(name)
+            above = self._above(name)
+            if above in self._modules or self._file_of(above) is not None:
+                return super()._found(above)
         return super()._found(name)
+
+    def _above(self, name: str) -> str:
+        """Return a module of a folder below the config's as one of the config's own.
+
+        A person's files may lie in such a folder and still be written as files of `datasets` are.
+        """
+        package, _, last = name.rpartition(".")
+        own = next((one.package for one in self._own if package.startswith(f"{one.package}.")), None)
+        return name if own is None else f"{own}.{last}"
 
     def _run(self, name: str, path: Path) -> ModuleType:
         module = super()._run(name, path)

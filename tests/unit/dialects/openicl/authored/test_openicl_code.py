@@ -105,6 +105,22 @@ def test_the_persons_own_file_goes_before_all_others(checkout: Path, tmp_path: P
     assert not code.is_own(Symbol("opencompass.datasets", "Heavy"))
 
 
+def test_a_file_in_a_folder_below_the_configs_is_written_as_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "loaders").mkdir()
+    (tmp_path / "beside.py").write_text("VALUE = 1")
+    (tmp_path / "loaders" / "near.py").write_text("VALUE = 2")
+    (tmp_path / "loaders" / "mine.py").write_text(
+        "from .base import BaseDataset\nfrom .beside import VALUE\nfrom .near import VALUE as NEAR\n"
+        "class Mine(BaseDataset):\n    values = VALUE, NEAR"
+    )
+    mine = code_of(tmp_path).require(Symbol("ais_bench.benchmark.datasets", "Mine"), "dataset class", HERE)
+    assert issubclass(mine, BaseDataset)
+    assert mine.values == (1, 2)
+    nested = "from ..base import BaseDataset\nclass Nested(BaseDataset): pass"
+    (tmp_path / "loaders" / "nested.py").write_text(nested)
+    assert issubclass(code_of(tmp_path).find(Symbol("x", "Nested")), BaseDataset)
+
+
 def test_a_name_that_nobody_has(tmp_path: Path, checkout: Path) -> None:
     (tmp_path / "mine.py").write_text("class QuizDataset: pass")
     with pytest.raises(
