@@ -166,3 +166,16 @@ def test_a_model_that_the_flags_describe(workdir: Path) -> None:
     assert "MODEL-003" in result.err
     assert "/nowhere/model" in result.err
     assert "--debug: " in result.err
+
+
+def test_an_inference_that_asked_nothing_does_not_say_that_answers_are_kept(workdir: Path) -> None:
+    fine = assay("as", "opencompass", "eval_sums.py", "--mode", "infer")
+    assert fine.status == 0, fine.err
+    assert "answers are kept, not scored" in fine.out
+    for path in workdir.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("BaseDataset):", "NoSuchBase):"), encoding="utf-8")
+    broken = assay("as", "opencompass", "eval_sums.py", "--mode", "infer", "-w", "other")
+    assert broken.status == 2
+    assert "NoSuchBase" in broken.err
+    assert "answers are kept" not in broken.out

@@ -18,8 +18,9 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.config.lists import dicts_in, models_in
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
 from assay.dialects.openicl.finding import ConfigPlaces, ambiguous
+from assay.dialects.openicl.model_keys import Family
 from assay.dialects.openicl.model_presets import PRESETS
-from assay.dialects.openicl.models import CODE, Family, ModelConfig, family_of, read_models
+from assay.dialects.openicl.models import CODE, ModelConfig, family_of, read_models
 from assay.dialects.openicl.summary import Summary, read_summary
 
 _COMBINATIONS = "model_dataset_combinations"

@@ -10,115 +10,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import msgspec
 
 from assay.core.errors import Problem, Problems, listing, nearest
 from assay.core.origin import Origin
 from assay.dialects.openicl.authored.code import last_name
+from assay.dialects.openicl.model_keys import (
+    ALWAYS,
+    CHANGES_ANSWERS,
+    DRAWING,
+    FAMILIES,
+    OF_SERVERS,
+    OFFICIAL,
+    REFUSED,
+    STREAMING,
+    USED,
+    USUAL,
+    WITHOUT_EFFECT,
+    Family,
+)
 
 CODE = "OPENICL-040"
-
-Family: TypeAlias = Literal["vllm_service", "openai_service", "hf", "assay"]
-
-_FAMILIES: Mapping[str, tuple[Family, bool | None]] = {
-    "VLLMCustomAPI": ("vllm_service", False),
-    "VLLMCustomAPIStream": ("vllm_service", False),
-    "VLLMCustomAPIChat": ("vllm_service", True),
-    "VLLMCustomAPIChatStream": ("vllm_service", True),
-    "VllmMultiturnAPIChatStream": ("vllm_service", True),
-    "OpenAI": ("openai_service", True),
-    "OpenAISDK": ("openai_service", True),
-    "OpenAISDKStreaming": ("openai_service", True),
-    "HuggingFace": ("hf", False),
-    "HuggingFaceCausalLM": ("hf", False),
-    "HuggingFaceBaseModel": ("hf", False),
-    "HuggingFacewithChatTemplate": ("hf", True),
-    "HuggingFaceQwen2VLwithChatTemplate": ("hf", True),
-    "Assay": ("assay", None),
-}
-"""The classes that are read, and whether each is spoken to in turns."""
-_STREAMING = (
-    "VLLMCustomAPIStream",
-    "VLLMCustomAPIChatStream",
-    "VllmMultiturnAPIChatStream",
-    "OpenAISDKStreaming",
-)
-_REFUSED: Mapping[str, str] = {
-    "TGICustomAPI": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
-    "TGICustomAPIStream": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
-    "TritonCustomAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
-    "TritonCustomAPIStream": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
-    "MindieStreamApi": "use the server's OpenAI-compatible address, and name VLLMCustomAPI",
-    "VITAGenerateAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPIChat",
-    "VLLMFunctionCallAPIChat": "function calls are not asked for here; name VLLMCustomAPIChat",
-    "VLLM": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name VLLMCustomAPI",
-    "VLLMwithChatTemplate": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
-    "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
-    "VLLMOfflineVLModel": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
-    "VLLMCustomAPIChat",
-    "TurboMindModel": "serve the model (`lmdeploy serve api_server`), and name VLLMCustomAPI",
-    "TurboMindModelwithChatTemplate": "serve the model (`lmdeploy serve api_server`), and name "
-    "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
-    "QwenImageEditModel": "images are not made here",
-}
-"""Classes of the originals that are known and not there, and what to do instead."""
-
-_USED: Mapping[Family, Sequence[str]] = {
-    "vllm_service": (
-        *("path", "model", "host_ip", "host_port", "url", "enable_ssl", "api_key", "stream", "retry"),
-        *("max_out_len", "batch_size", "generation_kwargs", "meta_template", "pred_postprocessor"),
-    ),
-    "openai_service": (
-        *("path", "openai_api_base", "key", "retry", "temperature", "max_out_len", "batch_size", "timeout"),
-        *("generation_kwargs", "meta_template", "pred_postprocessor", "extra_body", "openai_extra_kwargs"),
-        *("max_completion_tokens", "stream", "max_workers"),
-    ),
-    "hf": (
-        *("path", "max_out_len", "batch_size", "max_seq_len", "generation_kwargs", "stop_words", "end_str"),
-        *("meta_template", "pred_postprocessor", "model_kwargs", "trust_remote_code"),
-    ),
-    "assay": (
-        "model",
-        "model_args",
-        "max_out_len",
-        "generation_kwargs",
-        "meta_template",
-        "pred_postprocessor",
-    ),
-}
-_ALWAYS = ("type", "abbr", "attr", "summarizer_abbr")
-_WITHOUT_EFFECT = (
-    *(
-        "run_cfg",
-        "request_rate",
-        "use_timestamp",
-        "traffic_cfg",
-        "trust_remote_code",
-        "verbose",
-        "tokenizer_path",
-    ),
-    *("tokenizer_kwargs", "batch_padding", "query_per_second", "rpm_verbose", "mode", "max_seq_len", "org"),
-    *("response_anomaly", "min_out_len", "concurrency", "tokenizer_only", "drop_middle", "vision_kwargs"),
-    *("use_fastchat_template", "fastchat_template", "pad_token_id", "think_tag", "logprobs", "top_logprobs"),
-    *(
-        "stream_chunk_size",
-        "http_client_cfg",
-        "status_code_mappings",
-        "returns_tool_calls",
-        "extract_pred_after_decode",
-    ),
-)
-"""What says how the original works, and nothing of what the model is asked or answers."""
-_CHANGES_ANSWERS = ("peft_path", "peft_kwargs", "openai_proxy_url", "lora_path")
-"""What would make another model of it and is not followed: an error, where it is set."""
-_DRAWING = ("temperature", "top_p", "do_sample", "seed", "stop", "num_return_sequences", "max_tokens")
-_OF_SERVERS = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
-"""Arguments that the model behind an address takes by these names."""
-_USUAL = {"ignore_eos": False, "lora_data_map_file": None}
-"""What every server does anyway, and is not sent."""
-_OFFICIAL = "https://api.openai.com/v1"
 
 
 class Drawing(NamedTuple):
@@ -181,7 +95,7 @@ def read_models(entries: Sequence[Mapping[str, Any]], source: str) -> list[Model
 
 def family_of(entry: Mapping[str, Any]) -> Family | None:
     """Return what kind of model an entry names; None where it names none that is read."""
-    return _FAMILIES.get(last_name(entry.get("type", "")), (None, None))[0]
+    return FAMILIES.get(last_name(entry.get("type", "")), (None, None))[0]
 
 
 class _Reading:
@@ -199,7 +113,7 @@ class _Reading:
         kind = self._kind()
         if kind is None:
             return None
-        family, is_chat = _FAMILIES[kind]
+        family, is_chat = FAMILIES[kind]
         self._check_keys(kind, family)
         named, secret = _WHERE[family](self)
         drawing = self._drawing(family)
@@ -233,30 +147,30 @@ class _Reading:
 
     def _kind(self) -> str | None:
         if "type" not in self._entry:
-            self._problem(f"the model has no 'type'{self._near('type')}", f"use one of {listing(_FAMILIES)}")
+            self._problem(f"the model has no 'type'{self._near('type')}", f"use one of {listing(FAMILIES)}")
             return None
         kind = last_name(self._entry["type"])
-        if kind in _FAMILIES:
+        if kind in FAMILIES:
             return kind
-        if kind in _REFUSED:
-            self._problem(f"models of the class {kind} are not opened here", _REFUSED[kind])
+        if kind in REFUSED:
+            self._problem(f"models of the class {kind} are not opened here", REFUSED[kind])
         else:
-            what = f"there is no model class {kind!r} here{nearest(kind, _FAMILIES)}"
-            self._problem(what, f"use one of {listing(_FAMILIES, at_most=20)}")
+            what = f"there is no model class {kind!r} here{nearest(kind, FAMILIES)}"
+            self._problem(what, f"use one of {listing(FAMILIES, at_most=20)}")
         return None
 
     def _near(self, key: str) -> str:
-        return nearest(key, [one for one in self._entry if one not in _ALWAYS])
+        return nearest(key, [one for one in self._entry if one not in ALWAYS])
 
     def _check_keys(self, kind: str, family: Family) -> None:
-        used = _USED[family]
-        known = (*_ALWAYS, *used, *_WITHOUT_EFFECT, *_CHANGES_ANSWERS)
+        used = USED[family]
+        known = (*ALWAYS, *used, *WITHOUT_EFFECT, *CHANGES_ANSWERS)
         for key, value in self._entry.items():
-            if key in _CHANGES_ANSWERS and value:
+            if key in CHANGES_ANSWERS and value:
                 what = f"{key} is {value!r:.60}, which is not followed here and would change the answers"
                 self._problem(what, "leave it away, or name a model that has it built in")
             elif key not in known:
-                of_others = any(key in others for others in _USED.values())
+                of_others = any(key in others for others in USED.values())
                 what = (
                     f"{key!r} means nothing to {kind}"
                     if of_others
@@ -266,7 +180,7 @@ class _Reading:
         quiet = [
             key
             for key in self._entry
-            if key in _WITHOUT_EFFECT and key not in used and self._entry[key] not in (None, False, "", {}, 0)
+            if key in WITHOUT_EFFECT and key not in used and self._entry[key] not in (None, False, "", {}, 0)
         ]
         if quiet:
             self._notes.append(f"{', '.join(quiet)}: no effect here")
@@ -304,14 +218,14 @@ class _Reading:
     def openai_service(self) -> tuple[str, str | None]:
         """Return the model behind an address of OpenCompass's kind, and its key."""
         name = self._text("path")
-        base = self._entry.get("openai_api_base") or _OFFICIAL
+        base = self._entry.get("openai_api_base") or OFFICIAL
         if isinstance(base, list | tuple) and base:
             if len(base) > 1:
                 self._notes.append(f"openai_api_base: the first of {len(base)} addresses is asked")
             base = base[0]
         if not isinstance(base, str):
             self._wrong("openai_api_base", base, "an address")
-            base = _OFFICIAL
+            base = OFFICIAL
         key = self._entry.get("key", "ENV")
         if isinstance(key, list | tuple) and key:
             self._notes.append(f"key: the first of {len(key)} is used")
@@ -400,12 +314,12 @@ class _Reading:
     def _extra(self, said: Mapping[str, Any]) -> None:
         """Hand on what only the server knows, as fields of its calls."""
         for key, value in said.items():
-            if key in _DRAWING or value is None or (key in _USUAL and value == _USUAL[key]):
+            if key in DRAWING or value is None or (key in USUAL and value == USUAL[key]):
                 continue
             if key == "lora_data_map_file":
                 what = "lora_data_map_file is set: adapters by row are not asked for here"
                 self._problem(what, "name the adapter as the model, one run each")
-            elif key in _OF_SERVERS:
+            elif key in OF_SERVERS:
                 self._args[key] = _argument(value)
             elif isinstance(value, Mapping) and key == "extra_body":
                 self._extra(value)
@@ -417,7 +331,7 @@ class _Reading:
 
     def _unfollowed(self, said: Mapping[str, Any], family: Family) -> None:
         is_drawn = bool(said.get("do_sample")) or family == "assay"
-        others = [key for key, value in said.items() if key not in _DRAWING and value is not None]
+        others = [key for key, value in said.items() if key not in DRAWING and value is not None]
         if others and (is_drawn or set(others) - {"top_k", "typical_p"}):
             self._notes.append(
                 f"generation_kwargs: {', '.join(others)}: not followed here, so texts may differ from the "
@@ -436,7 +350,7 @@ class _Reading:
             if (retry := self._number("retry", least=0)) is not None:
                 # The originals count attempts; the first is none that is made again.
                 self._args["retries"] = str(max(0, int(retry) - 1))
-            if self._entry.get("stream") or kind in _STREAMING:
+            if self._entry.get("stream") or kind in STREAMING:
                 self._args["stream"] = "true"
         elif family == "hf" and batch is not None:
             self._args["max_batch"] = str(int(batch))

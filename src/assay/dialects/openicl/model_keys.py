@@ -1,0 +1,106 @@
+"""What the models of the originals' configs are called, and the keys that each kind of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+Family: TypeAlias = Literal["vllm_service", "openai_service", "hf", "assay"]
+
+FAMILIES: Mapping[str, tuple[Family, bool | None]] = {
+    "VLLMCustomAPI": ("vllm_service", False),
+    "VLLMCustomAPIStream": ("vllm_service", False),
+    "VLLMCustomAPIChat": ("vllm_service", True),
+    "VLLMCustomAPIChatStream": ("vllm_service", True),
+    "VllmMultiturnAPIChatStream": ("vllm_service", True),
+    "OpenAI": ("openai_service", True),
+    "OpenAISDK": ("openai_service", True),
+    "OpenAISDKStreaming": ("openai_service", True),
+    "HuggingFace": ("hf", False),
+    "HuggingFaceCausalLM": ("hf", False),
+    "HuggingFaceBaseModel": ("hf", False),
+    "HuggingFacewithChatTemplate": ("hf", True),
+    "HuggingFaceQwen2VLwithChatTemplate": ("hf", True),
+    "Assay": ("assay", None),
+}
+"""The classes that are read, and whether each is spoken to in turns."""
+STREAMING = (
+    "VLLMCustomAPIStream",
+    "VLLMCustomAPIChatStream",
+    "VllmMultiturnAPIChatStream",
+    "OpenAISDKStreaming",
+)
+REFUSED: Mapping[str, str] = {
+    "TGICustomAPI": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
+    "TGICustomAPIStream": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
+    "TritonCustomAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
+    "TritonCustomAPIStream": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
+    "MindieStreamApi": "use the server's OpenAI-compatible address, and name VLLMCustomAPI",
+    "VITAGenerateAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPIChat",
+    "VLLMFunctionCallAPIChat": "function calls are not asked for here; name VLLMCustomAPIChat",
+    "VLLM": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name VLLMCustomAPI",
+    "VLLMwithChatTemplate": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
+    "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
+    "VLLMOfflineVLModel": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
+    "VLLMCustomAPIChat",
+    "TurboMindModel": "serve the model (`lmdeploy serve api_server`), and name VLLMCustomAPI",
+    "TurboMindModelwithChatTemplate": "serve the model (`lmdeploy serve api_server`), and name "
+    "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
+    "QwenImageEditModel": "images are not made here",
+}
+"""Classes of the originals that are known and not there, and what to do instead."""
+
+USED: Mapping[Family, Sequence[str]] = {
+    "vllm_service": (
+        *("path", "model", "host_ip", "host_port", "url", "enable_ssl", "api_key", "stream", "retry"),
+        *("max_out_len", "batch_size", "generation_kwargs", "meta_template", "pred_postprocessor"),
+    ),
+    "openai_service": (
+        *("path", "openai_api_base", "key", "retry", "temperature", "max_out_len", "batch_size", "timeout"),
+        *("generation_kwargs", "meta_template", "pred_postprocessor", "extra_body", "openai_extra_kwargs"),
+        *("max_completion_tokens", "stream", "max_workers"),
+    ),
+    "hf": (
+        *("path", "max_out_len", "batch_size", "max_seq_len", "generation_kwargs", "stop_words", "end_str"),
+        *("meta_template", "pred_postprocessor", "model_kwargs", "trust_remote_code"),
+    ),
+    "assay": (
+        "model",
+        "model_args",
+        "max_out_len",
+        "generation_kwargs",
+        "meta_template",
+        "pred_postprocessor",
+    ),
+}
+ALWAYS = ("type", "abbr", "attr", "summarizer_abbr")
+WITHOUT_EFFECT = (
+    *(
+        "run_cfg",
+        "request_rate",
+        "use_timestamp",
+        "traffic_cfg",
+        "trust_remote_code",
+        "verbose",
+        "tokenizer_path",
+    ),
+    *("tokenizer_kwargs", "batch_padding", "query_per_second", "rpm_verbose", "mode", "max_seq_len", "org"),
+    *("response_anomaly", "min_out_len", "concurrency", "tokenizer_only", "drop_middle", "vision_kwargs"),
+    *("use_fastchat_template", "fastchat_template", "pad_token_id", "think_tag", "logprobs", "top_logprobs"),
+    *(
+        "stream_chunk_size",
+        "http_client_cfg",
+        "status_code_mappings",
+        "returns_tool_calls",
+        "extract_pred_after_decode",
+    ),
+)
+"""What says how the original works, and nothing of what the model is asked or answers."""
+CHANGES_ANSWERS = ("peft_path", "peft_kwargs", "openai_proxy_url", "lora_path")
+"""What would make another model of it and is not followed: an error, where it is set."""
+DRAWING = ("temperature", "top_p", "do_sample", "seed", "stop", "num_return_sequences", "max_tokens")
+OF_SERVERS = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+"""Arguments that the model behind an address takes by these names."""
+USUAL = {"ignore_eos": False, "lora_data_map_file": None}
+"""What every server does anyway, and is not sent."""
+OFFICIAL = "https://api.openai.com/v1"
