@@ -15,7 +15,7 @@ from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
-from assay.dialects.openicl.detect import ConfigName, config_files, is_config
+from assay.dialects.openicl.detect import ConfigName, config_files, is_config, is_loader
 from assay.dialects.parts.compiled import Compiled
 from assay.dialects.table.compile import compile_table
 from assay.dialects.ultraeval.detect import folders_of_many, is_dataset
@@ -201,7 +201,7 @@ LANGUAGES = {
         "a Task class",
     ),
     "openicl": Language(
-        is_config,
+        lambda name: is_config(name) or is_loader(name),
         _in_folder(config_files),
         _compile_configs,
         frozenset({"samples", "dataset_args"}),

@@ -12,6 +12,8 @@ _LIST = re.compile(r"(?:\w*_)?datasets")
 _READ_BASE = "read_base"
 _OF_CODE = re.compile(rb"read_base|infer_cfg|\btype\s*=|['\"]type['\"]\s*:")
 """What a config has that names code; one without it only lists tables."""
+_LOADER = re.compile(rb"^class \w+\((?:.*\W)?BaseDataset\b", re.MULTILINE)
+"""A class as configs of both systems name them."""
 _INFERENCE = b"infer_cfg"
 _NAMED = re.compile(r"(?P<path>.*?\.py)(?:/(?P<suffix>\w+))?(?::(?P<abbrs>.*))?")
 
@@ -39,6 +41,12 @@ def is_config(name: str) -> bool:
     """Whether a person named a file that assigns, or has from a base, a list of datasets."""
     path = ConfigName.of(name).path
     return path.suffix == ".py" and path.is_file() and _is_config_file(path)
+
+
+def is_loader(name: str) -> bool:
+    """Whether a person named a file of dataset classes, which a config would name."""
+    path = ConfigName.of(name).path
+    return path.suffix == ".py" and path.is_file() and _LOADER.search(path.read_bytes()) is not None
 
 
 def config_files(folder: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from assay.dialects.openicl.config.entry import Entry
 from assay.dialects.openicl.config.lists import dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
 from assay.dialects.openicl.config.prompt_hash import prompt_hash
-from assay.dialects.openicl.detect import ConfigName
+from assay.dialects.openicl.detect import ConfigName, is_config, is_loader
 
 MadeT = TypeVar("MadeT")
 CODE = "OPENICL-008"
@@ -34,6 +34,10 @@ class Found(NamedTuple):
 def entries_of(name: str, root: Path | None) -> list[Found]:
     """Load a config and return those of its entries that a person named; without names, all."""
     wanted = ConfigName.of(name)
+    if is_loader(name) and not is_config(name):
+        what = "the file holds dataset classes, and no config that says how they are asked and scored"
+        fix = "name the config; or write one: `assay new NAME --like aisbench` shows how"
+        raise AuthorError(Problem(CODE, what, fix, Origin(str(wanted.path))))
     config = ConfigFiles(root).load(wanted.path)
     placed = checked_entries(config, dataset_lists(config, wanted.suffix))
     known = {one.entry.name: Found(one.entry, one.where, config, prompt_hash(one.written)) for one in placed}

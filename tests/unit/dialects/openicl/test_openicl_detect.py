@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.dialects.openicl.detect import ConfigName, config_files, is_config
+from assay.core.errors import AuthorError
+from assay.dialects.openicl.detect import ConfigName, config_files, is_config, is_loader
+from assay.dialects.openicl.entries import entries_of
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,13 @@ def test_configs_are_told_from_other_files(workdir: Path) -> None:
     assert {path.name for path in config_files(workdir)} == set(CONFIGS)
     assert is_config("own.py:quiz")
     assert not is_config("nowhere.py")
+
+
+def test_a_file_of_classes_is_told_to_be_no_config(workdir: Path) -> None:
+    loader = "from .base import BaseDataset\n\nclass Quiz(BaseDataset):\n    pass\n"
+    (workdir / "quiz.py").write_text(loader, encoding="utf-8")
+    (workdir / "other.py").write_text("class A(Dataset):\n    pass\n", encoding="utf-8")
+    assert is_loader("quiz.py")
+    assert not is_loader("other.py")
+    with pytest.raises(AuthorError, match=r"OPENICL-008 quiz\.py: the file holds dataset classes"):
+        entries_of("quiz.py", None)
