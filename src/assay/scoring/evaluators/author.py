@@ -201,8 +201,10 @@ class AuthorEvaluator(Evaluator):
         if correct is not None:
             # Where no value is the share of right rows, they are still known by row.
             self.correct_by = shares[0] if shares else _CORRECT[0]
-            self.last_score_lists = dict.fromkeys(shares or [self.correct_by], correct)
-            for name in shares:
+            # None or all of the rows right: a share of some of them has the same value by itself.
+            borne_out = shares if 0.0 < math.fsum(correct) < n else shares[:1]
+            self.last_score_lists = dict.fromkeys(borne_out or [self.correct_by], correct)
+            for name in borne_out:
                 # What the author rounded is known exactly.
                 found[name] = self.units[name].scale * math.fsum(correct) / n
             return

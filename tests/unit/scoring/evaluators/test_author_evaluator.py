@@ -224,3 +224,14 @@ def test_what_an_author_changes_in_place_is_not_the_rows() -> None:
     assert metric(["A", "B"], held) == metric(["A", "B"], held) == {"accuracy": 100.0}
     assert golds == [["A"], ["B"]]
     assert held[0].fields == {"options": ["A", "B"]}
+
+
+@pytest.mark.parametrize("right", [0, 1])
+def test_a_share_of_some_rows_does_not_pass_for_that_of_all_where_it_is_0_or_100(right: int) -> None:
+    def score(predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, Any]:
+        details = [{"correct": bool(right)} for _ in predictions]
+        return {"accuracy": 100.0 * right, "accuracy of the first": 100.0 * right, "details": details}
+
+    metric = wrapped(score)
+    metric(["a", "b", "c"], rows(["a", "b", "c"]))
+    assert metric.last_score_lists == {"accuracy": [float(right)] * 3}
