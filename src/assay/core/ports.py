@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt
-from assay.core.request import Ask, Request
+from assay.core.request import Ask, Generate, Request
 from assay.core.response import Completion, Failure, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.core.task import Evaluation
+from assay.core.timing import TimedCall
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,6 +54,22 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of memory and connections."""
+
+
+class TimedClient(Protocol):
+    """A server's client that makes each call once and says when its answer came.
+
+    Used on one event loop, inside `async with`, by as many tasks at a time as the caller likes.
+    """
+
+    async def __aenter__(self) -> TimedClient:
+        """Make ready; opens no connection."""
+
+    async def __aexit__(self, *error: object) -> None:
+        """Close all connections; calls under way are the caller's to end first."""
+
+    async def call(self, ask: Generate) -> TimedCall:
+        """Send one ask and read its answer. Trouble is a `Failure` in it; raises only when cancelled."""
 
 
 class Journal(Protocol):
