@@ -32,7 +32,7 @@ _COMMANDS = {
 
 
 _COLLECT_AT = (50_000, 20, 50)
-"""Rows, requests and answers form no cycles: looking for some at every 700th object took a seventh of a run."""
+"""Rows and answers form no cycles: looking for some at every 700th object took a seventh of a run."""
 
 
 @click.command(
