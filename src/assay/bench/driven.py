@@ -51,6 +51,8 @@ class Driven(msgspec.Struct, frozen=True, omit_defaults=True):
     """Items that were sent late since as many as may be were under way."""
     is_partial: bool = False
     """Whether it was ended from outside."""
+    is_client_bound: bool = False
+    """Whether the client itself was the limit: more than 1 % of the items were sent more than 5 ms late."""
     lateness: DelayStats | None = None
     """Open loads: how much later than due calls began."""
     idleness: DelayStats | None = None
@@ -108,11 +110,16 @@ class Tally:
             n_turns_unsent=self.n_turns_unsent,
             n_held=self.n_held,
             is_partial=is_partial,
+            is_client_bound=max(self._own_late_share, self._idleness.late_share) > _LATE_SHARE,
             lateness=self._lateness.stats(),
             idleness=self._idleness.stats(),
             lag=self.lag.stats(),
             notes=(*self._of_the_load(load, is_partial), *self._of_the_client()),
         )
+
+    @property
+    def _own_late_share(self) -> float:
+        return self._n_own_late / self._lateness.n if self._lateness.n else 0.0
 
     def _of_the_load(self, load: Load, is_partial: bool) -> Iterator[str]:
         if is_partial:
@@ -131,7 +138,7 @@ class Tally:
 
     def _of_the_client(self) -> Iterator[str]:
         late = f"{LATE_S * 1000:g} ms"
-        if self._lateness.n and (share := self._n_own_late / self._lateness.n) > _LATE_SHARE:
+        if (share := self._own_late_share) > _LATE_SHARE:
             yield f"the client itself was the limit: it sent {share:.1%} of the items more than {late} late"
         if (share := self._idleness.late_share) > _LATE_SHARE:
             yield (
