@@ -240,6 +240,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
             groups=grouped.members,
+            speed=execution.speed(),
         )
         if values.stage == "infer":
             folder.drop_results()

@@ -277,7 +277,8 @@ class _Connection(asyncio.Protocol):
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.done():
             content = b"".join(self._content)
-            waiting.set_result(Reply(self._parser.get_status_code(), self._headers, content))
+            status = self._parser.get_status_code()
+            waiting.set_result(Reply(status, self._headers, content, self._heard))
 
     def _fail(self, trouble: Exception) -> None:
         waiting, self._waiting = self._waiting, None

@@ -37,6 +37,8 @@ class Reply(NamedTuple):
     """By their names in small letters; of several with one name the last."""
     content: bytes
     """Empty where the pieces were taken as they came."""
+    ended: float
+    """When its last byte was read, as `time.perf_counter` tells it."""
 
 
 Taker = Callable[[bytes], None]

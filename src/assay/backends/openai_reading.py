@@ -26,7 +26,7 @@ class OpenAIReading:
     """Made when an attempt begins. Some servers send a reply whole though asked for a stream."""
 
     def __init__(self) -> None:
-        self.began = time.perf_counter()
+        self.began = self.ended = time.perf_counter()
         self._stream: StreamedReply | None = None
 
     def taker(self, headers: Mapping[str, str]) -> Taker | None:
@@ -38,6 +38,7 @@ class OpenAIReading:
 
     def read(self, reply: HttpReply) -> Read:
         """Return the whole reply; raise CallTrouble when it is none."""
+        self.ended = reply.ended
         if self._stream is None:
             return Read(checked(decoded(reply.content)), 0.0)
         said = checked(self._stream.whole())

@@ -7,31 +7,26 @@ This file keeps calls under way and puts the texts of a request together; what i
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.backends.addresses import checked_address
-from assay.backends.http_exchange import Reply as HttpReply
-from assay.backends.http_exchange import Taker
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.media_bytes import MediaTrouble
+from assay.backends.openai_address import address_of, first_listed
 from assay.backends.openai_arguments import read_asked, read_key
 from assay.backends.openai_protocol import (
     PATHS,
     Part,
     api_of,
     body_of,
-    model_ids,
     n_prompt_tokens,
     parts_of,
     read,
 )
 from assay.backends.openai_reading import OpenAIReading, Read
-from assay.backends.problems import no_such_endpoint, unknown_model, unreachable
 from assay.backends.request_parts import Answer, UnderWay
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -42,10 +37,8 @@ from assay.core.response import Failure, Output, Response
 if TYPE_CHECKING:
     from assay.backends.http_client import HttpClient
 
-EXAMPLE = "write openai:MODEL@http://127.0.0.1:8000/v1, or openai:@http://... for the server's first model"
 FEWEST_LOST = 32
 """Calls lost in a row before a server that still takes connections counts as gone."""
-_WHERE = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
 
 
 class OpenAIBackend:
@@ -54,8 +47,9 @@ class OpenAIBackend:
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         """Check the address, the arguments and that a named key is there; connects to nothing."""
         self._asked = read_asked(args)
-        self._named, url = _split(where)
-        self._name = f"openai:{self._named}@{url}"
+        address = address_of(where)
+        self._named = address.model
+        self._name = f"openai:{address.model}@{address.url}"
         given = self._asked.args
         patience = Patience(
             given.timeout_s,
@@ -63,10 +57,11 @@ class OpenAIBackend:
             given.retry_wait_s,
             lost_in_a_row=max(FEWEST_LOST, 2 * given.concurrency),
         )
-        fix = f"give the address up to /v1, and a model that {url}/models lists"
-        self._endpoint = Endpoint(url, patience, key=read_key(given), fix=fix)
+        self._endpoint = Endpoint(address.url, patience, key=read_key(given), fix=address.fix)
         self._n_unsaid = 0
         self._ended = Ended()
+        self._is_stream = given.stream is not False
+        self._notes: list[str] = []
 
     @property
     def card(self) -> ModelCard:
@@ -117,7 +112,7 @@ class OpenAIBackend:
 
     def notes(self) -> Sequence[str]:
         """Say what had to be asked again, and what the server left open."""
-        notes = []
+        notes = list(self._notes)
         if self._endpoint.retries:
             reasons = ", ".join(f"{why} ({n:,})" for why, n in self._endpoint.retries.most_common())
             notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were repeated after {reasons}")
@@ -138,8 +133,8 @@ class OpenAIBackend:
         """Return the model's name; the first one that the server lists, when the person gave none."""
         if self._named:
             return self._named
-        [name] = in_flight([None], self._first_listed, url=self._endpoint.url, at_most=1)
-        return name
+        listing = in_flight([None], self._listed, url=self._endpoint.url, at_most=1)
+        return next(listing)
 
     def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Response]:
         """Yield what to ask for, and the responses to what no server needs to be asked."""
@@ -153,6 +148,9 @@ class OpenAIBackend:
             yield from parts
 
     # --- sending: on the loop's thread ---
+
+    async def _listed(self, client: HttpClient, _: None) -> str:
+        return await first_listed(self._endpoint, client)
 
     async def _work(self, client: HttpClient, job: Part | Response) -> Answer | Response:
         return job if isinstance(job, Response) else await self._answered(client, job)
@@ -186,24 +184,37 @@ class OpenAIBackend:
         return _Told(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
 
     async def _reply(self, client: HttpClient, part: Part) -> Read:
+        is_stream = self._is_stream
+        try:
+            return await self._posted(client, part, is_stream=is_stream)
+        except CallTrouble as trouble:
+            if not (is_stream and self._asked.args.stream is None and _is_about_streams(trouble)):
+                raise
+        if self._is_stream:
+            self._is_stream = False
+            self._notes.append(f"{self._name} refuses to stream: answers came whole, and TTFT is not known")
+        return await self._posted(client, part, is_stream=False)
+
+    async def _posted(self, client: HttpClient, part: Part, *, is_stream: bool) -> Read:
         prompt = part.ask.prompt
-        if media_of(prompt):
-            # Reads files: other calls go on meanwhile.
-            body = await asyncio.to_thread(body_of, part, self._model, self._asked)
-        else:
-            body = body_of(part, self._model, self._asked)
+        written = partial(
+            body_of,
+            part.ask,
+            self._model,
+            self._asked,
+            is_stream=is_stream,
+            seed=part.seed,
+            n_texts=part.n_texts,
+        )
+        # Reading media files takes a while: other calls go on meanwhile.
+        body = await asyncio.to_thread(written) if media_of(prompt) else written()
         path = PATHS[api_of(prompt, self._asked)]
         return await self._endpoint.post(client, body, OpenAIReading, path=path)
 
-    async def _first_listed(self, client: HttpClient, _: None) -> str:
-        url = f"{self._endpoint.url}/models"
-        try:
-            names = await self._endpoint.get(client, _Listed, path="/models")
-        except CallTrouble as trouble:
-            raise unreachable(f"{url} does not say which models there are: {trouble}") from None
-        if not names:
-            raise no_such_endpoint(f"{url} lists no model", EXAMPLE)
-        return names[0]
+
+def _is_about_streams(trouble: CallTrouble) -> bool:
+    """Whether a server says no to a stream; it says nothing about the ask then."""
+    return trouble.kind == "http" and not trouble.may_pass and "stream" in str(trouble).lower()
 
 
 class _Told(NamedTuple):
@@ -212,32 +223,3 @@ class _Told(NamedTuple):
     outcome: tuple[Output, ...] | Failure
     n_prompt_tokens: int = 0
     first_s: float = 0.0
-
-
-class _Listed:
-    """Reads a list of models."""
-
-    def taker(self, headers: Mapping[str, str]) -> Taker | None:
-        return None
-
-    def read(self, reply: HttpReply) -> list[str]:
-        return model_ids(reply.content)
-
-
-def _split(where: str) -> tuple[str, str]:
-    """Return the model's name and the address, or raise MODEL-001."""
-    if not where:
-        raise unknown_model("openai needs a model and the address of its server", EXAMPLE)
-    found = _WHERE.fullmatch(where)
-    if found is None:
-        raise unknown_model(
-            "openai needs an address that begins with http:// or https:// after an @", EXAMPLE
-        )
-    url = checked_address(found["url"], EXAMPLE).rstrip("/")
-    if "?" in url or "#" in url:
-        raise unknown_model(
-            "the address holds a ? or a #, and all after it would be written into every run", EXAMPLE
-        )
-    if url.endswith(tuple(PATHS.values())):
-        raise unknown_model(f"{url} is the address of one call: the base is needed", EXAMPLE)
-    return found["model"], url

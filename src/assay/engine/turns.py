@@ -28,10 +28,13 @@ class _Talk(msgspec.Struct):
     answers: list[Output]
     n_prompt_tokens: int = 0
     seconds: float = 0.0
+    latency_s: float = 0.0
+    first_s: float = 0.0
 
     def answered(self, outcome: Outcome) -> Response:
         """Return the response to the conversation as a whole."""
-        return Response(self.request.id, self.request.key, outcome, self.seconds)
+        id_, key = self.request.id, self.request.key
+        return Response(id_, key, outcome, self.seconds, latency_s=self.latency_s, first_s=self.first_s)
 
     def joined(self) -> Completion:
         """Return all answers as one completion."""
@@ -96,6 +99,8 @@ class TurnByTurn:
             yield response
             return
         talk.seconds += response.seconds
+        talk.latency_s += response.latency_s
+        talk.first_s = talk.first_s or response.first_s
         outcome = response.outcome
         if not isinstance(outcome, Completion):
             yield talk.answered(_at_turn(outcome, len(talk.answers) + 1))
