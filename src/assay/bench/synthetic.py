@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from assay.bench.item_stream import Inexact, WarmUp
 from assay.bench.items import LoadItem
 from assay.bench.lengths import Lengths, described
 from assay.bench.texts import MadeText, Texts
@@ -69,31 +70,33 @@ class SyntheticLoad:
             if spec.kind == "token_ids" and tokenizer is not None
             else _NaturalTexts(spec, tokenizer)
         )
+        self._inexact = Inexact()
         self._n_input = spec.input.drawn(spec.n, spec.seed, "input")
         self._n_output = None if spec.output is None else spec.output.drawn(spec.n, spec.seed, "output")
 
     def __iter__(self) -> Iterator[LoadItem]:
         return map(self.item, range(self._spec.n))
 
+    def warmup(self, n: int) -> WarmUp:
+        """Return items of their own, with the lengths of the first ones."""
+        return WarmUp([self.item(self._spec.n + at) for at in range(n)], are_measured=False)
+
+    def came_up(self) -> Sequence[str]:
+        """Say which prompts are not as long as they should be."""
+        return self._inexact.said()
+
     def item(self, number: int) -> LoadItem:
-        """Return an item. A number beyond the last has the lengths of an earlier item and a text of its own,
-        as warm-up calls need it.
-        """
+        """Return an item; one beyond the last has the lengths of an earlier item and a text of its own."""
         lengths_of = number % self._spec.n
-        made = self._maker.text(number, self._n_input(lengths_of))
-        return LoadItem(
+        n_tokens = self._n_input(lengths_of)
+        made = self._maker.text(number, n_tokens)
+        item = LoadItem(
             str(number),
             as_prompt(made.text, is_chat=self._spec.is_chat),
             max_tokens=None if self._n_output is None else self._n_output(lengths_of),
             n_prompt_tokens=made.n_tokens,
         )
-
-    def off_by(self, item: LoadItem) -> int:
-        """Return how many tokens an item's prompt has more than it should have, or less; 0 without a
-        tokenizer, where nobody knows.
-        """
-        wanted = self._n_input(int(item.id) % self._spec.n)
-        return 0 if item.n_prompt_tokens is None else item.n_prompt_tokens - wanted
+        return self._inexact.look_at(item, n_tokens)
 
 
 def as_prompt(text: str, *, is_chat: bool) -> Prompt:

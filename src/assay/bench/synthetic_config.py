@@ -2,7 +2,7 @@
 
     {"Type": "string", "RequestCount": 100, "StringConfig": {
         "Input": {"Method": "uniform", "Params": {"MinValue": 1, "MaxValue": 200}},
-        "Output": {"Method": "gaussian", "Params": {"Mean": 100, "Var": 200, "MinValue": 1, "MaxValue": 100}}}}
+        "Output": {"Method": "zipf", "Params": {"Alpha": 1.5, "MinValue": 1, "MaxValue": 100}}}}
 
 docs/bench_datasets.md says where what is made differs from the original's.
 """
@@ -85,7 +85,7 @@ def _zipf(params: _Table) -> Lengths:
 
 def _percentage(params: _Table) -> Lengths:
     key, given = "PercentageDistribute", params.values["PercentageDistribute"]
-    if not isinstance(given, list | tuple) or not all(isinstance(one, list | tuple) for one in given):
+    if not isinstance(given, list | tuple) or not all(map(_is_pair, given)):
         params.wrong(key, "expected pairs of a length and its share, such as [[128, 0.3], [512, 0.7]]")
     try:
         return Shares(tuple((_whole(length), exact_share(share)) for length, share in given))
@@ -110,7 +110,7 @@ _METHODS = {
 def _lengths(table: _Table) -> Lengths:
     table.require(("Method", "Params"))
     name = table.values["Method"]
-    if name not in _METHODS:
+    if not isinstance(name, str) or name not in _METHODS:
         table.wrong("Method", f"expected one of {listing(_METHODS)}{nearest(str(name), _METHODS)}")
     params = table.table("Params")
     params.require(_METHODS[name].keys)
@@ -177,6 +177,10 @@ class _Table:
 
     def _raise(self, what: str, fix: str) -> NoReturn:
         raise AuthorError(Problem("BENCH-022", what, fix, self._where))
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
 
 
 def _whole(value: Any) -> int:

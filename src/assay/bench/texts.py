@@ -21,6 +21,8 @@ TOKENS_PER_WORD = 1.21
 OPENING_TOKENS = 4
 """How many more the opening of a text has, with its rare names: 1.36 a word over the first 25 words."""
 
+_BEFORE = "the"
+"""A word that stands for any text before."""
 _FILLERS = (" so", " then", " now", " here", " and", " as", " it", " is", " of", " to", " in", " a")
 _WORDS_GIVEN_UP = 6
 """How many words are given up at most, one by one, until the rest can be filled to the length."""
@@ -42,15 +44,21 @@ class Texts:
         self._purpose = purpose
         self._tokenizer = tokenizer
 
-    def text(self, number: int, n_tokens: int, *, after: str = "") -> MadeText:
+    def text(self, number: int, n_tokens: int, *, after: str = "", joiner: str = "\n\n") -> MadeText:
         """Return a text of so many tokens in all, which begins with what is given."""
         words = words_of(self._seed, self._purpose, number)
         if after:
-            words = chain((f"\n\n{next(words)}",), words)
+            words = chain((f"{joiner}{next(words)}",), words)
         if self._tokenizer is None:
             n_words = max(n_words_of(n_tokens) - len(after.split()), 0)
             return MadeText(after + "".join(islice(words, n_words)), None)
         return self._exact(self._tokenizer, after, words, n_tokens)
+
+    def block(self, number: int, n_tokens: int) -> str:
+        """Return a text, its first space included, that makes another one so many tokens longer."""
+        n_before = 0 if self._tokenizer is None else self._tokenizer.count(_BEFORE)
+        made = self.text(number, n_before + n_tokens, after=_BEFORE, joiner=" ")
+        return made.text.removeprefix(_BEFORE)
 
     def _exact(self, tokenizer: Tokenizer, after: str, words: Iterator[str], n_tokens: int) -> MadeText:
         n_before = tokenizer.count(after) if after else 0
@@ -64,7 +72,7 @@ class Texts:
         best = MadeText(after, n_before)
         for n_words in range(max(n_whole, 0), max(n_whole - _WORDS_GIVEN_UP, 0) - 1, -1):
             kept = whole[: places[n_words]]
-            filled = self._filled(tokenizer, kept, n_tokens - tokenizer.count(kept))
+            filled = self._filled(tokenizer, kept, n_tokens - bisect_right(ends, places[n_words]))
             best = _nearer(filled, best, n_tokens)
             if best.n_tokens == n_tokens:
                 return best
@@ -85,8 +93,8 @@ class Texts:
     def _fillers(self) -> Sequence[str]:
         """Words that are one token behind another word; all of them where none is."""
         assert self._tokenizer is not None
-        alone = self._tokenizer.count("the")
-        single = [word for word in _FILLERS if self._tokenizer.count(f"the{word}") == alone + 1]
+        alone = self._tokenizer.count(_BEFORE)
+        single = [word for word in _FILLERS if self._tokenizer.count(_BEFORE + word) == alone + 1]
         return single or _FILLERS
 
 
@@ -102,3 +110,8 @@ def _nearer(one: MadeText, other: MadeText, n_tokens: int) -> MadeText:
 def n_words_of(n_tokens: int) -> int:
     """Return how many words have about so many tokens; one at the least."""
     return max(round((n_tokens - OPENING_TOKENS) / TOKENS_PER_WORD), 1)
+
+
+def n_tokens_of(n_words: int) -> int:
+    """Return about how many tokens so many words have; one at the least."""
+    return max(round(n_words * TOKENS_PER_WORD), 1)
