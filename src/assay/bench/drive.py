@@ -50,7 +50,7 @@ class Drive:
         clock: Clock = time.perf_counter,
     ) -> None:
         self._client = client
-        self._items = _rounds(items) if load.goes_round else iter(items)
+        self._items = endlessly(items) if load.goes_round else iter(items)
         self._load = load
         self._on_record = on_record
         self._on_progress = on_progress
@@ -294,7 +294,7 @@ class Drive:
                 self._on_progress(progress)
 
 
-def _rounds(items: Iterable[LoadItem]) -> Iterator[LoadItem]:
+def endlessly(items: Iterable[LoadItem]) -> Iterator[LoadItem]:
     """Yield the items again and again; items that are gone after one round end it."""
     is_there = True
     while is_there:
