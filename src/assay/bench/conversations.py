@@ -64,12 +64,12 @@ def _turns(fields: Mapping[str, Any], where: Origin) -> Turns:
     for name in OF_MESSAGES:
         if name in fields:
             return _messages(fields[name], where.at(name))
-    name = next((name for name in OF_TEXTS if name in fields), None)
-    if name is None:
+    column = next((name for name in OF_TEXTS if name in fields), None)
+    if column is None:
         raise _wrong(f"found the columns {listing(fields)}, expected one of {_COLUMNS}", where)
-    texts = [fields[name]] if isinstance(fields[name], str) else fields[name]
+    texts = [fields[column]] if isinstance(fields[column], str) else fields[column]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise _wrong(f"found {texts!r:.80}, expected a list of texts", where.at(name))
+        raise _wrong(f"found {texts!r:.80}, expected a list of texts", where.at(column))
     return Turns("", tuple(text for text in texts if text.strip()))
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from assay.core.ids import draw
 
@@ -23,25 +22,37 @@ _SENTENCES_OF_A_PARAGRAPH = 6
 N_OPENINGS = 64**4
 
 
+_Slot: TypeAlias = str | tuple[str, ...]
+"""A word as it is written, or those of which one is chosen; each with its space and its punctuation, so that
+making a sentence is choosing alone: a load may need a million words a second."""
+
+
 class _Language(NamedTuple):
     words: Mapping[str, Sequence[str]]
     """Lists of words by the letter that stands for one of them."""
-    patterns: Sequence[Sequence[tuple[Sequence[str], str]]]
-    """Sentences: for each word what it is chosen from, and the punctuation behind it."""
+    patterns: Sequence[Sequence[_Slot]]
+    """Sentences. The first word is capital, and has no space before it."""
 
 
 @cache
 def _language() -> _Language:
     read = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
     words = {letter: text.split() for letter, text in read["words"].items()}
-    patterns = []
-    for pattern in read["sentences"]["patterns"]:
-        slots = []
-        for written in pattern.split():
-            bare = written.rstrip(".,?:")
-            slots.append((words.get(bare, (bare,)), written[len(bare) :]))
-        patterns.append(slots)
-    return _Language(words, patterns)
+    return _Language(words, [_pattern(text, words) for text in read["sentences"]["patterns"]])
+
+
+def _pattern(text: str, words: Mapping[str, Sequence[str]]) -> Sequence[_Slot]:
+    slots: list[_Slot] = []
+    for written in text.split():
+        bare = written.rstrip(".,?:")
+        behind = written[len(bare) :]
+        chosen_from = words.get(bare, (bare,))
+        if slots:
+            made = tuple(f" {word}{behind}" for word in chosen_from)
+        else:
+            made = tuple(f"{word[0].upper()}{word[1:]}{behind}" for word in chosen_from)
+        slots.append(made if len(made) > 1 else made[0])
+    return slots
 
 
 def words_of(seed: int, purpose: str, number: int) -> Iterator[str]:
@@ -51,18 +62,30 @@ def words_of(seed: int, purpose: str, number: int) -> Iterator[str]:
     N_OPENINGS.
     """
     yield from _opening(seed, purpose, number)
-    made = draw(seed, purpose, str(number), "words")
+    random = draw(seed, purpose, str(number), "words").random
+    patterns = _language().patterns
     while True:
         for at in range(_SENTENCES_OF_A_PARAGRAPH):
-            yield from _sentence(made, " " if at else "\n\n")
+            pattern = patterns[int(random() * len(patterns))]
+            first, *others = [
+                slot if type(slot) is str else slot[int(random() * len(slot))] for slot in pattern
+            ]
+            yield f" {first}" if at else f"\n\n{first}"
+            yield from others
+
+
+@lru_cache(maxsize=64)
+def _order(seed: int, purpose: str) -> tuple[int, int]:
+    """Return the step and the start with which numbers go through all openings."""
+    made = draw(seed, purpose, "openings")
+    return made.randrange(1, N_OPENINGS, 2), made.randrange(N_OPENINGS)
 
 
 def _opening(seed: int, purpose: str, number: int) -> Iterator[str]:
     """Yield a sentence that spells the number. Steps of an odd size go once through all openings, whose
     number is a power of two, and neighbours have different first words.
     """
-    order = draw(seed, purpose, "openings")
-    step, start = order.randrange(1, N_OPENINGS, 2), order.randrange(N_OPENINGS)
+    step, start = _order(seed, purpose)
     rest = (number * step + start) % N_OPENINGS
     chosen = {}
     for letter in _SPELLING:
@@ -71,12 +94,3 @@ def _opening(seed: int, purpose: str, number: int) -> Iterator[str]:
         chosen[letter] = words[at]
     for word in _OPENING:
         yield word.format_map(chosen)
-
-
-def _sentence(made: Random, before: str) -> Iterator[str]:
-    patterns = _language().patterns
-    is_first = True
-    for choices, behind in patterns[int(made.random() * len(patterns))]:
-        word = choices[int(made.random() * len(choices))]
-        yield f"{before}{word[0].upper()}{word[1:]}{behind}" if is_first else f" {word}{behind}"
-        is_first = False
