@@ -13,12 +13,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from assay.core.ports import Backend
-from assay.core.prompt import Message, Prompt
+from assay.core.prompt import Prompt, continued
 from assay.core.request import Generate, Request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
-
-AFTER_TURN = "\n\n"
-"""What parts the turns of a plain text."""
 
 
 class _Talk(msgspec.Struct):
@@ -114,7 +111,7 @@ class TurnByTurn:
             yield talk.answered(talk.joined())
             return
         turn = talk.ask.turns[len(talk.answers) - 1]
-        talk.prompt = _continued(talk.prompt, outcome.outputs[0].text, turn)
+        talk.prompt = continued(talk.prompt, outcome.outputs[0].text, turn)
         self._owed.append(self._asked(talk))
 
 
@@ -122,10 +119,3 @@ def _at_turn(outcome: Outcome, turn: int) -> Failure:
     if not isinstance(outcome, Failure):
         return Failure("no_text", f"turn {turn}: expected a text, got {type(outcome).__name__}")
     return msgspec.structs.replace(outcome, message=f"turn {turn}: {outcome.message}")
-
-
-def _continued(prompt: Prompt, answer: str, turn: str) -> Prompt:
-    if isinstance(prompt, str):
-        space = "" if not prompt or prompt[-1].isspace() or answer[:1].isspace() else " "
-        return f"{prompt}{space}{answer}{AFTER_TURN}{turn}"
-    return (*prompt, Message("assistant", answer), Message("user", turn))
