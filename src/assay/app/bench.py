@@ -96,6 +96,13 @@ class FinishedBench(NamedTuple):
     manifest: BenchManifest
     result: BenchResult
 
+    @property
+    def n_failed(self) -> int:
+        """Return how many calls failed; of a sweep, at all levels together."""
+        swept = self.result.swept
+        summaries = [trial.summary for trial in swept.trials] if swept else [self.result.summary]
+        return sum(summary.n_failed for summary in summaries if summary is not None)
+
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, BenchResult]], BenchResult]
 

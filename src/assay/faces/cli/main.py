@@ -15,6 +15,7 @@ _COMMANDS = {
     "check": Command(
         "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
     ),
+    "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
     "report": Command("assay.faces.cli.show:report", "Print a run's report."),
     "explain": Command(
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
