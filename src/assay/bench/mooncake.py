@@ -183,6 +183,10 @@ class TraceLoad:
     def __iter__(self) -> Iterator[LoadItem]:
         return iter(self._rounds)
 
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield the trace again and again."""
+        return self._rounds.without_end()
+
     def warmup(self, n: int) -> WarmUp:
         """Return items of other texts, as long as the trace's first ones."""
         rows = islice(cycle(self._trace.rows), n)
