@@ -270,7 +270,7 @@ def _of_rows(
         return Items(rounds, n, described_by, notes, _output(asked, n), remarks)
     held = list(once())
     # Those that are not chosen stand behind the others, where warm-up calls find them.
-    chosen = chosen_rows(range(len(held)), asked.n, asked.order, seed=asked.seed, task=source)
+    chosen = chosen_rows(range(len(held)), asked.n, asked.order, seed=asked.seed, task=Path(source).name)
     others = sorted(set(range(len(held))).difference(chosen))
     reordered = list(_counted(_told_apart(held[at] for at in (*chosen, *others)), tokenizer))
     n = len(chosen)

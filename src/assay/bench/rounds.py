@@ -27,9 +27,9 @@ class Rounds:
         return islice(self.without_end(), self._n)
 
     def without_end(self) -> Iterator[LoadItem]:
-        """Yield items round after round."""
+        """Yield items round after round; rows behind those that were asked for stay out of every round."""
         for round_ in count():
-            for place, item in enumerate(self._once(), 1):
+            for place, item in enumerate(islice(self._once(), self._n), 1):
                 self._n_sent += 1
                 self._n_different = max(self._n_different, place)
                 yield item if not round_ else self._again(item, round_)
