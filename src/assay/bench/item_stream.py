@@ -24,6 +24,9 @@ class Load(Protocol):
     def __iter__(self) -> Iterator[LoadItem]:
         """Yield the items in the order in which they are sent."""
 
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield the same and more: other ones where they can be made, else the same again."""
+
     def warmup(self, n: int) -> WarmUp:
         """Return so many items for calls before the run."""
 
@@ -55,6 +58,13 @@ class Items:
 
     def __iter__(self) -> Iterator[LoadItem]:
         return (self._as_asked(item, place) for place, item in enumerate(self._load))
+
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield the same and more, for a load that lasts or is tried several times: made-up items are always
+        new, others come again.
+        """
+        more = self._load.without_end()
+        return (self._as_asked(item, place % self.n) for place, item in enumerate(more))
 
     def warmup(self, n: int) -> WarmUp:
         """Return items for calls before the run: others than the run's, where there are others."""

@@ -170,7 +170,7 @@ class TraceLoad:
     def __init__(
         self, trace: Trace, n: int, *, seed: int, is_chat: bool, tokenizer: Tokenizer | None = None
     ) -> None:
-        self._trace = trace
+        self._trace = trace = Trace(trace.rows[:n], trace.offsets_s[:n], trace.notes)
         self._is_chat = is_chat
         self._tokenizer = tokenizer
         self._blocks = Texts(seed, "trace block", tokenizer)
@@ -182,6 +182,10 @@ class TraceLoad:
 
     def __iter__(self) -> Iterator[LoadItem]:
         return iter(self._rounds)
+
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield the trace again and again."""
+        return self._rounds.without_end()
 
     def warmup(self, n: int) -> WarmUp:
         """Return items of other texts, as long as the trace's first ones."""

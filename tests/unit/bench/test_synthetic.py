@@ -90,6 +90,9 @@ def test_warm_up_items_are_none_of_the_loads(tokenizer: Tokenizer) -> None:
     assert not warmup.are_measured
     assert len({item.prompt for item in warmup.items}) == 6
     assert {item.prompt for item in warmup.items}.isdisjoint(item.prompt for item in load)
+    plain = SyntheticLoad(SyntheticSpec(20, Constant(50), is_chat=False))
+    beginnings = [text(item).split(",")[0] for item in (*plain, *plain.warmup(20).items)]
+    assert len(set(beginnings)) == 40
 
 
 def test_prompts_are_messages_unless_text_is_asked() -> None:
