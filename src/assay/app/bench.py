@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from assay.app.run_names import now, short_name, slug, versions
-from assay.bench.drive import Clock, Drive, endlessly
+from assay.bench.arrivals import Trace
+from assay.bench.drive import Clock, Drive
 from assay.bench.driven import Driven, Progress
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
 from assay.bench.item_stream import Items
@@ -33,6 +36,9 @@ from assay.core.ports import TimedClient
 from assay.core.run import Setting
 
 _WARM_UP_AT_A_TIME = 16
+_MADE_BEFORE = 50_000
+"""Items that are held in memory at most before a load begins."""
+_BEGINNING = 1_000
 
 
 class Ladder(msgspec.Struct, frozen=True):
@@ -172,7 +178,6 @@ class _Bench:
         self._clock = clock
         self._warm_up_items: Sequence[LoadItem] | None = None
         self._n_trials = 0
-        self._n_taken = 0
         self._notes = [*items.notes]
 
     async def run(self) -> BenchResult:
@@ -181,7 +186,7 @@ class _Bench:
             if sweep is None:
                 return await self._one_load()
             # Each trial goes on where the one before it ended: what a server has seen it answers faster.
-            upcoming = self._counted(endlessly(self._items))
+            upcoming = self._items.without_end()
 
             async def attempt(level: float) -> Attempted:
                 return await self._trial(sweep.of, level, upcoming)
@@ -200,11 +205,13 @@ class _Bench:
 
     async def _one_load(self) -> BenchResult:
         load = self._plan.load
+        items = self._items.without_end() if load.goes_round else iter(self._items)
+        load = msgspec.structs.replace(load, goes_round=False)
         await self._warm_up()
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests()
         self._observer.load_began(load, None)
-        driven = await self._sent(load, self._items, path, measures)
+        driven = await self._sent(load, items, path, measures)
         level = load.shape.concurrency if isinstance(load.shape, Closed) else None
         window = steady_window(measures.under_way(), level=level)
         steady: BenchSummary | None = None
@@ -225,8 +232,7 @@ class _Bench:
 
     async def _trial(self, of: LevelOf, level: float, upcoming: Iterator[LoadItem]) -> Attempted:
         load = trial_load(self._plan.load, of, level, self._plan.trial)
-        # The items have no end as it is.
-        load = msgspec.structs.replace(load, goes_round=False)
+        load = msgspec.structs.replace(load, goes_round=False)  # The items have no end as it is.
         await self._warm_up()
         self._n_trials += 1
         measures = Measures(self._plan.limits.of_each)
@@ -236,19 +242,9 @@ class _Bench:
         return Attempted(driven, measures.summary())
 
     def _of_sweep(self, swept: Swept) -> BenchResult:
-        if self._n_taken > self._items.n:
-            self._notes.append(
-                f"the trials sent {self._n_taken:,} items and there are {self._items.n:,}: prompts came "
-                "again, and a server that keeps prompts answers these faster"
-            )
         # What one trial had to say is with the trial.
         notes = (*self._notes, *self._items.came_up())
         return BenchResult(swept=swept, is_partial=swept.is_partial, finished=now(), notes=notes)
-
-    def _counted(self, items: Iterator[LoadItem]) -> Iterator[LoadItem]:
-        for item in items:
-            self._n_taken += 1
-            yield item
 
     async def _warm_up(self) -> None:
         n = self._plan.n_warm_up
@@ -263,10 +259,10 @@ class _Bench:
         driven = await warm_up(self._client, self._warm_up_items, sampling, at_a_time, clock=self._clock)
         self._observer.warmed_up(driven)
 
-    async def _sent(
-        self, load: Load, items: Items | Iterator[LoadItem], path: Path, measures: Measures
-    ) -> Driven:
+    async def _sent(self, load: Load, items: Iterator[LoadItem], path: Path, measures: Measures) -> Driven:
         """Send one load and keep every call of it."""
+        # Making a prompt can take longer than sending it: those that are surely needed are made before.
+        items = chain(list(islice(items, min(_expected(load), _MADE_BEFORE))), items)
         with RecordWriter(path) as writer:
 
             def keep(record: CallRecord) -> None:
@@ -280,6 +276,18 @@ class _Bench:
             drive = Drive(self._client, items, load, keep, on_progress=look_on, clock=self._clock)
             with _ended_by_ctrl_c(drive.stop):
                 return await drive.run()
+
+
+def _expected(load: Load) -> int:
+    """Return how many items a load will send; where only the server decides, enough for a beginning."""
+    if load.n is not None:
+        return load.n
+    shape = load.shape
+    if isinstance(shape, Closed) or isinstance(shape.arrivals, Trace) or load.seconds is None:
+        return _BEGINNING
+    arrivals = shape.arrivals
+    rate = max(arrivals.ramp.start, arrivals.ramp.end) if arrivals.ramp is not None else arrivals.rate
+    return math.ceil((rate or 0.0) * load.seconds)
 
 
 @contextmanager
