@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from assay.app.run_names import now, short_name, slug, versions
-from assay.bench.arrivals import Trace
 from assay.bench.drive import Clock, Drive
 from assay.bench.driven import Driven, Progress
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
@@ -29,6 +26,7 @@ from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
 from assay.bench.search import Search, search
 from assay.bench.steady import NoWindow, steady_window
+from assay.bench.stock import Stock
 from assay.bench.summary import BenchSummary
 from assay.bench.sweep import Attempted, LevelOf, Swept, Trial, TrialLength, climb, trial_load
 from assay.bench.warm_up import warm_up
@@ -36,9 +34,8 @@ from assay.core.ports import TimedClient
 from assay.core.run import Setting
 
 _WARM_UP_AT_A_TIME = 16
-_MADE_BEFORE = 50_000
-"""Items that are held in memory at most before a load begins."""
-_BEGINNING = 1_000
+_UNREADY_SHARE = 0.01
+"""Above it a load is said to be slowed by the making of its items."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
@@ -78,6 +75,9 @@ class BenchObserver:
 
     def started(self, manifest: BenchManifest, folder: Path) -> None:
         """Take the benchmark that begins."""
+
+    def preparing(self) -> None:
+        """Hear that items are made ready for a load, which may take seconds."""
 
     def warmed_up(self, driven: Driven) -> None:
         """Take how the calls before a load went."""
@@ -186,10 +186,10 @@ class _Bench:
             if sweep is None:
                 return await self._one_load()
             # Each trial goes on where the one before it ended: what a server has seen it answers faster.
-            upcoming = self._items.without_end()
+            stock = Stock(self._items.without_end())
 
             async def attempt(level: float) -> Attempted:
-                return await self._trial(sweep.of, level, upcoming)
+                return await self._trial(sweep.of, level, stock)
 
             if isinstance(sweep, Ladder):
                 swept = await climb(
@@ -205,13 +205,10 @@ class _Bench:
 
     async def _one_load(self) -> BenchResult:
         load = self._plan.load
-        items = self._items.without_end() if load.goes_round else iter(self._items)
-        load = msgspec.structs.replace(load, goes_round=False)
-        await self._warm_up()
+        stock = Stock(self._items.without_end() if load.goes_round else self._items)
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests()
-        self._observer.load_began(load, None)
-        driven = await self._sent(load, items, path, measures)
+        driven = await self._sent(load, None, stock, path, measures)
         level = load.shape.concurrency if isinstance(load.shape, Closed) else None
         window = steady_window(measures.under_way(), level=level)
         steady: BenchSummary | None = None
@@ -230,15 +227,12 @@ class _Bench:
             notes=(*self._notes, *self._items.came_up(), *driven.notes),
         )
 
-    async def _trial(self, of: LevelOf, level: float, upcoming: Iterator[LoadItem]) -> Attempted:
+    async def _trial(self, of: LevelOf, level: float, stock: Stock) -> Attempted:
         load = trial_load(self._plan.load, of, level, self._plan.trial)
-        load = msgspec.structs.replace(load, goes_round=False)  # The items have no end as it is.
-        await self._warm_up()
         self._n_trials += 1
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests(f"{self._n_trials:02d}-{level:g}")
-        self._observer.load_began(load, level)
-        driven = await self._sent(load, upcoming, path, measures)
+        driven = await self._sent(load, level, stock, path, measures)
         return Attempted(driven, measures.summary())
 
     def _of_sweep(self, swept: Swept) -> BenchResult:
@@ -259,10 +253,17 @@ class _Bench:
         driven = await warm_up(self._client, self._warm_up_items, sampling, at_a_time, clock=self._clock)
         self._observer.warmed_up(driven)
 
-    async def _sent(self, load: Load, items: Iterator[LoadItem], path: Path, measures: Measures) -> Driven:
+    async def _sent(
+        self, load: Load, level: float | None, stock: Stock, path: Path, measures: Measures
+    ) -> Driven:
         """Send one load and keep every call of it."""
-        # Making a prompt can take longer than sending it: those that are surely needed are made before.
-        items = chain(list(islice(items, min(_expected(load), _MADE_BEFORE))), items)
+        self._observer.preparing()
+        stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, Closed) else 1)
+        await self._warm_up()
+        self._observer.load_began(load, level)
+        # Whether items begin again is the stock's to know.
+        load = msgspec.structs.replace(load, goes_round=False)
+        n_unready = stock.n_unready
         with RecordWriter(path) as writer:
 
             def keep(record: CallRecord) -> None:
@@ -273,21 +274,14 @@ class _Bench:
                 writer.flush()
                 self._observer.progress(progress)
 
-            drive = Drive(self._client, items, load, keep, on_progress=look_on, clock=self._clock)
+            drive = Drive(self._client, stock, load, keep, on_progress=look_on, clock=self._clock)
             with _ended_by_ctrl_c(drive.stop):
-                return await drive.run()
-
-
-def _expected(load: Load) -> int:
-    """Return how many items a load will send; where only the server decides, enough for a beginning."""
-    if load.n is not None:
-        return load.n
-    shape = load.shape
-    if isinstance(shape, Closed) or isinstance(shape.arrivals, Trace) or load.seconds is None:
-        return _BEGINNING
-    arrivals = shape.arrivals
-    rate = max(arrivals.ramp.start, arrivals.ramp.end) if arrivals.ramp is not None else arrivals.rate
-    return math.ceil((rate or 0.0) * load.seconds)
+                driven = await drive.run()
+        n_unready = stock.n_unready - n_unready
+        if n_unready <= _UNREADY_SHARE * driven.n_items:
+            return driven
+        note = f"{n_unready:,} items were not ready when they were to be sent: making them takes too long"
+        return msgspec.structs.replace(driven, notes=(*driven.notes, note))
 
 
 @contextmanager
