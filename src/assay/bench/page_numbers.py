@@ -1,0 +1,70 @@
+"""Numbers as a person reads them: units that fit, three digits that count, thousands apart."""
+
+from __future__ import annotations
+
+import math
+
+NOT_KNOWN = "–"
+
+
+def number(value: float | None) -> str:
+    """Return a number with at least three digits that count: `0.123`, `12.3`, `1,234`."""
+    if value is None or math.isnan(value):
+        return NOT_KNOWN
+    if value == 0:
+        return "0"
+    digits = max(2 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:,.{min(digits, 6)}f}"
+
+
+def short(value: float) -> str:
+    """Return a round number of an axis in few characters: `0.5`, `1500`, `20k`, `1.5M`."""
+    for least, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= least:
+            scale = 1e3 if letter == "k" else least
+            return f"{value / scale:.10g}{letter}"
+    return f"{value:.10g}"
+
+
+def count(n: int | None) -> str:
+    """Return a whole number with its thousands apart."""
+    return NOT_KNOWN if n is None else f"{n:,}"
+
+
+def time_unit(greatest: float) -> tuple[float, str]:
+    """Return the unit for times up to this many seconds: how many seconds it is, and its sign."""
+    for least, seconds, sign in (
+        (7200.0, 3600.0, "h"),
+        (180.0, 60.0, "min"),
+        (1.0, 1.0, "s"),
+        (1e-3, 1e-3, "ms"),
+    ):
+        if greatest >= least:
+            return seconds, sign
+    return 1e-6, "µs"
+
+
+def seconds(value: float | None) -> str:
+    """Return a time with the unit that fits it: `12.3 ms`."""
+    if value is None or math.isnan(value):
+        return NOT_KNOWN
+    if value == 0:
+        return "0 s"
+    unit, sign = time_unit(abs(value))
+    return f"{number(value / unit)} {sign}"
+
+
+def round_time(value: float) -> str:
+    """Return a round time of an axis: `0.5 s`."""
+    # A hair more, so that 0.1 * 10 is a second and not 1,000 ms.
+    unit, sign = time_unit(value * (1 + 1e-9))
+    return f"{short(round(value / unit, 6))} {sign}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; none and all are never rounded to."""
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    places = 2 if min(share, 1 - share) < 0.001 else 1
+    least = 10.0**-places
+    return f"{min(max(share * 100, least), 100 - least):.{places}f} %"

@@ -1,0 +1,86 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.bench.markup import Markup, tag
+from assay.bench.page_data import Amount, FailureKind, Goodput, Spread
+from assay.bench.page_numbers import NOT_KNOWN, count, number, percent, time_unit
+
+_STATISTICS = ("mean", "min", "p50", "p75", "p90", "p95", "p99", "max", "std")
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, has_words_last: bool = False) -> Markup:
+    """Return a table of numbers whose first column names the rows; it scrolls where it has no room."""
+    last = len(headings) - 1
+    words = ["words" if has_words_last and place == last else None for place in range(len(headings))]
+    head = [tag("th", one, scope="col", class_=class_) for one, class_ in zip(headings, words, strict=True)]
+    body = []
+    for row in rows:
+        cells = [tag("td", cell, class_=class_) for cell, class_ in zip(row[1:], words[1:], strict=True)]
+        body.append(tag("tr", tag("th", row[0], scope="row"), *cells))
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
+    return tag("div", whole, class_="scroll", tabindex=0)
+
+
+def latency_table(spreads: Sequence[Spread]) -> Markup:
+    """Return statistics by latency, each in the unit that fits it; absent ones are explained below."""
+    known = [spread for spread in spreads if spread.n]
+    absent = [tag("p", tag("b", one.name), f": {one.absent}", class_="empty") for one in spreads if not one.n]
+    if not known:
+        return tag("div", *absent)
+    units = [time_unit(spread.p99 or spread.max or 0.0) for spread in known]
+    headings = ["", *(f"{one.name}, {sign}" for one, (_, sign) in zip(known, units, strict=True))]
+    rows = []
+    for statistic in _STATISTICS:
+        values = [getattr(spread, statistic) for spread in known]
+        cells = [
+            NOT_KNOWN if value is None else number(value / unit)
+            for value, (unit, _) in zip(values, units, strict=True)
+        ]
+        rows.append([statistic, *cells])
+    rows.append(["n", *(count(spread.n) for spread in known)])
+    return tag("div", table(headings, rows), *absent)
+
+
+def amounts_table(amounts: Sequence[Amount]) -> Markup:
+    """Return throughputs with their units."""
+    rows = [
+        [one.name, number(one.value), one.unit if not one.note else f"{one.unit} ({one.note})"]
+        for one in amounts
+    ]
+    return table(["", "value", "unit"], rows, has_words_last=True)
+
+
+def goodput_words(goodput: Goodput) -> Markup:
+    """Return how many calls kept the limits."""
+    share = percent(goodput.n_kept / goodput.n) if goodput.n else NOT_KNOWN
+    return tag(
+        "p",
+        "Goodput: ",
+        tag("b", f"{number(goodput.per_s)} requests/s"),
+        f"; {count(goodput.n_kept)} of {count(goodput.n)} calls ({share}) kept ",
+        tag("b", ", ".join(goodput.limits)),
+        ".",
+        class_="goodput",
+    )
+
+
+def failures_table(failures: Sequence[FailureKind], n_calls: int) -> Markup:
+    """Return failed calls by kind, with examples of what was said."""
+    rows = []
+    for one in failures:
+        examples = [tag("li", tag("code", tag("bdi", message or "(no message)"))) for message in one.examples]
+        rows.append(
+            tag(
+                "tr",
+                tag("th", tag("bdi", one.kind), scope="row"),
+                tag("td", count(one.n)),
+                tag("td", percent(one.n / n_calls)),
+                tag("td", tag("ul", *examples), class_="words"),
+            )
+        )
+    head = [tag("th", heading, scope="col") for heading in ("kind", "calls", "share", "examples")]
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="failures")
+    return tag("div", whole, class_="scroll", tabindex=0)
