@@ -20,7 +20,7 @@ from assay.bench.page_charts import (
 )
 from assay.bench.page_data import LoadView, PageData, PageHead
 from assay.bench.page_levels import search_section, sweep_section
-from assay.bench.page_numbers import NOT_KNOWN, count, number, percent, seconds
+from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, seconds
 from assay.bench.page_tables import amounts_table, failures_table, goodput_words, latency_table
 
 N_LOADS = 12
@@ -71,7 +71,7 @@ def _head(head: PageHead) -> Markup:
         ("Duration", seconds(head.duration_s)),
         ("Calls", f"{count(head.n_calls)}, {count(answered)} answered"),
         ("Failed", failed),
-        ("Tokens", f"{_counted(head.n_input)} in, {_counted(head.n_output)} out"),
+        ("Tokens", _tokens(head)),
         *head.settings,
         ("Versions", ", ".join(f"{name} {version}" for name, version in head.versions) or NOT_KNOWN),
     ]
@@ -86,8 +86,10 @@ def _head(head: PageHead) -> Markup:
     )
 
 
-def _counted(n: int | None) -> str:
-    return "not counted" if n is None else count(n)
+def _tokens(head: PageHead) -> str:
+    if head.n_input is None and head.n_output is None:
+        return "not counted"
+    return f"{count(head.n_input)} in, {count(head.n_output)} out"
 
 
 def _several(data: PageData) -> list[Markup]:
@@ -148,12 +150,12 @@ def _tiles(load: LoadView) -> Markup:
         if one.n and one.name != "ITL"
     ]
     tiles += [
-        (one.name, number(one.value), one.unit)
+        (one.name.replace(" throughput", "s"), number(one.value), one.unit)
         for one in load.amounts
         if one.value is not None and one.name.startswith(("Request", "Output"))
     ]
     failed = percent(load.n_failed / load.n_calls) if load.n_failed else "none"
-    tiles.append(("Failed", failed, f"{count(load.n_failed)} of {count(load.n_calls)} calls"))
+    tiles.append(("Failed", failed, f"{count(load.n_failed)} of {many(load.n_calls, 'call')}"))
     parts = [
         tag("div", tag("span", name), tag("b", value), tag("span", below), class_="tile")
         for name, value, below in tiles

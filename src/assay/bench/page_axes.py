@@ -65,7 +65,7 @@ def whole_amounts(high: int, n: int = 4) -> Axis:
     return Axis(0.0, float(ticks[-1]), tuple((float(tick), short(tick)) for tick in ticks))
 
 
-def elapsed(duration: float, n: int = 6) -> Axis:
+def elapsed(duration: float, n: int = 8) -> Axis:
     """Return an axis of the time since a load began, which ends where the load does."""
     duration = duration or 1.0
     unit, sign = time_unit(duration)

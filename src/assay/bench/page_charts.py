@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from assay.bench import page_axes as axes
-from assay.bench.markup import Markup
+from assay.bench.markup import Markup, tag
 from assay.bench.page_data import Bar, Buckets, Distribution, LoadView, SendRate, Steps, Timeline
-from assay.bench.page_numbers import count, number, percent, round_time, seconds, short
+from assay.bench.page_numbers import count, many, number, percent, round_time, seconds, short
 from assay.bench.page_panels import Panel, figure, legend
 
 N_STOPS = 160
@@ -17,6 +17,11 @@ N_STOPS = 160
 def distribution_figure(of: Distribution) -> Markup:
     """Return one latency: bars for how often, and a curve for how many are below."""
     binned, spread = of.histogram, of.spread
+    title = f"{spread.title} ({spread.name})"
+    about = many(spread.n, "gap" if spread.name == "ITL" else "call")
+    if spread.min == spread.max:
+        words = f"There is one value only: {seconds(spread.min)}."
+        return figure(title, about, tag("p", words, class_="empty"))
     shares = [n / spread.n for n in binned.counts]
     across = axes.latencies(binned.edges[0], binned.edges[-1], is_log=binned.is_log)
     said = f"{spread.title}: p50 {seconds(spread.p50)}, p90 {seconds(spread.p90)}, p99 {seconds(spread.p99)}"
@@ -35,12 +40,11 @@ def distribution_figure(of: Distribution) -> Markup:
     for name, value in (("p50", spread.p50), ("p90", spread.p90), ("p99", spread.p99)):
         if value is not None:
             bars.mark(value, f"{name} {seconds(value)}")
-    about = f"{count(spread.n)} {'gaps' if spread.name == 'ITL' else 'calls'}"
     about += ", logarithmic axis" if binned.is_log else ""
     if binned.n_below:
         about += f"; {percent(binned.n_below / spread.n)} below {seconds(binned.edges[0])}, not drawn"
     return figure(
-        f"{spread.title} ({spread.name})",
+        title,
         about,
         bars.render(has_x_labels=False, y_label="share in each bin"),
         curve.render(y_label="share below"),
@@ -56,6 +60,10 @@ def _percent_tick(share: float) -> str:
 
 def throughput_figure(load: LoadView) -> Markup:
     """Return answered calls and their tokens over time."""
+    if load.n_failed == load.n_calls:
+        return figure(
+            "Throughput over time", "", tag("p", "No call was answered.", class_="empty"), class_="wide"
+        )
     panels = [_rate_panel(load.requests, "c1", "requests/s", has_x_labels=load.tokens is None)]
     if load.tokens is not None:
         panels.append(_rate_panel(load.tokens, "c3", "output tokens/s", has_x_labels=True))
@@ -110,7 +118,7 @@ def timeline_figure(timeline: Timeline, duration: float) -> Markup:
     n = timeline.n_rows
     height = min(max(n * 8, 48), 420)
     rows = axes.Axis(-0.5, n - 0.5, ())
-    panel = Panel(axes.elapsed(duration), rows, height, f"Timeline of {count(len(timeline.bars))} calls.")
+    panel = Panel(axes.elapsed(duration), rows, height, f"Timeline of {many(len(timeline.bars), 'call')}.")
     # Rows are read from the top, like a page.
     height_of = [float(n - 1 - bar.row) for bar in timeline.bars]
     both = list(zip(timeline.bars, height_of, strict=True))
@@ -128,7 +136,7 @@ def timeline_figure(timeline: Timeline, duration: float) -> Markup:
         (waits, "c2", "waiting for the first text"),
         (texts, "c1", "text is coming"),
         (wholes, "c3", "whole call, answered in one piece"),
-        (failed, "bad", "failed"),
+        (failed, "ink", "failed"),
     ):
         if spans:
             panel.spans(spans, class_, thick)
@@ -150,7 +158,7 @@ def _in_words(bar: Bar) -> str:
 
 def _drawn_by_lot(timeline: Timeline) -> str:
     if timeline.n_rows == timeline.n_all_rows:
-        return f"All {count(timeline.n_all_calls)} calls, a row for each conversation."
+        return f"All calls ({count(timeline.n_all_calls)}), a row for each conversation."
     return (
         f"{count(timeline.n_rows)} of {count(timeline.n_all_rows)} conversations, drawn by lot, a row for "
         "each, by when they began."
@@ -175,7 +183,7 @@ def send_rate_figure(of: SendRate) -> Markup:
         f"Lateness: p50 {seconds(of.lateness.p50)}, p99 {seconds(of.lateness.p99)}.",
     )
     late.steps(edges, of.late_max.values, "c2")
-    late.steps(edges, of.late_mean.values, "c5", is_filled=False)
+    late.steps(edges, of.late_mean.values, "c1", is_filled=False)
     for place, (left, right) in enumerate(pairwise(edges)):
         stretch = f"{seconds(left)} to {seconds(right)}"
         middle = (left + right) / 2
@@ -191,7 +199,7 @@ def send_rate_figure(of: SendRate) -> Markup:
         about,
         legend(("c1", "sent"), ("scheduled", "scheduled")),
         rates.render(has_x_labels=False, y_label="calls/s"),
-        legend(("c2", "latest call"), ("c5", "mean")),
+        legend(("c2", "latest call"), ("c1", "mean")),
         late.render(y_label="lateness"),
         class_="wide",
     )

@@ -59,7 +59,7 @@ def _throughput_curve(sweep: Sweep) -> Markup:
     best = max(range(len(ys)), key=ys.__getitem__)
     panel.label(xs[best], ys[best], number(ys[best]))
     words = "calls at a time" if sweep.by == "concurrency" else "calls a second"
-    return figure(f"Throughput by {words}", "", panel.render(y_label=unit))
+    return figure(f"Throughput by {words}", "", panel.render(y_label=unit, x_label=words), class_="wide")
 
 
 def _levels_axis(levels: Sequence[float]) -> Axis:
@@ -111,7 +111,7 @@ def _latency_curve(sweep: Sweep, name: str) -> Markup:
         f"{title} ({name}) by throughput",
         f"each point is a rung; its number is the {words}",
         legend(("c2", "p99"), ("c1", "p50")),
-        panel.render(y_label=f"{name}; across: {unit}"),
+        panel.render(y_label=name, x_label=unit),
     )
 
 
@@ -157,28 +157,39 @@ def _trials_figure(search: Search) -> Markup:
         "Trials, in the order in which they were made",
         "",
         legend(("good", "kept all limits"), ("bad hollow", "broke a limit")),
-        panel.render(y_label=_UNITS[search.by]),
+        panel.render(y_label=_UNITS[search.by], x_label="trial"),
         class_="wide",
     )
 
 
+def _verdict(rung: Rung, search: Search) -> str:
+    if rung.broken:
+        return "; ".join(rung.broken)
+    return "chosen" if rung.level == search.chosen else "kept"
+
+
 def _rungs_table(by: str, rungs: Sequence[Rung], search: Search | None = None) -> Markup:
-    names = [spread.name for spread in rungs[0].spreads]
-    headings = [_UNITS[by], "calls", "failed", "requests/s", "output tokens/s", "concurrency"]
+    # Gaps between pieces have their curve; a table of all four would be too wide to read.
+    names = [spread.name for spread in rungs[0].spreads if spread.name != "ITL"]
+    headings = [
+        _UNITS[by],
+        *(["limits"] if search else []),
+        "calls",
+        "failed",
+        "requests/s",
+        "output tokens/s",
+        "concurrency",
+    ]
     for name in names:
         headings += [f"{name} p50", f"{name} p99"]
-    if search is not None:
-        headings.append("limits")
     rows = []
     for rung in rungs:
         failed = f"{count(rung.n_failed)} ({percent(rung.n_failed / rung.n_calls)})" if rung.n_failed else "0"
-        row = [short(round(rung.level, 3)), count(rung.n_calls), failed, number(rung.requests_per_s)]
+        row = [short(round(rung.level, 3)), *([_verdict(rung, search)] if search else [])]
+        row += [count(rung.n_calls), failed, number(rung.requests_per_s)]
         row += [number(rung.output_per_s), number(rung.concurrency)]
         for name in names:
             spread = _spread(rung, name)
             row += [seconds(spread.p50), seconds(spread.p99)] if spread else [NOT_KNOWN, NOT_KNOWN]
-        if search is not None:
-            kept = "chosen" if rung.level == search.chosen and not rung.broken else "kept"
-            row.append("; ".join(rung.broken) or kept)
         rows.append(row)
-    return table(headings, rows, has_words_last=search is not None)
+    return table(headings, rows, words=set() if search is None else {1})

@@ -31,6 +31,11 @@ def count(n: int | None) -> str:
     return NOT_KNOWN if n is None else f"{n:,}"
 
 
+def many(n: int, noun: str) -> str:
+    """Return a number with its noun: `1 call`, `2,000 calls`."""
+    return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"
+
+
 def time_unit(greatest: float) -> tuple[float, str]:
     """Return the unit for times up to this many seconds: how many seconds it is, and its sign."""
     for least, seconds, sign in (

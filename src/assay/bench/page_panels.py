@@ -83,10 +83,10 @@ class Panel:
         self._over.append(self._text(left, 1.0, label, "bandname", dx=6, dy=14))
 
     def level(self, y: float, label: str, class_: str) -> None:
-        """Draw a line across at one height, with its name above its right end."""
+        """Draw a line across at one height, with its name above its left end."""
         height = _share(1 - self._y.at(y))
         self._over.append(tag("line", x1=0, x2="100%", y1=height, y2=height, class_=f"level {class_}"))
-        self._over.append(self._text(1.0, self._y.at(y), label, "name", dy=-5))
+        self._over.append(self._text(0.0, self._y.at(y), label, "name", dx=6, dy=-6))
 
     def mark(self, x: float, label: str) -> None:
         """Draw a line upwards at one place, with its name above the plot."""
@@ -113,7 +113,7 @@ class Panel:
         """Have a place say something when it is pointed at."""
         self._stops.append(Stop(self._x.at(x), None if y is None else self._y.at(y), text))
 
-    def render(self, *, has_x_labels: bool = True, y_label: str = "") -> Markup:
+    def render(self, *, has_x_labels: bool = True, x_label: str = "", y_label: str = "") -> Markup:
         """Return the finished plot."""
         stretched = tag(
             "svg",
@@ -143,10 +143,10 @@ class Panel:
             tabindex=0 if self._stops else None,
             data_stops=self._stops_json() if self._stops else None,
         )
-        named = tag("div", y_label, class_="yname") if y_label else Markup("")
-        return tag(
-            "div", named, strip if rows else "", plot, class_="panel labelled" if has_x_labels else "panel"
-        )
+        above = tag("div", y_label, class_="yname") if y_label else Markup("")
+        below = tag("div", x_label, class_="xname") if x_label else Markup("")
+        shape = "panel labelled" if has_x_labels else "panel"
+        return tag("div", above, strip if rows else "", plot, below, class_=shape)
 
     def _grid(self, has_x_labels: bool) -> list[Markup]:
         parts = []
@@ -159,7 +159,7 @@ class Panel:
             parts.append(tag("line", x1=_share(across), x2=_share(across), y1=0, y2="100%", class_="grid"))
             if has_x_labels:
                 ends = " last" if across > 0.96 else ""
-                odd = " odd" if place % 2 else ""
+                odd = " odd" if place % 2 and len(self._x.ticks) > 4 else ""
                 parts.append(
                     tag("text", label, x=_share(across), y="100%", dy=17, class_=f"xtick{ends}{odd}")
                 )
@@ -174,22 +174,15 @@ class Panel:
             row = next((row for row, end in enumerate(ends) if end <= left), len(ends))
             ends[row:] = [left + _LABEL_SHARE, *ends[row + 1 :]]
             placed.append((place, row, label))
-        parts = []
+        lines, names = [], []
         for place, row, label in placed:
             y = 12 + 15 * row
-            is_last = place > 1 - _LABEL_SHARE
-            parts.append(tag("line", x1=_share(place), x2=_share(place), y1=y - 10, y2="100%", class_="mark"))
-            parts.append(
-                tag(
-                    "text",
-                    label,
-                    x=_share(place),
-                    y=y,
-                    dx=-4 if is_last else 4,
-                    class_="last" if is_last else None,
-                )
-            )
-        return len(ends), tag("svg", *parts, height=4 + 15 * len(ends), class_="strip", aria_hidden="true")
+            side = {"dx": -4, "class_": "last"} if place > 1 - _LABEL_SHARE else {"dx": 4}
+            lines.append(tag("line", x1=_share(place), x2=_share(place), y1=y - 10, y2="100%", class_="mark"))
+            names.append(tag("text", label, x=_share(place), y=y, **side))
+        return len(ends), tag(
+            "svg", *lines, *names, height=4 + 15 * len(ends), class_="strip", aria_hidden="true"
+        )
 
     def _stops_json(self) -> str:
         rows = [

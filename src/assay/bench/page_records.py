@@ -29,6 +29,8 @@ from assay.bench.page_shapes import Floats, LogCounts, Pool, TimeCounts, Values
 from assay.bench.records import CallRecord
 from assay.core.response import Failure
 
+N_BUCKETS = 120
+"""Stretches of time for each of which a rate is drawn; fewer for a few calls."""
 N_STEPS = 1000
 """Steps of calls under way that are drawn."""
 N_ROWS = 300
@@ -112,7 +114,9 @@ class LoadRecorder:
         calls = _Calls(self)
         pools = calls.pools(self._gaps)
         own = tuple(shapes.spread(key, title, pool, absent) for key, title, pool, absent in pools)
-        width = shapes.bucket_width(calls.duration)
+        # A few calls make no rate of each hundredth of a second.
+        n_buckets = min(max(calls.n // 5, N_BUCKETS // 10), N_BUCKETS)
+        width = shapes.bucket_width(calls.duration, n_buckets)
         window = Window(steady.start - calls.start, steady.end - calls.start) if steady is not None else None
         return LoadView(
             name=name,

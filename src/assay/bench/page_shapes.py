@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 
 N_BINS = 48
 N_CURVE = 160
-N_BUCKETS = 120
 WIDE = 10.0
 """Values whose greatest is this many times their smallest (but for 1 %) get a logarithmic axis."""
 _DECADES = 5
@@ -266,7 +265,7 @@ class TimeCounts:
         return Buckets(width, float(edges[-1]), tuple((np.diff(counted) / np.diff(edges)).tolist()))
 
 
-def bucket_width(duration: float, n_max: int = N_BUCKETS) -> float:
+def bucket_width(duration: float, n_max: int) -> float:
     """Return the smallest round width that cuts a duration into at most so many stretches."""
     return round_step(max(duration, 1e-3) / n_max)
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from assay.bench.markup import Markup, tag
 from assay.bench.page_data import Amount, FailureKind, Goodput, Spread
-from assay.bench.page_numbers import NOT_KNOWN, count, number, percent, time_unit
+from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, time_unit
 
 _STATISTICS = ("mean", "min", "p50", "p75", "p90", "p95", "p99", "max", "std")
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, has_words_last: bool = False) -> Markup:
-    """Return a table of numbers whose first column names the rows; it scrolls where it has no room."""
-    last = len(headings) - 1
-    words = ["words" if has_words_last and place == last else None for place in range(len(headings))]
-    head = [tag("th", one, scope="col", class_=class_) for one, class_ in zip(headings, words, strict=True)]
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: Collection[int] = ()) -> Markup:
+    """Return a table of numbers whose first column names the rows; columns in `words` hold sentences."""
+    classes = ["words" if place in words else None for place in range(len(headings))]
+    head = [tag("th", one, scope="col", class_=class_) for one, class_ in zip(headings, classes, strict=True)]
     body = []
     for row in rows:
-        cells = [tag("td", cell, class_=class_) for cell, class_ in zip(row[1:], words[1:], strict=True)]
+        cells = [tag("td", cell, class_=class_) for cell, class_ in zip(row[1:], classes[1:], strict=True)]
         body.append(tag("tr", tag("th", row[0], scope="row"), *cells))
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
     return tag("div", whole, class_="scroll", tabindex=0)
@@ -27,7 +26,14 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, has_words_l
 def latency_table(spreads: Sequence[Spread]) -> Markup:
     """Return statistics by latency, each in the unit that fits it; absent ones are explained below."""
     known = [spread for spread in spreads if spread.n]
-    absent = [tag("p", tag("b", one.name), f": {one.absent}", class_="empty") for one in spreads if not one.n]
+    reasons: dict[str, list[str]] = {}
+    for one in spreads:
+        if not one.n:
+            reasons.setdefault(one.absent, []).append(one.name)
+    absent = [
+        tag("p", tag("b", ", ".join(names)), f": {reason}", class_="empty")
+        for reason, names in reasons.items()
+    ]
     if not known:
         return tag("div", *absent)
     units = [time_unit(spread.p99 or spread.max or 0.0) for spread in known]
@@ -50,7 +56,7 @@ def amounts_table(amounts: Sequence[Amount]) -> Markup:
         [one.name, number(one.value), one.unit if not one.note else f"{one.unit} ({one.note})"]
         for one in amounts
     ]
-    return table(["", "value", "unit"], rows, has_words_last=True)
+    return table(["", "value", "unit"], rows, words={2})
 
 
 def goodput_words(goodput: Goodput) -> Markup:
@@ -60,7 +66,7 @@ def goodput_words(goodput: Goodput) -> Markup:
         "p",
         "Goodput: ",
         tag("b", f"{number(goodput.per_s)} requests/s"),
-        f"; {count(goodput.n_kept)} of {count(goodput.n)} calls ({share}) kept ",
+        f"; {count(goodput.n_kept)} of {many(goodput.n, 'call')} ({share}) kept ",
         tag("b", ", ".join(goodput.limits)),
         ".",
         class_="goodput",
@@ -81,6 +87,7 @@ def failures_table(failures: Sequence[FailureKind], n_calls: int) -> Markup:
                 tag("td", tag("ul", *examples), class_="words"),
             )
         )
-    head = [tag("th", heading, scope="col") for heading in ("kind", "calls", "share", "examples")]
+    head = [tag("th", heading, scope="col") for heading in ("kind", "calls", "share")]
+    head.append(tag("th", "examples", scope="col", class_="words"))
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="failures")
     return tag("div", whole, class_="scroll", tabindex=0)
