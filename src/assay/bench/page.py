@@ -21,7 +21,7 @@ from assay.bench.page_charts import (
 from assay.bench.page_data import LoadView, PageData, PageHead
 from assay.bench.page_levels import search_section, sweep_section
 from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, seconds
-from assay.bench.page_tables import amounts_table, failures_table, goodput_words, latency_table
+from assay.bench.page_tables import failures_table, numbers_tables
 
 N_LOADS = 12
 """Loads that are shown in full; with more, those at the end of the list."""
@@ -117,10 +117,9 @@ def _loads(data: PageData) -> list[Markup]:
 
 
 def _in_one_line(load: LoadView) -> str:
-    parts = [f"{number(one.value)} {one.unit}" for one in load.amounts if one.value is not None][:1]
-    parts += [f"{one.name} p50 {seconds(one.p50)}, p99 {seconds(one.p99)}" for one in load.spreads if one.n][
-        :1
-    ]
+    parts = [f"{number(one.value)} {one.unit}" for one in load.whole.amounts if one.value is not None][:1]
+    known = [(one.name, one.stats) for one in load.whole.latencies if one.stats is not None]
+    parts += [f"{name} p50 {seconds(stats.p50)}, p99 {seconds(stats.p99)}" for name, stats in known[:1]]
     if load.n_failed:
         parts.append(f"{count(load.n_failed)} failed")
     return " · ".join(parts)
@@ -129,29 +128,25 @@ def _in_one_line(load: LoadView) -> str:
 def _load(load: LoadView) -> Markup:
     if not load.n_calls:
         return tag("section", tag("p", "No call was made.", class_="empty"))
-    goodput = goodput_words(load.goodput) if load.goodput is not None else Markup("")
-    tables = tag(
-        "div",
-        tag("div", tag("h3", "Latency"), latency_table(load.spreads)),
-        tag("div", tag("h3", "Throughput"), amounts_table(load.amounts), goodput),
-        class_="tables",
-    )
+    tables = [numbers_tables(load.whole, "")]
+    if load.in_window is not None:
+        tables.append(numbers_tables(load.in_window, " in the steady window"))
     notes = [tag("p", tag("bdi", note), class_="note") for note in load.notes]
     return tag(
-        "section", *notes, _tiles(load), tables, _failures(load), _spreads(load), tag("h3", "Over time"),
+        "section", *notes, _tiles(load), *tables, _failures(load), _spreads(load), tag("h3", "Over time"),
         tag("div", *_over_time(load), class_="charts"),
     )  # fmt: skip
 
 
 def _tiles(load: LoadView) -> Markup:
     tiles = [
-        (f"{one.name} p50", seconds(one.p50), f"p99 {seconds(one.p99)}")
-        for one in load.spreads
-        if one.n and one.name != "ITL"
+        (f"{one.name} p50", seconds(one.stats.p50), f"p99 {seconds(one.stats.p99)}")
+        for one in load.whole.latencies
+        if one.stats is not None and one.name != "ITL"
     ]
     tiles += [
         (one.name.replace(" throughput", "s"), number(one.value), one.unit)
-        for one in load.amounts
+        for one in load.whole.amounts
         if one.value is not None and one.name.startswith(("Request", "Output"))
     ]
     failed = percent(load.n_failed / load.n_calls) if load.n_failed else "none"

@@ -16,15 +16,15 @@ N_STOPS = 160
 
 def distribution_figure(of: Distribution) -> Markup:
     """Return one latency: bars for how often, and a curve for how many are below."""
-    binned, spread = of.histogram, of.spread
-    title = f"{spread.title} ({spread.name})"
-    about = many(spread.n, "gap" if spread.name == "ITL" else "call")
-    if spread.min == spread.max:
-        words = f"There is one value only: {seconds(spread.min)}."
+    binned, stats = of.histogram, of.stats
+    title = f"{of.title} ({of.name})"
+    about = many(stats.n, "gap" if of.name == "ITL" else "call")
+    if stats.min == stats.max:
+        words = f"There is one value only: {seconds(stats.min)}."
         return figure(title, about, tag("p", words, class_="empty"))
-    shares = [n / spread.n for n in binned.counts]
+    shares = [n / stats.n for n in binned.counts]
     across = axes.latencies(binned.edges[0], binned.edges[-1], is_log=binned.is_log)
-    said = f"{spread.title}: p50 {seconds(spread.p50)}, p90 {seconds(spread.p90)}, p99 {seconds(spread.p99)}"
+    said = f"{of.title}: p50 {seconds(stats.p50)}, p90 {seconds(stats.p90)}, p99 {seconds(stats.p99)}"
     bars = Panel(across, axes.amounts(max(shares), 3, _percent_tick), 120, f"Histogram. {said}.")
     bars.bars(binned.edges, shares, "c1")
     for left, right, share, n in zip(binned.edges, binned.edges[1:], shares, binned.counts, strict=False):
@@ -37,12 +37,12 @@ def distribution_figure(of: Distribution) -> Markup:
     curve.line(of.cumulative.xs, of.cumulative.ys, "c1")
     for x, y in zip(of.cumulative.xs, of.cumulative.ys, strict=True):
         curve.stop(x, None, f"{percent(y)} below {seconds(x)}")
-    for name, value in (("p50", spread.p50), ("p90", spread.p90), ("p99", spread.p99)):
+    for name, value in (("p50", stats.p50), ("p90", stats.p90), ("p99", stats.p99)):
         if value is not None:
             bars.mark(value, f"{name} {seconds(value)}")
     about += ", logarithmic axis" if binned.is_log else ""
     if binned.n_below:
-        about += f"; {percent(binned.n_below / spread.n)} below {seconds(binned.edges[0])}, not drawn"
+        about += f"; {percent(binned.n_below / stats.n)} below {seconds(binned.edges[0])}, not drawn"
     return figure(
         title,
         about,
@@ -64,12 +64,11 @@ def throughput_figure(load: LoadView) -> Markup:
         return figure(
             "Throughput over time", "", tag("p", "No call was answered.", class_="empty"), class_="wide"
         )
-    panels = [_rate_panel(load.requests, "c1", "requests/s", has_x_labels=load.tokens is None)]
-    if load.tokens is not None:
-        panels.append(_rate_panel(load.tokens, "c3", "output tokens/s", has_x_labels=True))
-    about = (
-        f"mean of each {round_time(load.requests.width)}; calls count when they end, tokens when they come"
-    )
+    about = f"mean of each {round_time(load.requests.width)}; calls count when they end"
+    panels = [_rate_panel(load.requests, "c1", "requests/s", has_x_labels=load.output is None)]
+    if load.output is not None:
+        panels.append(_rate_panel(load.output, "c3", f"output {load.output_unit}/s", has_x_labels=True))
+        about += f", {load.output_unit} when they come"
     return figure("Throughput over time", about, *panels, class_="wide")
 
 

@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import msgspec
 
+from assay.bench.pool import Stats
 
-class Spread(msgspec.Struct, frozen=True):
-    """Statistics of one quantity over the calls (or pieces) that have it, in seconds."""
+
+class Latency(msgspec.Struct, frozen=True):
+    """One quantity over the calls, or gaps between pieces, that have it."""
 
     name: str
     """Short name, such as `TTFT`."""
     title: str
     """The name in words."""
-    n: int
-    mean: float | None = None
-    std: float | None = None
-    min: float | None = None
-    max: float | None = None
-    p50: float | None = None
-    p75: float | None = None
-    p90: float | None = None
-    p95: float | None = None
-    p99: float | None = None
+    stats: Stats | None
+    """In seconds; None where nothing has it."""
     absent: str = ""
     """Why there are no values; empty where there are."""
 
@@ -49,8 +43,16 @@ class Goodput(msgspec.Struct, frozen=True):
     n_kept: int
     n: int
     """All calls, failed ones too."""
-    per_s: float
+    per_s: float | None
     """Calls that kept the limits, for each second of the load."""
+
+
+class LoadNumbers(msgspec.Struct, frozen=True):
+    """The tables of a load, or of its steady window."""
+
+    latencies: tuple[Latency, ...]
+    amounts: tuple[Amount, ...]
+    goodput: Goodput | None = None
 
 
 class Histogram(msgspec.Struct, frozen=True):
@@ -74,7 +76,9 @@ class Curve(msgspec.Struct, frozen=True):
 class Distribution(msgspec.Struct, frozen=True):
     """How one quantity is spread."""
 
-    spread: Spread
+    name: str
+    title: str
+    stats: Stats
     histogram: Histogram
     cumulative: Curve
     """The share of values below each x, from 0 to 1."""
@@ -137,7 +141,7 @@ class SendRate(msgspec.Struct, frozen=True):
     """Calls that the schedule wanted sent, for each second."""
     sent: Buckets
     """Calls that were sent, for each second."""
-    lateness: Spread
+    lateness: Stats
     late_mean: Buckets
     """Mean seconds by which the calls that were due in each stretch began late; 0 where none was due."""
     late_max: Buckets
@@ -161,20 +165,22 @@ class LoadView(msgspec.Struct, frozen=True):
     duration_s: float
     n_calls: int
     n_failed: int
-    spreads: tuple[Spread, ...]
-    amounts: tuple[Amount, ...]
+    whole: LoadNumbers
     distributions: tuple[Distribution, ...]
     """Only of quantities that have values."""
     requests: Buckets
     """Calls that were answered, by when they ended, for each second."""
-    tokens: Buckets | None
-    """Tokens of answers, by when they came, for each second; None where nothing is known of them."""
+    output: Buckets | None
+    """What came of answers for each second, by when it came; None where nothing is known of it."""
+    output_unit: str
+    """`tokens`, or `pieces` where the server counted no tokens."""
     concurrency: Steps
     timeline: Timeline
-    goodput: Goodput | None = None
     steady: Window | None = None
     steady_note: str = ""
     """What is to be said of the steady window, or why there is none."""
+    in_window: LoadNumbers | None = None
+    """The same tables, of the steady window alone."""
     send_rate: SendRate | None = None
     """None where free places decided when calls were sent."""
     failures: tuple[FailureKind, ...] = ()
@@ -193,7 +199,7 @@ class Rung(msgspec.Struct, frozen=True):
     """Tokens of answers a second; None where they were not counted."""
     concurrency: float
     """Mean calls under way."""
-    spreads: tuple[Spread, ...] = ()
+    latencies: tuple[Latency, ...] = ()
     broken: tuple[str, ...] = ()
     """Limits that it did not keep, with what was seen, such as `p99 ttft 612 ms > 500 ms`."""
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from assay.bench import page_axes as axes
 from assay.bench.markup import Markup, tag
 from assay.bench.page_axes import Axis
-from assay.bench.page_data import Rung, Search, Spread, Sweep
+from assay.bench.page_data import Rung, Search, Sweep
 from assay.bench.page_numbers import NOT_KNOWN, count, number, percent, seconds, short
 from assay.bench.page_panels import Panel, figure, legend
 from assay.bench.page_tables import table
+from assay.bench.pool import Stats
 
 _UNITS = {"concurrency": "at a time", "rate": "calls/s"}
 _NEAR = 0.045
@@ -24,7 +25,7 @@ def level_in_words(by: str, level: float) -> str:
 
 def sweep_section(sweep: Sweep) -> Markup:
     """Return what rose and what fell from rung to rung."""
-    names = [spread.name for spread in sweep.rungs[0].spreads] if sweep.rungs else []
+    names = [latency.name for latency in sweep.rungs[0].latencies] if sweep.rungs else []
     curves = [_latency_curve(sweep, name) for name in names]
     heading = "Sweep by concurrency" if sweep.by == "concurrency" else "Sweep by rate"
     return tag(
@@ -75,40 +76,40 @@ def _levels_axis(levels: Sequence[float]) -> Axis:
     return Axis(low, high, tuple(ticks), is_log=axis.is_log)
 
 
-def _spread(rung: Rung, name: str) -> Spread | None:
-    return next((one for one in rung.spreads if one.name == name and one.n), None)
+def _stats(rung: Rung, name: str) -> Stats | None:
+    return next((one.stats for one in rung.latencies if one.name == name), None)
 
 
 def _latency_curve(sweep: Sweep, name: str) -> Markup:
     unit = _throughput_unit(sweep.rungs)
-    known = [(rung, spread) for rung in sweep.rungs if (spread := _spread(rung, name)) is not None]
+    first = next(one for one in sweep.rungs[0].latencies if one.name == name)
+    title = f"{first.title} ({name}) by throughput"
+    known = [(rung, stats) for rung in sweep.rungs if (stats := _stats(rung, name)) is not None]
     if not known:
-        absent = next((one.absent for one in sweep.rungs[0].spreads if one.name == name), "")
-        return figure(name, "", tag("p", absent or "Not known.", class_="empty"))
+        return figure(title, "", tag("p", first.absent, class_="empty"))
     xs = [rung.requests_per_s if unit == "requests/s" else _throughput(rung) for rung, _ in known]
-    halves, highs = [spread.p50 or 0.0 for _, spread in known], [spread.p99 or 0.0 for _, spread in known]
-    title = known[0][1].title
+    halves, highs = [stats.p50 for _, stats in known], [stats.p99 for _, stats in known]
     panel = Panel(
         axes.amounts(max(xs), 5),
         axes.latencies_of([*halves, *highs]),
         200,
-        f"{title} by throughput, p50 and p99.",
+        f"{title}, p50 and p99.",
     )
     for ys, class_ in ((highs, "c2"), (halves, "c1")):
         panel.line(xs, ys, class_)
         panel.dots(zip(xs, ys, strict=True), class_)
     last = None
-    for (rung, spread), x, y in zip(known, xs, highs, strict=True):
+    for (rung, stats), x, y in zip(known, xs, highs, strict=True):
         words = level_in_words(sweep.by, rung.level)
-        said = f"{words}\n{number(x)} {unit}\np50 {seconds(spread.p50)}\np99 {seconds(spread.p99)}"
+        said = f"{words}\n{number(x)} {unit}\np50 {seconds(stats.p50)}\np99 {seconds(stats.p99)}"
         panel.stop(x, y, said)
-        panel.stop(x, spread.p50 or 0.0, said)
+        panel.stop(x, stats.p50, said)
         if last is None or panel.distance((x, y), last) > _NEAR:
             panel.label(x, y, short(round(rung.level, 3)))
             last = (x, y)
     words = "calls at a time" if sweep.by == "concurrency" else "calls a second"
     return figure(
-        f"{title} ({name}) by throughput",
+        title,
         f"each point is a rung; its number is the {words}",
         legend(("c2", "p99"), ("c1", "p50")),
         panel.render(y_label=name, x_label=unit),
@@ -170,7 +171,7 @@ def _verdict(rung: Rung, search: Search) -> str:
 
 def _rungs_table(by: str, rungs: Sequence[Rung], search: Search | None = None) -> Markup:
     # Gaps between pieces have their curve; a table of all four would be too wide to read.
-    names = [spread.name for spread in rungs[0].spreads if spread.name != "ITL"]
+    names = [latency.name for latency in rungs[0].latencies if latency.name != "ITL"]
     headings = [
         _UNITS[by],
         *(["limits"] if search else []),
@@ -189,7 +190,7 @@ def _rungs_table(by: str, rungs: Sequence[Rung], search: Search | None = None) -
         row += [count(rung.n_calls), failed, number(rung.requests_per_s)]
         row += [number(rung.output_per_s), number(rung.concurrency)]
         for name in names:
-            spread = _spread(rung, name)
-            row += [seconds(spread.p50), seconds(spread.p99)] if spread else [NOT_KNOWN, NOT_KNOWN]
+            stats = _stats(rung, name)
+            row += [seconds(stats.p50), seconds(stats.p99)] if stats else [NOT_KNOWN, NOT_KNOWN]
         rows.append(row)
     return table(headings, rows, words=set() if search is None else {1})

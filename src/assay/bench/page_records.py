@@ -1,38 +1,40 @@
-"""From records of calls to what the page shows of a load, in memory that grows by some sixty bytes a call."""
+"""From the calls of a load to what the page shows of it; what their times say is left to `Measures`."""
 
 from __future__ import annotations
 
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.bench import page_shapes as shapes
+from assay.bench.goodput import RequestLimit
+from assay.bench.measures import Measures
 from assay.bench.page_data import (
-    Amount,
     Bar,
+    Buckets,
     Distribution,
     FailureKind,
-    Goodput,
     LoadView,
     PageData,
     PageHead,
     SendRate,
-    Spread,
     Steps,
     Timeline,
     Window,
 )
-from assay.bench.page_shapes import Floats, LogCounts, Pool, TimeCounts, Values
+from assay.bench.page_summary import latencies, load_numbers, steady_in_words
+from assay.bench.pool import Numbers, Pool
 from assay.bench.records import CallRecord
+from assay.bench.steady import NoWindow, steady_window
+from assay.bench.steady import Window as SteadyWindow
+from assay.bench.summary import BenchSummary
 from assay.core.response import Failure
 
 N_BUCKETS = 120
 """Stretches of time for each of which a rate is drawn; fewer for a few calls."""
-N_STEPS = 1000
-"""Steps of calls under way that are drawn."""
 N_ROWS = 300
 N_BARS = 1200
 """Conversations and calls that the timeline shows; beyond that they are drawn by lot."""
@@ -41,51 +43,32 @@ N_KINDS = 30
 N_MESSAGE = 400
 """Characters of a failure's message that are kept."""
 
-_NO_STREAM = "The answers did not come in pieces, so when their first text came is not known."
-_NO_GAPS = "No answer came in two pieces or more."
-_NO_ANSWER = "No call was answered."
 
-
-class LoadRecorder:
-    """Takes the records of one load as they end and forgets them."""
+class PageRecorder:
+    """Takes the calls of one load as they end, and keeps some fifty bytes of each."""
 
     def __init__(self) -> None:
         """Begin without calls."""
-        self._began, self._ended, self._due = array("d"), array("d"), array("d")
-        self._first, self._last = array("d"), array("d")
-        """When the first and last text came; not a number without a stream."""
+        self._began, self._ended, self._due, self._first = array("d"), array("d"), array("d"), array("d")
+        """`_due` and `_first` (when the first text came) are not numbers where there is none."""
         self._number, self._item = array("q"), array("q")
         """`_item` tells items apart: a hash of the id."""
         self._turn, self._is_failed = array("i"), array("b")
-        self._n_input, self._n_output, self._n_pieces = array("q"), array("q"), array("q")
-        self._gaps = LogCounts()
-        self._tokens = TimeCounts()
         self._failures: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def add(self, record: CallRecord) -> None:
         """Take one call."""
         times = record.times
-        text_at = np.asarray(times.text_at, dtype=np.float64)
         self._began.append(times.began)
         self._ended.append(times.ended)
-        self._due.append(float("nan") if record.due is None else record.due)
-        self._first.append(text_at[0] if text_at.size else float("nan"))
-        self._last.append(text_at[-1] if text_at.size else float("nan"))
+        self._due.append(nan if record.due is None else record.due)
+        self._first.append(times.text_at[0] if times.text_at else nan)
         self._number.append(record.number)
         self._item.append(hash(record.item))
         self._turn.append(record.turn)
         self._is_failed.append(record.failure is not None)
-        self._n_input.append(record.n_input)
-        self._n_output.append(record.n_output)
-        self._n_pieces.append(text_at.size)
         if record.failure is not None:
             self._count_failure(record.failure)
-            return
-        self._gaps.add(np.diff(text_at))
-        if text_at.size:
-            self._tokens.add(text_at, (record.n_output or text_at.size) / text_at.size)
-        elif record.n_output:
-            self._tokens.add(np.array([times.ended]), float(record.n_output))
 
     def _count_failure(self, failure: Failure) -> None:
         kind = failure.kind if failure.kind in self._failures or len(self._failures) < N_KINDS else "other"
@@ -98,43 +81,37 @@ class LoadRecorder:
     def view(
         self,
         name: str,
+        measures: Measures,
         *,
-        spreads: Sequence[Spread] | None = None,
-        amounts: Sequence[Amount] | None = None,
-        goodput: Goodput | None = None,
-        steady: Window | None = None,
-        steady_note: str = "",
+        steady: SteadyWindow | NoWindow | None = None,
+        in_window: BenchSummary | None = None,
         notes: Sequence[str] = (),
     ) -> LoadView:
         """Return what the page shows of the load.
 
-        `spreads` and `amounts` are the run's own summary; None: they are worked out from the same records.
-        `steady` is on the clock of the records.
+        `measures` has seen the same calls, without a window. `in_window` is the steady window's summary.
         """
+        summary = measures.summary()
         calls = _Calls(self)
-        pools = calls.pools(self._gaps)
-        own = tuple(shapes.spread(key, title, pool, absent) for key, title, pool, absent in pools)
         # A few calls make no rate of each hundredth of a second.
         n_buckets = min(max(calls.n // 5, N_BUCKETS // 10), N_BUCKETS)
         width = shapes.bucket_width(calls.duration, n_buckets)
-        window = Window(steady.start - calls.start, steady.end - calls.start) if steady is not None else None
+        in_pieces = summary.output_tokens is None
         return LoadView(
             name=name,
             duration_s=calls.duration,
             n_calls=calls.n,
-            n_failed=int(calls.is_failed.sum()),
-            spreads=own if spreads is None else tuple(spreads),
-            amounts=calls.amounts() if amounts is None else tuple(amounts),
-            distributions=_distributions(own, [pool for _, _, pool, _ in pools]),
+            n_failed=summary.n_failed,
+            whole=load_numbers(summary),
+            distributions=_distributions(measures, summary),
             requests=shapes.rate(calls.ended[~calls.is_failed], calls.duration, width),
-            tokens=self._tokens.per_second(calls.start, calls.duration, width)
-            if self._tokens.total
-            else None,
-            concurrency=calls.concurrency(),
+            output=calls.output(measures, width, in_pieces=in_pieces),
+            output_unit="pieces" if in_pieces else "tokens",
+            concurrency=_concurrency(summary, calls.duration),
             timeline=calls.timeline(),
-            goodput=goodput,
-            steady=window,
-            steady_note=steady_note,
+            steady=calls.window(steady),
+            steady_note=steady_in_words(steady),
+            in_window=None if in_window is None else load_numbers(in_window),
             send_rate=calls.send_rate(width),
             failures=tuple(
                 FailureKind(kind, n, examples)
@@ -142,96 +119,80 @@ class LoadRecorder:
                     self._failures.items(), key=lambda one: (-one[1][0], one[0])
                 )
             ),
-            notes=tuple(notes),
+            notes=(*notes, *summary.notes),
         )
 
 
-def _distributions(spreads: Sequence[Spread], pools: Sequence[Pool]) -> tuple[Distribution, ...]:
-    return tuple(shapes.distribution(of, pool) for of, pool in zip(spreads, pools, strict=True) if pool.n)
+def _distributions(measures: Measures, summary: BenchSummary) -> tuple[Distribution, ...]:
+    found = []
+    for key, latency in latencies(summary).items():
+        if latency.stats is not None:
+            pool = measures.pool(key)
+            binned = shapes.histogram(pool)
+            curve = shapes.cumulative(pool, binned)
+            found.append(Distribution(latency.name, latency.title, latency.stats, binned, curve))
+    return tuple(found)
+
+
+def _concurrency(summary: BenchSummary, duration: float) -> Steps:
+    seen = summary.concurrency
+    if seen is None:
+        return Steps((), (), duration, 0.0, 0)
+    times, levels = zip(*seen.steps, strict=True)
+    return Steps(times, levels, duration, seen.mean, seen.max)
 
 
 class _Calls:
-    """The arrays of a recorder, in the order in which calls began, with times from the load's beginning."""
+    """The columns of a recorder, in the order in which calls began, with times from the first beginning."""
 
-    def __init__(self, recorder: LoadRecorder) -> None:
-        self.n = len(recorder._began)
+    def __init__(self, recorder: PageRecorder) -> None:
         began = np.array(recorder._began)
         order = np.lexsort((np.array(recorder._number), began))
-        due = np.array(recorder._due)
-        self.start = float(np.fmin(began, due).min()) if self.n else 0.0
-        self.began: Floats = began[order] - self.start
-        self.ended: Floats = np.array(recorder._ended)[order] - self.start
-        self.due: Floats = due[order] - self.start
-        self.first: Floats = np.array(recorder._first)[order] - self.start
-        self.last: Floats = np.array(recorder._last)[order] - self.start
+        self.n = len(began)
+        self.start = float(began.min()) if self.n else 0.0
+        self.began: Numbers = began[order] - self.start
+        self.ended: Numbers = np.array(recorder._ended)[order] - self.start
+        self.due: Numbers = np.array(recorder._due)[order] - self.start
+        self.first: Numbers = np.array(recorder._first)[order] - self.start
         self.number = np.array(recorder._number)[order]
         self.item = np.array(recorder._item)[order]
         self.turn = np.array(recorder._turn)[order]
-        self.is_failed: NDArray[np.bool_] = np.array(recorder._is_failed, dtype=np.bool_)[order]
-        self.n_input = np.array(recorder._n_input)[order]
-        self.n_output = np.array(recorder._n_output)[order]
-        self.n_pieces = np.array(recorder._n_pieces)[order]
+        self.is_failed = np.array(recorder._is_failed, dtype=np.bool_)[order]
         self.duration = float(self.ended.max()) if self.n else 0.0
 
-    def pools(self, gaps: LogCounts) -> list[tuple[str, str, Pool, str]]:
-        """Return name, title and values of each latency of answered calls, and why there may be none."""
-        good = ~self.is_failed
-        began, first = self.began[good], self.first[good]
-        n_tokens = np.where(self.n_output[good] > 0, self.n_output[good], self.n_pieces[good])
-        several = (n_tokens > 1) & ~np.isnan(first)
-        per_token = (self.last[good] - first)[several] / (n_tokens[several] - 1)
-        without = _NO_STREAM if good.any() else _NO_ANSWER
-        gapless = (_NO_GAPS if not np.isnan(first).all() else _NO_STREAM) if good.any() else _NO_ANSWER
-        return [
-            ("TTFT", "Time to first token", Values((first - began)[~np.isnan(first)]), without),
-            ("ITL", "Time between pieces of text", gaps, gapless),
-            ("TPOT", "Time per output token after the first", Values(per_token), gapless),
-            ("E2EL", "Whole call", Values(self.ended[good] - began), _NO_ANSWER),
-        ]
+    def window(self, steady: SteadyWindow | NoWindow | None) -> Window | None:
+        """Return the steady window from the load's beginning."""
+        if not isinstance(steady, SteadyWindow):
+            return None
+        return Window(steady.start - self.start, steady.end - self.start)
 
-    def amounts(self) -> tuple[Amount, ...]:
-        """Return the throughputs of answered calls over the whole load."""
-        good = ~self.is_failed
-        seconds = self.duration or None
-        n_input, n_output = int(self.n_input[good].sum()), int(self.n_output[good].sum())
-
-        def per_second(name: str, n: int, unit: str) -> Amount:
-            if n == 0 and good.any():
-                return Amount(name, None, unit, "not counted by the server")
-            return Amount(name, n / seconds if seconds else None, unit)
-
-        return (
-            per_second("Request throughput", int(good.sum()), "requests/s"),
-            per_second("Input token throughput", n_input, "tokens/s"),
-            per_second("Output token throughput", n_output, "tokens/s"),
-            per_second("Total token throughput", n_input + n_output if n_output else 0, "tokens/s"),
-        )
-
-    def concurrency(self) -> Steps:
-        """Return how many calls were under way, failed ones too."""
-        if not self.n:
-            return Steps((), (), 0.0, 0.0, 0)
-        moments, place = np.unique(np.concatenate((self.began, self.ended)), return_inverse=True)
-        changes = np.bincount(place[: self.n], minlength=moments.size)
-        levels = np.cumsum(changes - np.bincount(place[self.n :], minlength=moments.size))
-        mean = float((self.ended - self.began).sum()) / self.duration if self.duration else 0.0
-        times, kept = shapes.thin_steps(moments, levels, N_STEPS)
-        return Steps(
-            tuple(times.tolist()), tuple(kept.tolist()), self.duration, mean, int(levels.max(initial=0))
-        )
+    def output(self, measures: Measures, width: float, *, in_pieces: bool) -> Buckets | None:
+        """Return tokens or pieces over time; None where there were none."""
+        edges = shapes.bucket_edges(self.duration, width)
+        moments = edges + self.start
+        # What is counted in the stretches of the very first and last moment belongs to the load.
+        moments[0], moments[-1] = -np.inf, np.inf
+        counted = measures.output_before(moments, in_pieces=in_pieces)
+        return shapes.differences(counted, edges, width) if counted[-1] else None
 
     def send_rate(self, width: float) -> SendRate | None:
         """Return how well the schedule was kept, where there was one."""
         scheduled = ~np.isnan(self.due)
         if not scheduled.any():
             return None
-        due, began = self.due[scheduled], self.began[scheduled]
+        began, due = self.began[scheduled], self.due[scheduled]
         late = np.maximum(began - due, 0.0)
+        # The first call may itself have been late; its time is then before the load's first beginning.
+        due = np.clip(due, 0.0, self.duration)
+        pool = Pool()
+        pool.add(late)
+        stats = pool.stats("s")
+        assert stats is not None
         means, peaks = shapes.means_and_peaks(due, late, self.duration, width)
         return SendRate(
             due=shapes.rate(due, self.duration, width),
             sent=shapes.rate(began, self.duration, width),
-            lateness=shapes.spread("Lateness", "Sent later than scheduled", Values(late)),
+            lateness=stats,
             late_mean=means,
             late_max=peaks,
         )
@@ -241,7 +202,7 @@ class _Calls:
         rows = self._conversations()
         chosen: list[list[int]] = []
         n_bars = 0
-        # Always the same lot: the same records give the same page.
+        # Always the same lot: the same calls give the same page.
         for place in np.random.default_rng(0).permutation(len(rows))[:N_ROWS].tolist():
             if chosen and n_bars + len(rows[place]) > N_BARS:
                 break
@@ -288,13 +249,13 @@ def page_data_from_records(
     head: PageHead,
     *,
     name: str = "load",
-    goodput: Goodput | None = None,
-    steady: Window | None = None,
-    steady_note: str = "",
+    limits: Sequence[RequestLimit] = (),
+    level: int | None = None,
 ) -> PageData:
-    """Return a page of one load, from its records in any order."""
-    recorder = LoadRecorder()
+    """Return a page of one load from its calls in any order; `level` is how many it was to keep under way."""
+    recorder, measures = PageRecorder(), Measures(limits)
     for record in records:
         recorder.add(record)
-    view = recorder.view(name, goodput=goodput, steady=steady, steady_note=steady_note)
-    return PageData(head, (view,))
+        measures.add(record)
+    steady = steady_window(measures.under_way(), level=level)
+    return PageData(head, (recorder.view(name, measures, steady=steady),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from assay.bench.markup import Markup, tag
-from assay.bench.page_data import Amount, FailureKind, Goodput, Spread
+from assay.bench.page_data import Amount, FailureKind, Goodput, Latency, LoadNumbers
 from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, time_unit
 
 _STATISTICS = ("mean", "min", "p50", "p75", "p90", "p95", "p99", "max", "std")
@@ -23,12 +23,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: Coll
     return tag("div", whole, class_="scroll", tabindex=0)
 
 
-def latency_table(spreads: Sequence[Spread]) -> Markup:
+def latency_table(latencies: Sequence[Latency]) -> Markup:
     """Return statistics by latency, each in the unit that fits it; absent ones are explained below."""
-    known = [spread for spread in spreads if spread.n]
+    known = [(one.name, one.stats, time_unit(one.stats.p99)) for one in latencies if one.stats is not None]
     reasons: dict[str, list[str]] = {}
-    for one in spreads:
-        if not one.n:
+    for one in latencies:
+        if one.stats is None:
             reasons.setdefault(one.absent, []).append(one.name)
     absent = [
         tag("p", tag("b", ", ".join(names)), f": {reason}", class_="empty")
@@ -36,17 +36,12 @@ def latency_table(spreads: Sequence[Spread]) -> Markup:
     ]
     if not known:
         return tag("div", *absent)
-    units = [time_unit(spread.p99 or spread.max or 0.0) for spread in known]
-    headings = ["", *(f"{one.name}, {sign}" for one, (_, sign) in zip(known, units, strict=True))]
-    rows = []
-    for statistic in _STATISTICS:
-        values = [getattr(spread, statistic) for spread in known]
-        cells = [
-            NOT_KNOWN if value is None else number(value / unit)
-            for value, (unit, _) in zip(values, units, strict=True)
-        ]
-        rows.append([statistic, *cells])
-    rows.append(["n", *(count(spread.n) for spread in known)])
+    headings = ["", *(f"{name}, {sign}" for name, _, (_, sign) in known)]
+    rows = [
+        [statistic, *(number(getattr(stats, statistic) / unit) for _, stats, (unit, _) in known)]
+        for statistic in _STATISTICS
+    ]
+    rows.append(["n", *(count(stats.n) for _, stats, _ in known)])
     return tag("div", table(headings, rows), *absent)
 
 
@@ -57,6 +52,17 @@ def amounts_table(amounts: Sequence[Amount]) -> Markup:
         for one in amounts
     ]
     return table(["", "value", "unit"], rows, words={2})
+
+
+def numbers_tables(numbers: LoadNumbers, of_what: str) -> Markup:
+    """Return the tables of latencies and throughputs side by side."""
+    goodput = goodput_words(numbers.goodput) if numbers.goodput is not None else Markup("")
+    return tag(
+        "div",
+        tag("div", tag("h3", f"Latency{of_what}"), latency_table(numbers.latencies)),
+        tag("div", tag("h3", f"Throughput{of_what}"), amounts_table(numbers.amounts), goodput),
+        class_="tables",
+    )
 
 
 def goodput_words(goodput: Goodput) -> Markup:
