@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html import escape
 
 _VOID = frozenset({"meta"})
@@ -19,10 +20,9 @@ class Markup(str):
     __slots__ = ()
 
 
-def joined(parts: object, between: str = "") -> Markup:
+def joined(parts: Iterable[str]) -> Markup:
     """Return pieces of markup and text as one piece of markup."""
-    assert isinstance(parts, list | tuple)
-    return Markup(between.join(_safe(part) for part in parts))
+    return Markup("".join(_safe(part) for part in parts))
 
 
 def tag(name: str, /, *children: str, **attributes: str | float | None) -> Markup:

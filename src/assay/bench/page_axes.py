@@ -61,7 +61,7 @@ def amounts(high: float, n: int = 4, label: Callable[[float], str] = short) -> A
 def whole_amounts(high: int, n: int = 4) -> Axis:
     """Return an axis from 0 for counts: its ticks are whole numbers."""
     step = max(round(round_step(max(high, 1) / n) + 0.4), 1)
-    ticks = range(0, high + step, step)
+    ticks = range(0, max(high, 1) + step, step)
     return Axis(0.0, float(ticks[-1]), tuple((float(tick), short(tick)) for tick in ticks))
 
 

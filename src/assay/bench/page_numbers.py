@@ -6,6 +6,10 @@ import math
 
 NOT_KNOWN = "–"
 
+_UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+_LEASTS = (7200.0, 180.0, 1.0, 1e-3, 0.0)
+"""From how many seconds on each unit is used: 90 s are not said in minutes."""
+
 
 def number(value: float | None) -> str:
     """Return a number with at least three digits that count: `0.123`, `12.3`, `1,234`."""
@@ -38,15 +42,10 @@ def many(n: int, noun: str) -> str:
 
 def time_unit(greatest: float) -> tuple[float, str]:
     """Return the unit for times up to this many seconds: how many seconds it is, and its sign."""
-    for least, seconds, sign in (
-        (7200.0, 3600.0, "h"),
-        (180.0, 60.0, "min"),
-        (1.0, 1.0, "s"),
-        (1e-3, 1e-3, "ms"),
-    ):
+    for least, unit in zip(_LEASTS, _UNITS, strict=True):
         if greatest >= least:
-            return seconds, sign
-    return 1e-6, "µs"
+            return unit
+    return _UNITS[-1]
 
 
 def seconds(value: float | None) -> str:
@@ -60,10 +59,13 @@ def seconds(value: float | None) -> str:
 
 
 def round_time(value: float) -> str:
-    """Return a round time of an axis: `0.5 s`."""
-    # A hair more, so that 0.1 * 10 is a second and not 1,000 ms.
-    unit, sign = time_unit(value * (1 + 1e-9))
-    return f"{short(round(value / unit, 6))} {sign}"
+    """Return a round time in the largest unit in which it stays round: `500 ms`, `100 s`, `2 min`."""
+    for unit, sign in _UNITS:
+        amount = value / unit
+        # A hair of tolerance: 0.1 * 10 is a second, not 1,000 ms.
+        if amount >= 1 - 1e-9 and abs(amount - round(amount, 2)) < 1e-6:
+            return f"{short(round(amount, 2))} {sign}"
+    return f"{short(round(value / 1e-6, 3))} µs" if value else "0 s"
 
 
 def percent(share: float) -> str:

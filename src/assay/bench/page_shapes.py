@@ -44,7 +44,8 @@ def _percentile(pool: Pool, percent: float) -> float:
 
 
 def _even_edges(least: float, greatest: float, n_bins: int) -> Numbers:
-    step = round_step((greatest - least or abs(greatest) or 1.0) / n_bins)
+    # Values that differ in their last digits only would have bins that floats cannot tell apart.
+    step = round_step(max(greatest - least, abs(greatest) * 1e-6, 1e-9) / n_bins)
     first = math.floor(least / step)
     if first * step > least:
         first -= 1

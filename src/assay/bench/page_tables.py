@@ -25,7 +25,11 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: Coll
 
 def latency_table(latencies: Sequence[Latency]) -> Markup:
     """Return statistics by latency, each in the unit that fits it; absent ones are explained below."""
-    known = [(one.name, one.stats, time_unit(one.stats.p99)) for one in latencies if one.stats is not None]
+    known = [
+        (one.name, one.stats, time_unit(min(one.stats.p99, 1.0)))
+        for one in latencies
+        if one.stats is not None
+    ]
     reasons: dict[str, list[str]] = {}
     for one in latencies:
         if one.stats is None:
