@@ -234,7 +234,7 @@ class _Calls:
         waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
         for call, (item, turn) in enumerate(zip(self.item.tolist(), self.turn.tolist(), strict=True)):
             places = waiting[item, turn]
-            if turn and places:
+            if places:
                 row = places.pop(0)
                 rows[row].append(call)
             else:
