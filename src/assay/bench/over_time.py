@@ -56,6 +56,8 @@ class CountsOverTime:
                 break
             self._double()
             n = self._counts.shape[1]
+        if last - first + 1 == n:
+            return
         counts = np.zeros((n_rows, last - first + 1))
         if n:
             counts[:, self._first - first : self._first - first + n] = self._counts

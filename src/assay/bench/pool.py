@@ -26,7 +26,7 @@ RELATIVE_ERROR = 0.001
 _RATIO = 1.002  # A bin's middle is at most sqrt(1.002) - 1 < 0.1 % away from any value in it.
 _LEAST = 1e-9  # Anything nearer to 0 counts as 0: a nanosecond is below the resolution of the clocks.
 _BINS = 18_000  # 1e-9 * 1.002 ** 18,000 is above four million: 50 days, or that many tokens.
-_FOLDED_AT = 65_536
+_FOLDED_AT = 4_096  # So few take less than a millisecond: values are taken while streams are being timed.
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Pool:
     def __init__(self) -> None:
         self._fresh = array("d")
         self._kept: array[float] | None = array("d")
-        self._bins = np.zeros(0, dtype=np.int64)
+        self._bins = np.zeros(2 * _BINS + 1, dtype=np.int64)
         self._n = 0
         self._mean = 0.0
         self._squares = 0.0
@@ -119,13 +119,12 @@ class Pool:
             return
         values = np.array(self._fresh)
         self._count(values)
+        # In bins from the start: no moment may come at which a million values have to be put there at once.
+        self._bins += _binned(values)
         if self._kept is not None and self._n <= EXACT_UP_TO:
             self._kept.extend(self._fresh)
         else:
-            if self._kept is not None:
-                self._bins = _binned(np.array(self._kept))
-                self._kept = None
-            self._bins += _binned(values)
+            self._kept = None
         self._fresh = array("d")
 
     def _count(self, values: Numbers) -> None:

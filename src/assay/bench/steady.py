@@ -43,32 +43,41 @@ def steady_window(under_way: UnderWay, *, level: int | None = None) -> Window | 
     """Find the steady window of a load.
 
     `level` is the number of calls that a load keeps under way. Without one (calls sent by a schedule) it is
-    the median over time, and from the window's first third to its last the number must not have risen or
-    fallen by more than chance would have it.
+    the median over the time in which calls were sent. The window then ends with that time, and from its first
+    third to its last the number must not have risen or fallen by more than chance would have it.
     """
     if not under_way.n_calls or under_way.end == under_way.start:
         return NoWindow("no call took any time")
-    is_told = level is not None
-    level = under_way.median() if level is None else level
+    if level is not None:
+        return _at_level(under_way, level, under_way.end)
+    last_sent = under_way.last_began
+    if last_sent == under_way.start:
+        return NoWindow("all calls were sent at the same moment")
+    level = under_way.median(under_way.start, last_sent)
     if level < 1:
         return NoWindow("for more than half of the time no call was under way")
+    window = _at_level(under_way, level, last_sent)
+    return window if isinstance(window, NoWindow) else _without_drift(window, under_way)
+
+
+def _at_level(under_way: UnderWay, level: int, no_later_than: float) -> Window | NoWindow:
     at_least = max(1, math.ceil(level * (1 - TOLERANCE) - 1e-9))
-    (reached,) = (under_way.levels >= at_least).nonzero()
+    is_early = under_way.times < no_later_than
+    (reached,) = ((under_way.levels >= at_least) & is_early).nonzero()
     if not len(reached):
         peak = under_way.peak(under_way.start, under_way.end)
         return NoWindow(
-            f"at most {peak:,} calls were under way at once, a load of {level:,} is steady from {at_least:,}"
+            f"at most {peak:,} calls were under way at once; {at_least:,} of {level:,} make a load steady"
         )
-    window = Window(
-        float(under_way.times[reached[0]]), float(under_way.times[reached[-1] + 1]), level, at_least
-    )
+    start, end = (float(under_way.times[at]) for at in (reached[0], reached[-1] + 1))
+    window = Window(start, min(end, no_later_than), level, at_least)
     share = under_way.share(at_least, window.start, window.end)
     if share < _SHARE_AT_LEVEL:
         return NoWindow(
             f"{at_least:,} calls or more were under way for only {100 * share:.0f} % of the time between the "
             "first moment with so many and the last"
         )
-    return window if is_told else _without_drift(window, under_way)
+    return window
 
 
 def _without_drift(window: Window, under_way: UnderWay) -> Window | NoWindow:

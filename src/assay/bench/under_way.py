@@ -19,6 +19,7 @@ class UnderWay:
 
     def __init__(self, began: Numbers, ended: Numbers) -> None:
         self.n_calls = len(began)
+        self.last_began = float(began.max(initial=-np.inf))
         moments = np.concatenate([began, ended])
         changes = np.concatenate([np.ones(len(began)), -np.ones(len(ended))])
         self.times, which = np.unique(moments, return_inverse=True)
@@ -49,11 +50,10 @@ class UnderWay:
         lengths = self._lengths(start, end)
         return float(lengths[self.levels[:-1] >= at_least].sum()) / (end - start)
 
-    def median(self) -> int:
-        """Return the number that was reached or passed for half of the time between start and end."""
+    def median(self, start: float, end: float) -> int:
+        """Return the number that was reached or passed for half of a time."""
         order = np.argsort(self.levels[:-1], kind="stable")
-        lengths = np.diff(self.times)[order]
-        up_to = np.cumsum(lengths)
+        up_to = np.cumsum(self._lengths(start, end)[order])
         return int(self.levels[:-1][order][np.searchsorted(up_to, up_to[-1] / 2)])
 
     def steps(self, at_most: int = STEPS_AT_MOST) -> list[tuple[float, int]]:
