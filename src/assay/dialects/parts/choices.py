@@ -10,6 +10,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from assay.core.names import composed
@@ -58,6 +59,7 @@ def label_sequence() -> Iterable[str]:
             yield first + second
 
 
+@lru_cache(maxsize=64)
 def labels_for(n: int) -> tuple[str, ...]:
     """Return the first n labels."""
     return tuple(label for label, _ in zip(label_sequence(), range(n), strict=False))
