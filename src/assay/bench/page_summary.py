@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import msgspec
 
-from assay.bench.page_data import Amount, Goodput, Latency, LoadNumbers, Rung
+from assay.bench.page_data import Amount, Goodput, Latency, LoadNumbers, Rung, Search, Sweep
 from assay.bench.page_numbers import count, seconds
 from assay.bench.steady import NoWindow, Window
 from assay.bench.summary import BenchSummary
+from assay.bench.sweep import Swept, Trial
 
 _TITLES = {
     "ttft": "Time to first token",
@@ -75,15 +76,29 @@ def steady_in_words(steady: Window | NoWindow | None) -> str:
     return f"Steady for {seconds(steady.seconds)}, with {count(steady.at_least)} or more under way."
 
 
-def rung(level: float, summary: BenchSummary, broken: Sequence[str] = ()) -> Rung:
-    """Return one load of a sweep or search."""
+def sweep_of(swept: Swept) -> Sweep:
+    """Return a ladder as the page shows it."""
+    return Sweep(swept.of, tuple(_rung(trial) for trial in swept.trials), f"Ended: {swept.ended}.")
+
+
+def search_of(swept: Swept) -> Search:
+    """Return a search as the page shows it."""
+    trials = [_rung(trial) for trial in swept.trials]
+    if swept.is_partial and trials:
+        # What was cut short kept no limit, whatever its calls say so far.
+        trials[-1] = msgspec.structs.replace(trials[-1], broken=("not finished",))
+    return Search(swept.of, swept.limits, tuple(trials), swept.best, f"Ended: {swept.ended}.")
+
+
+def _rung(trial: Trial) -> Rung:
+    summary = trial.summary
     return Rung(
-        level=level,
+        level=trial.level,
         n_calls=summary.n_calls,
         n_failed=summary.n_failed,
         requests_per_s=summary.throughput.requests_per_s or 0.0,
         output_per_s=summary.throughput.output_tokens_per_s,
         concurrency=summary.concurrency.mean if summary.concurrency else 0.0,
         latencies=tuple(latencies(summary).values()),
-        broken=tuple(broken),
+        broken=trial.broken,
     )

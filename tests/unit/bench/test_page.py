@@ -10,12 +10,14 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
+from assay.bench.driven import Driven
 from assay.bench.measures import Measures
 from assay.bench.page import N_LOADS, render_page
-from assay.bench.page_data import PageData, PageHead, Search, Sweep
+from assay.bench.page_data import LoadView, PageData, PageHead, Search, Sweep
 from assay.bench.page_records import PageRecorder, page_data_from_records
-from assay.bench.page_summary import rung
+from assay.bench.page_summary import search_of, sweep_of
 from assay.bench.records import CallRecord
+from assay.bench.sweep import Swept, Trial
 from assay.core.response import Failure
 from assay.core.timing import CallTimes
 from fakes.simulated_load import closed_load, page_head
@@ -73,22 +75,24 @@ def one_load(records: list[CallRecord], head: PageHead | None = None) -> PageDat
     return page_data_from_records(records, head or page_head(), level=4)
 
 
-def several() -> PageData:
-    views, rungs = [], []
+def swept(*, is_search: bool) -> tuple[Swept, tuple[LoadView, ...]]:
+    views, trials = [], []
     for level in (1, 2, 4, 8):
         recorder, measures = PageRecorder(), Measures()
         for record in closed_load(level, 20 * level):
             recorder.add(record)
             measures.add(record)
         views.append(recorder.view(f"concurrency {level}", measures))
-        broken = ("p99 ttft 600 ms > 500 ms",) if level == 8 else ()
-        rungs.append(rung(level, measures.summary(), broken))
-    return PageData(
-        page_head(),
-        tuple(views),
-        sweep=Sweep("concurrency", tuple(rungs), "ended at the last rung"),
-        search=Search("concurrency", ("p99 ttft < 500 ms",), tuple(rungs), 4.0),
-    )
+        broken = ("p99 ttft 600 ms > 500 ms",) if level == 8 and is_search else ()
+        driven = Driven(1.0, 20 * level, 20 * level, 20 * level, 0)
+        trials.append(Trial(level, driven, measures.summary(), broken))
+    limits = ("p99 ttft < 500 ms",) if is_search else ()
+    return Swept("concurrency", tuple(trials), 4.0, "all levels were tried", limits), tuple(views)
+
+
+def several() -> PageData:
+    (ladder, views), (search, _) = swept(is_search=False), swept(is_search=True)
+    return PageData(page_head(), views, sweep=sweep_of(ladder), search=search_of(search))
 
 
 def scheduled(n: int) -> list[CallRecord]:
@@ -249,3 +253,19 @@ def test_the_chosen_level_is_named() -> None:
     assert "chosen: 4 at a time" in page.texts
     nothing = msgspec.structs.replace(several(), search=Search("rate", ("failed < 1 %",), (), None))
     assert "No level that was tried kept all limits." in Page(render_page(nothing)).texts
+
+
+def test_a_rung_says_what_its_summary_says() -> None:
+    ladder, _ = swept(is_search=False)
+    for trial, rung in zip(ladder.trials, sweep_of(ladder).rungs, strict=True):
+        summary = trial.summary
+        assert (rung.level, rung.n_calls, rung.n_failed) == (trial.level, summary.n_calls, 0)
+        assert rung.requests_per_s == summary.throughput.requests_per_s
+        assert rung.output_per_s == summary.throughput.output_tokens_per_s
+        assert {one.name: one.stats for one in rung.latencies}["TTFT"] == summary.metrics["ttft"]
+
+
+def test_a_trial_that_was_cut_short_kept_nothing() -> None:
+    search, _ = swept(is_search=True)
+    cut = msgspec.structs.replace(search, trials=search.trials[:2], is_partial=True)
+    assert [trial.broken for trial in search_of(cut).trials] == [(), ("not finished",)]
