@@ -110,7 +110,7 @@ def _latency_curve(sweep: Sweep, name: str) -> Markup:
     words = "calls at a time" if sweep.by == "concurrency" else "calls a second"
     return figure(
         title,
-        f"each point is a rung; its number is the {words}",
+        f"each point is a rung, with its {words}",
         legend(("c2", "p99"), ("c1", "p50")),
         panel.render(y_label=name, x_label=unit),
     )

@@ -17,7 +17,8 @@ def number(value: float | None) -> str:
         return NOT_KNOWN
     if value == 0:
         return "0"
-    digits = max(2 - math.floor(math.log10(abs(value))), 0)
+    # Rounded before its digits are counted: 0.9999 is 1.00, not 1.000.
+    digits = max(2 - math.floor(math.log10(abs(float(f"{value:.3g}")))), 0)
     return f"{value:,.{min(digits, 6)}f}"
 
 

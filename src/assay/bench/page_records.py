@@ -26,7 +26,7 @@ from assay.bench.page_data import (
     Window,
 )
 from assay.bench.page_summary import latencies, load_numbers, steady_in_words
-from assay.bench.pool import Numbers, Pool
+from assay.bench.pool import Numbers, Stats
 from assay.bench.records import CallRecord
 from assay.bench.steady import NoWindow, steady_window
 from assay.bench.steady import Window as SteadyWindow
@@ -112,7 +112,7 @@ class PageRecorder:
             steady=calls.window(steady),
             steady_note=steady_in_words(steady),
             in_window=None if in_window is None else load_numbers(in_window),
-            send_rate=calls.send_rate(width),
+            send_rate=calls.send_rate(width, summary.metrics.get("late")),
             failures=tuple(
                 FailureKind(kind, n, examples)
                 for kind, (n, examples) in sorted(
@@ -175,24 +175,20 @@ class _Calls:
         counted = measures.output_before(moments, in_pieces=in_pieces)
         return shapes.differences(counted, edges, width) if counted[-1] else None
 
-    def send_rate(self, width: float) -> SendRate | None:
+    def send_rate(self, width: float, lateness: Stats | None) -> SendRate | None:
         """Return how well the schedule was kept, where there was one."""
-        scheduled = ~np.isnan(self.due)
-        if not scheduled.any():
+        if lateness is None:
             return None
+        scheduled = ~np.isnan(self.due)
         began, due = self.began[scheduled], self.due[scheduled]
         late = np.maximum(began - due, 0.0)
         # The first call may itself have been late; its time is then before the load's first beginning.
         due = np.clip(due, 0.0, self.duration)
-        pool = Pool()
-        pool.add(late)
-        stats = pool.stats("s")
-        assert stats is not None
         means, peaks = shapes.means_and_peaks(due, late, self.duration, width)
         return SendRate(
             due=shapes.rate(due, self.duration, width),
             sent=shapes.rate(began, self.duration, width),
-            lateness=stats,
+            lateness=lateness,
             late_mean=means,
             late_max=peaks,
         )

@@ -24,7 +24,7 @@ def histogram(pool: Pool, n_bins: int = N_BINS) -> Histogram:
     """Count the values of a pool (at least one) in about so many bins, logarithmic where wide."""
     least, usual, greatest = (_percentile(pool, percent) for percent in (0, 1, 100))
     if usual > 0 and greatest / usual > WIDE:
-        lowest = max(least, min(usual, greatest) / 10, greatest / 10**_DECADES)
+        lowest = max(least, usual / 3, greatest / 10**_DECADES)
         edges, is_log = _log_edges(lowest, greatest, n_bins), True
     else:
         edges, is_log = _even_edges(least, greatest, n_bins), False

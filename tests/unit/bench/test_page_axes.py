@@ -74,9 +74,10 @@ def test_times_have_the_unit_that_fits() -> None:
 
 
 def test_numbers_have_three_digits_that_count() -> None:
-    assert [number(value) for value in (0, 0.01234, 1.5, 12.345, 1234.5, None)] == [
+    assert [number(value) for value in (0, 0.01234, 0.99996, 1.5, 12.345, 1234.5, None)] == [
         "0",
         "0.0123",
+        "1.00",
         "1.50",
         "12.3",
         "1,234",
