@@ -72,6 +72,16 @@ class Measures:
         if self._waiting.is_full:
             self._work_out()
 
+    def pool(self, metric: str) -> Pool:
+        """Return all values of a metric (`METRICS`)."""
+        self._work_out()
+        return self._pools[metric]
+
+    def output_before(self, moments: Numbers, *, in_pieces: bool) -> Numbers:
+        """Return how many tokens of answers, or pieces of their text, had come before each moment."""
+        self._work_out()
+        return self._over_time.count_before(_PIECES if in_pieces else _TOKENS, moments)
+
     def under_way(self) -> UnderWay:
         """Return how many calls were under way at each moment."""
         return UnderWay(np.array(self._began), np.array(self._ended))

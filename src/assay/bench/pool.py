@@ -88,6 +88,16 @@ class Pool:
         self._fold()
         return self._percentiles((percent,))[0] if self._n else None
 
+    def count_below(self, borders: Numbers) -> Numbers:
+        """Return how many values are below each border; in bins, as if a bin's values lay evenly in it."""
+        self._fold()
+        if self._kept is not None:
+            return np.searchsorted(np.sort(np.array(self._kept)), borders).astype(np.float64)
+        sizes = _LEAST * _RATIO ** np.arange(_BINS + 1)
+        edges = np.concatenate([-sizes[::-1], sizes])
+        counted = np.interp(borders, edges, np.concatenate([[0], np.cumsum(self._bins)]))
+        return np.where(borders > self._max, float(self._n), np.where(borders <= self._min, 0.0, counted))
+
     def stats(self, unit: Unit) -> Stats | None:
         """Return what the values say; None without values."""
         self._fold()
