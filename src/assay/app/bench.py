@@ -224,7 +224,7 @@ class _Bench:
             not_steady=window.reason if isinstance(window, NoWindow) else "",
             is_partial=driven.is_partial,
             finished=now(),
-            notes=(*self._notes, *self._items.came_up(), *driven.notes),
+            notes=(*self._notes, *self._items.came_up(driven.n_items), *driven.notes),
         )
 
     async def _trial(self, of: LevelOf, level: float, stock: Stock) -> Attempted:
@@ -237,7 +237,8 @@ class _Bench:
 
     def _of_sweep(self, swept: Swept) -> BenchResult:
         # What one trial had to say is with the trial.
-        notes = (*self._notes, *self._items.came_up())
+        n_sent = sum(trial.driven.n_items for trial in swept.trials)
+        notes = (*self._notes, *self._items.came_up(n_sent))
         return BenchResult(swept=swept, is_partial=swept.is_partial, finished=now(), notes=notes)
 
     async def _warm_up(self) -> None:
