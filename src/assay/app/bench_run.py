@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from assay.app.bench import BenchObserver, FinishedBench, Ladder, Target, bench
 from assay.app.bench_items import load_items
+from assay.app.bench_page import StoredBench, write_page
 from assay.app.bench_settings import BenchSettings, items_asked, plan_of
 from assay.backends.event_loop import new_event_loop
 from assay.backends.open_files import allow_connections
@@ -38,7 +39,7 @@ def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> Fi
     trouble = allow_connections(most)
     if trouble is not None and isinstance(plan.load.shape, Closed):
         raise UsageError(Problem("LOAD-011", trouble, "raise the limit, or ask for fewer"))
-    return bench(
+    finished = bench(
         Target(client, asked.model),
         items,
         plan,
@@ -48,6 +49,8 @@ def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> Fi
         observer=observer,
         run=run_quickly,
     )
+    write_page(StoredBench(*finished))
+    return finished
 
 
 def run_quickly(doing: Coroutine[Any, Any, T]) -> T:
