@@ -20,7 +20,7 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
-from assay.engine.turns import run_turns
+from assay.engine.turns import TurnByTurn
 
 _MEMO_LIMIT = 50_000
 _MEMO_TOKENS = 1024
@@ -93,7 +93,7 @@ class Execution:
         fitting: MakesRequests | None = None,
     ) -> None:
         self._tasks = tasks
-        self._backend = backend
+        self._turns = TurnByTurn(backend)
         self._fitting = fitting or Fitting(backend)
         self._scorers = {
             task: [scorer for scorer in named if isinstance(scorer, Scorer)]
@@ -118,8 +118,9 @@ class Execution:
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
-        for response in run_turns(self._backend, self._owed()):
+        for response in self._turns.run(self._owed()):
             self._settle(response)
+        self._journal.flush()
         self._land()
         self._score_corpora()
         return self.tally
@@ -147,6 +148,7 @@ class Execution:
                         self._waiting[request.key].append((flight, index))
                     else:
                         self._waiting[request.key] = [(flight, index)]
+                        self._journal.flush()
                         yield request
                 self._land()
 
@@ -182,6 +184,8 @@ class Execution:
         if not isinstance(response.outcome, Failure):
             self._cache.put(response.key, response.outcome)
             self._remember(response)
+        if not self._turns.has_more_at_hand:
+            self._journal.flush()
         self._land()
 
     def _remember(self, response: Response) -> None:

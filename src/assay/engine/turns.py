@@ -48,19 +48,22 @@ class _Talk(msgspec.Struct):
         return Completion((output,), self.n_prompt_tokens)
 
 
-def run_turns(backend: Backend, requests: Iterable[Request]) -> Iterator[Response]:
-    """Answer requests as the backend does, those with several turns as well."""
-    return _TurnByTurn(backend).run(requests)
+class TurnByTurn:
+    """Answers requests as the backend does, those with several turns as well."""
 
-
-class _TurnByTurn:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._talks: dict[str, _Talk] = {}
         self._owed: deque[Request] = deque()
         """Turns that can be asked now."""
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether `run` gives its next response without waiting; an answer to a turn may not be one."""
+        return self._backend.has_more_at_hand and not self._talks
+
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Answer requests, in any order."""
         for response in self._backend.run(self._feed(requests)):
             yield from self._settled(response)
         # The last answers came when the backend no longer asked for requests.

@@ -429,7 +429,7 @@ def test_one_input_that_always_fails_costs_no_other(
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits of the client, which take no time; its clock goes on by them."""
     noted: list[float] = []
-    sleep, loop_time = asyncio.sleep, asyncio.BaseEventLoop.time
+    sleep, monotonic = asyncio.sleep, time.monotonic
 
     async def at_once(delay: float, *rest: Any) -> None:
         if delay > 0.01:  # Shorter ones are the server's and the session's.
@@ -437,7 +437,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", at_once)
-    monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda loop: loop_time(loop) + sum(noted))
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(noted))
     return noted
 
 
