@@ -221,6 +221,10 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
         answers = [escape(text) for text in output.turns or (output.text,)]
         spoken = [answers[0], *(line for pair in zip(later, answers[1:], strict=False) for line in pair)]
         out.print(Panel("\n".join(spoken), title=title, title_align="left", border_style="dim", expand=False))
+        for call in output.calls:
+            out.print(
+                f"  [dim]called[/] {escape(call.name)} [dim]with[/] {escape(call.arguments)}", soft_wrap=True
+            )
     for attempt in ask.attempts:
         found = "no" if attempt.found is None else f"[green]{escape(attempt.found)}[/]"
         span = "" if attempt.start is None else f" [dim]at {attempt.start}..{attempt.end}[/]"
