@@ -232,6 +232,32 @@ with kept_offline(settings) as watch:
         assert "OFFLINE-001" in python("-c", program.format(judge="mock", port=1)).err
 
 
+def test_a_local_model_does_not_take_the_network_from_one_that_has_a_server(workdir: Path) -> None:
+    pytest.importorskip("datasets")
+    with serving() as server:
+        models = [
+            "dict(type='HuggingFaceCausalLM', abbr='absent', path='org/absent')",
+            f"dict(type='VLLMCustomAPIChat', abbr='served', model='m', url='{server.url}')",
+        ]
+        (workdir / "configs" / "models").mkdir(parents=True)
+        config = f"models = [{', '.join(models)}]\n"
+        (workdir / "configs" / "models" / "both.py").write_text(config, encoding="utf-8")
+        command = ("as", "aisbench", "--models", "both", "--custom-dataset-path", "data.csv", "--offline")
+        result = assay(*command, "--custom-dataset-infer-method", "gen", HF_HOME=str(workdir / "hub"))
+        assert "MODEL-003" in result.err
+        assert len(server.bodies) == 2, result.err
+    (kept,) = workdir.glob("outputs/**/manifest.json")
+    assert json.loads(kept.read_text(encoding="utf-8"))["settings"]["offline"]["value"] is True
+
+
+@pytest.mark.model
+def test_the_embedded_model_answers_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASSAY_CACHE")
+    result = assay("run", "data.csv", "--offline", "--method", "ppl", "--no-cache", "--out", "run")
+    assert result.status == 0, result.err
+    assert "2/2" in result.out
+
+
 # --- other programs, and native code ---
 
 

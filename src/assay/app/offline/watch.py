@@ -14,8 +14,9 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -75,10 +76,13 @@ class OfflineWatch(Watch):
     def seal(self) -> None:
         """Close the network for this thread, now that all endpoints are named; for good, where none is."""
         if self._endpoints:
-            named = ", ".join(dict.fromkeys(map(str, self._endpoints)))
-            self._how = f"offline: connections but to {named} are refused, and so are other programs"
+            self._how = (
+                f"offline: connections but to {', '.join(self.named)} are refused, and so are other programs"
+            )
             return
         try:
+            if _wait_for_later:
+                raise CannotSeal("another model of the same command has a server")
             seal_thread()
         except CannotSeal as why:
             self._how = (
@@ -101,6 +105,11 @@ class OfflineWatch(Watch):
             for name, who in self._programs.items()
         ]
         return (self._how, *started) if self._how else ()
+
+    @property
+    def named(self) -> list[str]:
+        """Return the endpoints, as they are written in addresses."""
+        return list(dict.fromkeys(map(str, self._endpoints)))
 
     def note_program(self, name: str, who: Caller) -> None:
         """Keep which program was started without a network, and who did so first."""
@@ -142,6 +151,22 @@ _on_watch: list[OfflineWatch] = []
 """Hooks cannot be taken back: the one there is asks those who are here. More than one where runs overlap."""
 
 
+_wait_for_later: list[str] = []
+"""Models whose servers are asked later, by the thread that would be sealed."""
+
+
+@contextmanager
+def runs_of(models: Iterable[str]) -> Iterator[None]:
+    """Leave this thread unsealed while it works on several models of which one has a server."""
+    served = [model for model in models if endpoint_of(model) is not None]
+    _wait_for_later.extend(served)
+    try:
+        yield
+    finally:
+        for model in served:
+            _wait_for_later.remove(model)
+
+
 @contextmanager
 def kept_offline(values: RunSettings) -> Iterator[Watch]:
     """Watch over what is done inside, if the settings ask for it; end with what was refused."""
@@ -171,12 +196,12 @@ def kept_offline(values: RunSettings) -> Iterator[Watch]:
 # --- what Python tells ---
 
 
+@cache
 def _listen() -> None:
     """Begin to hear what Python tells, once in the life of a process."""
-    if socket.getaddrinfo is not _getaddrinfo:
-        sys.addaudithook(_hear)
-        # The event of a look-up does not say what was found, and connections are made to what was.
-        socket.getaddrinfo = _getaddrinfo
+    sys.addaudithook(_hear)
+    # The event of a look-up does not say what was found, and connections are made to what was.
+    socket.getaddrinfo = _getaddrinfo
 
 
 _asked_before = socket.getaddrinfo
@@ -261,7 +286,7 @@ _JUDGES: dict[str, Callable[..., None]] = {
 
 def _refuse_connection(what: str, *, is_told: bool = True) -> None:
     who = caller()
-    named = [str(one) for watch in _on_watch for one in watch._endpoints]
+    named = [name for watch in _on_watch for name in watch.named]
     but = f"nothing but {', '.join(named)} is connected to" if named else "no endpoint is named"
     fix = "have the data or the model here before the run, or run without --offline"
     _refuse(Problem("OFFLINE-001", f"{what}: {but}. It was tried by {who}", fix, who.origin), is_told=is_told)
