@@ -1,102 +1,45 @@
-"""A dataset class whose code tries to reach a server while its rows are loaded, in one way or another."""
+"""Trials of a sweep without a server: what a level shows is a function of the level."""
 
 from __future__ import annotations
 
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
-_CLASS = """
-from ..metric import Em
-from .generation_dataset import GenerationDataset
-
-URL = "{url}"
-ADDRESS = ("127.0.0.1", {port})
-
-def attempt():
-{attempt}
-
-class Trying(GenerationDataset):
-    instruction = "{{q}}"
-    metrics = [Em()]
-    evaluation_set = "test"
-    load_args = ()
-
-    def load_raw_dataset(self, dataset_path, subset_name, evaluation_set, example_set):
-        {call}
-        self.evaluation_data = [dict(q="1+1=", a="2")]
-        self.example_data = []
-
-    def format_instance(self, instance):
-        return dict(q=instance["q"], target=instance["a"])
-
-    @property
-    def references(self):
-        return [row["a"] for row in self.evaluation_data]
-"""
-LINE = _CLASS[: _CLASS.index("{attempt}")].count("\n") + 1
-"""Where the first line of an attempt stands."""
-
-IN_ONE_LINE = {
-    "socket": "import socket; socket.socket().connect(ADDRESS)",
-    "datagram": "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ADDRESS)",
-    "urllib": "import urllib.request; urllib.request.urlopen(URL)",
-    "requests": "import requests; requests.get(URL)",
-    "look-up": "import socket; socket.gethostbyname('assay.invalid')",
-    "reverse look-up": "import socket; socket.gethostbyaddr('192.0.2.1')",
-    "asyncio": "import asyncio; asyncio.run(asyncio.open_connection('assay.invalid', 80))",
-    "thread": "import threading, requests; "
-    "a = threading.Thread(target=requests.get, args=(URL,)); a.start(); a.join()",
-    "fork": "import multiprocessing as m, requests; "
-    "p = m.get_context('fork').Process(target=requests.get, args=(URL,)); p.start(); p.join()",
-}
-PYTHON = (
-    "import subprocess, sys; "
-    "subprocess.run([sys.executable, '-c', 'import socket; socket.create_connection({address})'])"
-)
+from assay.bench.driven import Driven
+from assay.bench.measures import Measures
+from assay.bench.records import CallRecord
+from assay.bench.sweep import Attempt, Attempted
+from assay.core.response import Failure
+from assay.core.timing import CallTimes
 
 
-def trying(path: Path, attempt: str, port: int, *, is_caught: bool = False) -> Path:
-    """Write a class whose rows are loaded after an attempt, of which it may hide the error."""
-    lines = [attempt.replace("{address}", f'(\\"127.0.0.1\\", {port})')]
-    call = "attempt()"
-    if is_caught:
-        call = "try: attempt()\n        except Exception: pass"
-    body = "\n".join(f"    {line}" for line in lines)
-    url = f"http://127.0.0.1:{port}/"
-    path.write_text(_CLASS.format(url=url, port=port, attempt=body, call=call), encoding="utf-8")
-    return path
+def attempted(
+    *,
+    ttft_s: float = 0.1,
+    per_s: float = 10.0,
+    failed: float = 0.0,
+    n: int = 100,
+    is_streamed: bool = True,
+    is_partial: bool = False,
+    is_client_bound: bool = False,
+) -> Attempted:
+    """Return what n calls came to that all showed the same."""
+    measures = Measures()
+    n_failed = round(n * failed)
+    seconds = (n - n_failed) / per_s
+    for number in range(n):
+        times = CallTimes(0.0, seconds, text_at=(ttft_s, seconds) if is_streamed else ())
+        failure = Failure("injected", "asked to fail") if number < n_failed else None
+        measures.add(CallRecord("i", number, times, n_input=1, n_output=2, failure=failure))
+    driven = Driven(seconds, n, n, n, n_failed, is_partial=is_partial, is_client_bound=is_client_bound)
+    return Attempted(driven, measures.summary())
 
 
-class Door:
-    """A port that somebody listens at, and how often it was knocked at."""
+def attempts(at: Callable[[float], Attempted]) -> tuple[Attempt, list[float]]:
+    """Return an attempt, and the levels that it will have been asked for."""
+    levels: list[float] = []
 
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.n_knocks = 0
+    async def attempt(level: float) -> Attempted:
+        levels.append(level)
+        return at(level)
 
-
-@contextmanager
-def door() -> Iterator[Door]:
-    """Listen on the loopback until the block ends; everybody is sent away at once."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        found = Door(server.getsockname()[1])
-
-        def open_() -> None:
-            while True:
-                try:
-                    caller, _ = server.accept()
-                except OSError:
-                    return
-                found.n_knocks += 1
-                caller.close()
-
-        thread = threading.Thread(target=open_)
-        thread.start()
-        try:
-            yield found
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
+    return attempt, levels

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cli import Result
-from fakes.attempts import IN_ONE_LINE, LINE, PYTHON, Door, door, trying
+from fakes.reaching_out import IN_ONE_LINE, LINE, PYTHON, Door, door, trying
 from fakes.openai_server import serving
 
 MOCK = ("-m", "mock")

@@ -83,7 +83,13 @@ def api_of(prompt: Prompt, asked: Asked) -> Api:
 
 
 def body_of(
-    ask: Generate, model: str, asked: Asked, *, seed: int | None = None, n_texts: int = 1
+    ask: Generate,
+    model: str,
+    asked: Asked,
+    *,
+    is_stream: bool,
+    seed: int | None = None,
+    n_texts: int = 1,
 ) -> dict[str, Any]:
     """Return the body of a call; raise MediaTrouble when a medium of its prompt cannot be read."""
     fields = {
@@ -92,7 +98,7 @@ def body_of(
         **_decoding(ask.sampling, seed, n_texts),
         **asked.fields,
     }
-    if asked.args.stream:
+    if is_stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
     sent = {name: value for name, value in fields.items() if name not in asked.omitted}
     if "max_tokens" in sent:

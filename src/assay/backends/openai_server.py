@@ -60,6 +60,8 @@ class OpenAIBackend:
         self._endpoint = Endpoint(address.url, patience, key=read_key(given), fix=address.fix)
         self._n_unsaid = 0
         self._ended = Ended()
+        self._is_stream = given.stream is not False
+        self._notes: list[str] = []
 
     @property
     def card(self) -> ModelCard:
@@ -110,7 +112,7 @@ class OpenAIBackend:
 
     def notes(self) -> Sequence[str]:
         """Say what had to be asked again, and what the server left open."""
-        notes = []
+        notes = list(self._notes)
         if self._endpoint.retries:
             reasons = ", ".join(f"{why} ({n:,})" for why, n in self._endpoint.retries.most_common())
             notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were repeated after {reasons}")
@@ -182,12 +184,37 @@ class OpenAIBackend:
         return _Told(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
 
     async def _reply(self, client: HttpClient, part: Part) -> Read:
-        ask, prompt = part.ask, part.ask.prompt
-        written = partial(body_of, ask, self._model, self._asked, seed=part.seed, n_texts=part.n_texts)
+        is_stream = self._is_stream
+        try:
+            return await self._posted(client, part, is_stream=is_stream)
+        except CallTrouble as trouble:
+            if not (is_stream and self._asked.args.stream is None and _is_about_streams(trouble)):
+                raise
+        if self._is_stream:
+            self._is_stream = False
+            self._notes.append(f"{self._name} refuses to stream: answers came whole, and TTFT is not known")
+        return await self._posted(client, part, is_stream=False)
+
+    async def _posted(self, client: HttpClient, part: Part, *, is_stream: bool) -> Read:
+        prompt = part.ask.prompt
+        written = partial(
+            body_of,
+            part.ask,
+            self._model,
+            self._asked,
+            is_stream=is_stream,
+            seed=part.seed,
+            n_texts=part.n_texts,
+        )
         # Reading media files takes a while: other calls go on meanwhile.
         body = await asyncio.to_thread(written) if media_of(prompt) else written()
         path = PATHS[api_of(prompt, self._asked)]
         return await self._endpoint.post(client, body, OpenAIReading, path=path)
+
+
+def _is_about_streams(trouble: CallTrouble) -> bool:
+    """Whether a server says no to a stream; it says nothing about the ask then."""
+    return trouble.kind == "http" and not trouble.may_pass and "stream" in str(trouble).lower()
 
 
 class _Told(NamedTuple):

@@ -24,6 +24,7 @@ class OpenAITimedClient:
         """Check the address, the arguments and that a named key is there; connects to nothing."""
         self._asked = read_asked(args)
         given = self._asked.args
+        self._is_stream = given.stream is not False
         self._model, url = address = address_of(where)
         patience = Patience(given.timeout_s, retries=0, wait_s=0.0)
         self._endpoint = Endpoint(url, patience, key=read_key(given), fix=address.fix)
@@ -46,7 +47,7 @@ class OpenAITimedClient:
         alike in that.
         """
         try:
-            body = body_of(ask, self._model, self._asked, seed=ask.sampling.seed)
+            body = body_of(ask, self._model, self._asked, is_stream=self._is_stream, seed=ask.sampling.seed)
         except MediaTrouble as trouble:
             now = time.perf_counter()
             return TimedCall(CallTimes(now, now), Failure("media", str(trouble)))

@@ -15,11 +15,12 @@ import msgspec
 from assay.core.ports import Aggregator, Backend, Journal, ResponseCache, Sink
 from assay.core.request import Request
 from assay.core.response import Completion, Failure, Likelihood, Outcome, Response
-from assay.core.run import Cost
+from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
+from assay.engine.server_speed import SpeedGauge
 from assay.engine.turns import TurnByTurn
 
 _MEMO_LIMIT = 50_000
@@ -115,6 +116,7 @@ class Execution:
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
         self._scoring_notes: list[str] = []
+        self._gauge = SpeedGauge()
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
@@ -131,6 +133,10 @@ class Execution:
         costs = self.tally.costs.values()
         shortened = [self._fitting.note(cost, sizes[cost.task]) for cost in costs if cost.n_shortened]
         return [*shortened, *self._scoring_notes]
+
+    def speed(self) -> ServerSpeed | None:
+        """Return how fast the model's server was; None where the model has none."""
+        return self._gauge.speed()
 
     def _owed(self) -> Iterator[Request]:
         """Walk the samples and yield the requests nobody has answered yet."""
@@ -258,6 +264,7 @@ class Execution:
             if request.n_shots or request.n_shots_left_out:
                 shots[request.track] = cost, request
             cost.seconds += response.seconds
+            self._gauge.add(response)
             outcome = response.outcome
             if isinstance(outcome, Failure):
                 # Not every server can say how likely an option is alone; where it decides, the score fails.

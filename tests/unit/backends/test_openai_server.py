@@ -88,13 +88,37 @@ def output(model: Model, prompt: Prompt = "p", sampling: Sampling = GREEDY, **ar
 
 
 def sent(prompt: Prompt, sampling: Sampling = GREEDY, **args: Any) -> tuple[str, Body]:
-    """Where an ask goes, and its body."""
+    """Where an ask goes, and its body; without a stream unless asked for."""
     with serving(streaming_model) as server:
-        outcomes(client(server.url, **args), [Generate(prompt, sampling)])
+        outcomes(client(server.url, **{"stream": "false", **args}), [Generate(prompt, sampling)])
         return server.paths[0].removeprefix("/v1"), server.bodies[0]
 
 
 # --- what is sent ---
+
+
+def test_answers_come_as_streams_unless_a_person_says_no() -> None:
+    with serving(streaming_model) as server:
+        (answered,) = client(server.url).run(requests([Generate("p", GREEDY)]))
+        assert server.bodies[0]["stream"] is True
+        assert 0 < answered.first_s <= answered.latency_s
+        (whole,) = client(server.url, stream="false").run(requests([Generate("p", GREEDY)]))
+        assert "stream" not in server.bodies[1]
+        assert whole.first_s == 0 < whole.latency_s
+
+
+def test_a_server_that_refuses_streams_is_asked_for_whole_answers_from_then_on() -> None:
+    def whole_alone(body: Body) -> Any:
+        return error(400, "stream_options: not supported") if body.get("stream") else small_model(body)
+
+    with serving(whole_alone) as server:
+        backend = client(server.url, concurrency=1)
+        assert not failures(outcomes(backend, ASKS))
+        assert len(server.bodies) == len(ASKS) + 1
+        assert [note for note in backend.notes() if "refuses to stream" in note]
+        # Who asks for a stream by name wants to know.
+        strict = client(server.url, concurrency=1, stream="true")
+        assert len(failures(outcomes(strict, ASKS[:2]))) == 2
 
 
 def test_conversations_go_to_chat_and_texts_to_completions() -> None:
