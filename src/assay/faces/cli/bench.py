@@ -80,6 +80,7 @@ FAILED_CALLS = 3
 @click.option(
     "--profile", type=click.Choice(["assay", "aisbench"]), default="assay", help="Whose formulas. [assay]"
 )
+@click.option("--offline", is_flag=True, help="Refuse every connection but to the server.")
 @click.option("--out", metavar="DIR", help="Folder of the benchmark. [runs/bench-...]")
 @click.option("--runs-dir", metavar="DIR", help="Where benchmarks without --out are kept. [runs]")
 @click.option("--json", "is_json", is_flag=True, help="Print summary.json instead of tables.")
