@@ -20,7 +20,7 @@ from assay.bench.folder import SUMMARY, BenchManifest
 from assay.bench.load import Load
 from assay.bench.sweep import Swept, Trial
 from assay.bench.table import Table, milliseconds, tables
-from assay.faces.cli.render import err, out
+from assay.faces.cli.render import err, out, print_table
 
 _LINE_EVERY_S = 10.0
 
@@ -167,9 +167,9 @@ def _verdict(swept: Swept) -> str:
 def _show_table(table: Table) -> None:
     grid = Grid(title=table.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, heading in enumerate(table.headings):
-        is_number = number > 0 and heading != "for example" and bool(heading)
-        grid.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number)
+        is_text = heading in ("", "for example")
+        grid.add_column(heading, justify="right" if number and not is_text else "left", no_wrap=not is_text)
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
     out.print()
-    out.print(grid)
+    print_table(grid)
