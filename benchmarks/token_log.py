@@ -60,10 +60,11 @@ def line_of(one: Sent) -> str:
 
 def read_log(path: Path) -> list[Sent]:
     """Return all requests of a log, in the order in which they ended."""
-    return [_read(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [read_line(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _read(line: str) -> Sent:
+def read_line(line: str) -> Sent:
+    """Return the request that a line tells of."""
     told = json.loads(line)
     arrived = told["arrived"]
     planned, sent = (tuple(arrived + us / MICRO for us in told[key]) for key in ("planned_us", "sent_us"))

@@ -45,6 +45,8 @@ BACKLOG = 4096
 MOST_AT_A_TIME = 256
 """Tokens sent, and connections accepted, before the server looks at the others again."""
 READ_BYTES = 1 << 18
+QUIET_S = 0.005
+"""Where nothing is due for so long, the log is written."""
 SO_TIMESTAMPNS = 35
 """Linux: what is read comes with the moment at which the kernel got the last of it."""
 _STAMP = struct.Struct("qq")
@@ -109,12 +111,13 @@ class Truth:
         self.worst_lag = 0.0
         self._log = log
         self._due: list[tuple[float, int, Reply]] = []
+        self._ended: list[Reply] = []
 
     def begin(self, reply: Reply) -> None:
         """Owe a reply its first event from now on."""
         self.n_streams += 1
         self.most_streams = max(self.most_streams, self.n_streams)
-        heapq.heappush(self._due, (reply.next_due(), reply.number, reply))
+        heapq.heappush(self._due, (reply.first_due, reply.number, reply))
 
     def wait_s(self) -> float | None:
         """Return how long nothing is due; None: until a request comes."""
@@ -127,20 +130,31 @@ class Truth:
             if not due or due[0][0] > perf_counter():
                 return
             _, number, reply = heapq.heappop(due)
-            reply.send_next()
-            if reply.is_over:
-                self._end(reply)
+            next_due = reply.send_next()
+            if next_due is None:
+                self.n_streams -= 1
+                self._ended.append(reply)
             else:
-                heapq.heappush(due, (reply.next_due(), number, reply))
+                heapq.heappush(due, (next_due, number, reply))
+
+    def write_down(self) -> None:
+        """Log what has ended. Left for a moment in which nothing is due."""
+        for reply in self._ended:
+            one = reply.sent_so_far()
+            self.n_left += not one.is_whole
+            self.worst_lag = max(self.worst_lag, one.worst_lag)
+            if self._log is not None:
+                self._log.write(line_of(one) + "\n")
+        self._ended.clear()
 
     def close(self) -> None:
-        """Write down also what is still under way."""
-        for _, _, reply in self._due:
-            self._end(reply)
-        self._due.clear()
+        """Log also what is still under way."""
+        self._ended += [reply for _, _, reply in self._due]
+        self.write_down()
 
     def stats(self) -> dict[str, float]:
         """Return the counters."""
+        self.write_down()
         return {
             "requests": self.n_requests,
             "streams": self.n_streams,
@@ -148,14 +162,6 @@ class Truth:
             "left": self.n_left,
             "worst_lag_ms": 1000 * self.worst_lag,
         }
-
-    def _end(self, reply: Reply) -> None:
-        self.n_streams -= 1
-        self.n_left += not reply.is_sent
-        one = reply.sent_so_far()
-        self.worst_lag = max(self.worst_lag, one.worst_lag)
-        if self._log is not None:
-            self._log.write(line_of(one) + "\n")
 
 
 class Reply:
@@ -171,10 +177,10 @@ class Reply:
         self.number = truth.n_requests
         self.arrived = arrived
         self.is_stream = bool(body.get("stream"))
-        self.is_gone = False
         offsets = schedule.offsets(n_tokens, self.number)
         self._planned = [arrived + offset for offset in offsets]
-        self._role_due = arrived + schedule.role_offset(offsets[0])
+        role_due = arrived + schedule.role_offset(offsets[0])
+        self.first_due = role_due if self.is_stream else self._planned[-1]
         self._owes_head = self.is_stream
         self._sent: list[float] = []
         self._line = line
@@ -186,33 +192,27 @@ class Reply:
         self._usage = {"prompt_tokens": n_prompt, "completion_tokens": n_tokens, "total_tokens": total}
         self._shows_usage = bool((body.get("stream_options") or {}).get("include_usage"))
 
-    @property
-    def is_sent(self) -> bool:
-        """Return whether the last token was sent."""
-        return len(self._sent) == len(self._planned)
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether nothing more will be sent."""
-        return self.is_gone or self.is_sent
-
-    def next_due(self) -> float:
-        """Return when the next event is due."""
-        if not self.is_stream:
-            return self._planned[-1]
-        return self._role_due if self._owes_head else self._planned[len(self._sent)]
-
-    def send_next(self) -> None:
-        """Send what is due."""
-        if self.is_gone:
-            return
+    def send_next(self) -> float | None:
+        """Send what is due; return when the next is, None after the last or when nobody listens any more."""
+        line = self._line
+        if not line.is_open:
+            return None
         if not self.is_stream:
             self._send_whole()
-        elif self._owes_head:
+            return None
+        if self._owes_head:
             self._owes_head = False
-            self._line.send(_STREAM_HEAD + self._texts.role)
-        else:
-            self._send_token()
+            line.send(_STREAM_HEAD + self._texts.role)
+            return self._planned[0]
+        planned, sent = self._planned, self._sent
+        at = len(sent)
+        if at + 1 == len(planned):
+            self._send_last()
+            return None
+        moment = line.send(self._texts.tokens[at % len(WORDS)])
+        if line.is_open:
+            sent.append(moment)
+        return planned[at + 1]
 
     def sent_so_far(self) -> Sent:
         """Return what the log says of it."""
@@ -221,17 +221,14 @@ class Reply:
             self.number, self._name, self._line.connected, self.arrived, planned, sent, self.is_stream
         )
 
-    def _send_token(self) -> None:
-        n_sent, texts = len(self._sent), self._texts
-        is_last = n_sent + 1 == len(self._planned)
-        moment = self._line.send(texts.last if is_last else texts.tokens[n_sent % len(WORDS)])
-        if not self.is_gone:
+    def _send_last(self) -> None:
+        moment = self._line.send(self._texts.last)
+        kind = "chat.completion.chunk" if self._is_chat else "text_completion"
+        usage = event(_head(kind, choices=[], usage=self._usage)) if self._shows_usage else b""
+        self._line.send(usage + _END)
+        if self._line.is_open:
             self._sent.append(moment)
-        if is_last:
-            kind = "chat.completion.chunk" if self._is_chat else "text_completion"
-            usage = event(_head(kind, choices=[], usage=self._usage)) if self._shows_usage else b""
-            self._line.send(usage + _END)
-            self._line.ended()
+        self._line.ended()
 
     def _send_whole(self) -> None:
         n_words = len(self._planned) - 1
@@ -240,7 +237,7 @@ class Reply:
         said |= {"message": {"role": "assistant", "content": text}} if self._is_chat else {"text": text}
         kind = "chat.completion" if self._is_chat else "text_completion"
         moment = self._line.send(json_reply(_head(kind, choices=[said], usage=self._usage)))
-        if not self.is_gone:
+        if self._line.is_open:
             self._sent = [moment] * len(self._planned)
         self._line.ended()
 
@@ -255,7 +252,7 @@ class Line:
         self._truth = truth
         self._read = bytearray()
         self._arrived = self.connected
-        self._reply: Reply | None = None
+        self._is_answering = False
 
     def take_bytes(self) -> None:
         """Read what came; answer a request once it is whole."""
@@ -270,7 +267,7 @@ class Line:
             return
         self._arrived = _moment(ancillary)
         self._read += data
-        if self._reply is None:
+        if not self._is_answering:
             self._take_request()
 
     def send(self, data: bytes) -> float:
@@ -289,15 +286,13 @@ class Line:
         return moment
 
     def close(self) -> None:
-        """Hang up; the heap drops a reply under way when it is due."""
+        """Hang up; a reply under way ends when its next token is due."""
         self.is_open = False
         self._socket.close()
-        if self._reply is not None:
-            self._reply.is_gone = True
 
     def ended(self) -> None:
         """Turn to the next request, which may be here already."""
-        self._reply = None
+        self._is_answering = False
         if self._read:
             self._take_request()
 
@@ -331,7 +326,7 @@ class Line:
         except ValueError as error:
             self.send(json_reply({"error": {"message": str(error)}}, b"400 Bad Request"))
             return
-        self._reply = reply
+        self._is_answering = True
         self._truth.begin(reply)
 
 
@@ -395,9 +390,13 @@ def serve(door: socket.socket, truth: Truth) -> None:
         for watched in (door, told):
             polled.register(watched.fileno(), select.EPOLLIN)
         while True:
-            # An epoll descriptor can itself be waited for, and `select` takes microseconds where epoll
-            # takes milliseconds.
-            select.select([polled.fileno()], (), (), truth.wait_s())
+            wait_s = truth.wait_s()
+            if wait_s is None or wait_s > QUIET_S:
+                truth.write_down()
+            if wait_s != 0:
+                # An epoll descriptor can itself be waited for, and `select` takes microseconds where epoll
+                # takes milliseconds.
+                select.select([polled.fileno()], (), (), wait_s)
             for descriptor, _ in polled.poll(0):
                 if descriptor == door.fileno():
                     _accept(door, polled, lines, truth)
