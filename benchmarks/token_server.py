@@ -161,6 +161,7 @@ class Truth:
             "most_streams": self.most_streams,
             "left": self.n_left,
             "worst_lag_ms": 1000 * self.worst_lag,
+            "cpu_s": time.process_time(),
         }
 
 
