@@ -158,6 +158,8 @@ def judged(ran: Ran) -> dict[str, Any]:
         "client_cpu_s": ran.measured.cpu_s,
         "client_peak_mib": ran.measured.peak_mib,
     }
+    if ran.stats["unstamped"]:
+        raise SystemExit("the kernel does not stamp what arrives; the truth about TTFT is not known here")
     is_met = n_failed == 0 and len(rows) > 0 and ran.stats["left"] == 0
     if case.n_streams:
         is_met = is_met and ran.stats["most_streams"] == case.n_streams

@@ -38,7 +38,9 @@ class Sent(NamedTuple):
 
     @property
     def worst_lag(self) -> float:
-        """Return how late the latest token was, in seconds."""
+        """Return how late the latest token was, in seconds; a whole reply is due with its last token."""
+        if not self.is_stream:
+            return self.sent[-1] - self.planned[-1] if self.sent else 0.0
         return max((sent - due for due, sent in zip(self.planned, self.sent, strict=False)), default=0.0)
 
 

@@ -108,6 +108,8 @@ class Truth:
         self.most_streams = 0
         self.n_left = 0
         """Requests whose client went away before the last token."""
+        self.n_unstamped = 0
+        """Reads without the kernel's time stamp; the requests count as having come when they were read."""
         self.worst_lag = 0.0
         self._log = log
         self._due: list[tuple[float, int, Reply]] = []
@@ -160,6 +162,7 @@ class Truth:
             "streams": self.n_streams,
             "most_streams": self.most_streams,
             "left": self.n_left,
+            "unstamped": self.n_unstamped,
             "worst_lag_ms": 1000 * self.worst_lag,
             "cpu_s": time.process_time(),
         }
@@ -266,7 +269,12 @@ class Line:
         if not data:
             self.close()
             return
-        self._arrived = _moment(ancillary)
+        self._arrived = perf_counter()
+        age = _age(ancillary)
+        if age is None:
+            self._truth.n_unstamped += 1
+        else:
+            self._arrived -= age
         self._read += data
         if not self._is_answering:
             self._take_request()
@@ -294,7 +302,7 @@ class Line:
     def ended(self) -> None:
         """Turn to the next request, which may be here already."""
         self._is_answering = False
-        if self._read:
+        if self._read and self.is_open:
             self._take_request()
 
     def _take_request(self) -> None:
@@ -331,15 +339,14 @@ class Line:
         self._truth.begin(reply)
 
 
-def _moment(ancillary: list[tuple[int, int, bytes]]) -> float:
-    """Return when the kernel got what was read, on this process's clock; now, where it does not say."""
-    now = perf_counter()
+def _age(ancillary: list[tuple[int, int, bytes]]) -> float | None:
+    """Return for how many seconds the kernel has had what was read; None where it does not say."""
     for _, kind, value in ancillary:
         if kind == SO_TIMESTAMPNS:
             seconds, nanos = _STAMP.unpack(value)
             age: float = time.time() - (seconds + nanos * 1e-9)
-            return now - max(0.0, age)
-    return now
+            return max(0.0, age)
+    return None
 
 
 def json_reply(document: object, status: bytes = b"200 OK") -> bytes:

@@ -88,6 +88,14 @@ def test_a_log_is_read_as_it_was_written(arrived: float, planned: list[float], n
     assert read.is_whole == (n_unsent == 0)
 
 
+def test_lateness_is_the_worst_of_all_tokens_and_of_a_whole_reply_its_own() -> None:
+    streamed = Sent(1, "", 0.0, 1.0, (2.0, 3.0, 4.0), (2.1, 3.4, 4.2))
+    assert streamed.worst_lag == pytest.approx(0.4)
+    assert streamed._replace(sent=()).worst_lag == 0.0
+    whole = Sent(1, "", 0.0, 1.0, (2.0, 3.0, 4.0), (4.3, 4.3, 4.3), is_stream=False)
+    assert whole.worst_lag == pytest.approx(0.3)
+
+
 Address = tuple[HTTPConnection, Path, "subprocess.Popen[str]"]
 
 
@@ -159,6 +167,7 @@ def test_requests_on_one_connection_are_answered_in_turn_whole_or_as_a_stream(se
     connection.request("GET", "/stats")
     told = json.loads(connection.getresponse().read())
     assert (told["requests"], told["streams"], told["most_streams"], told["left"]) == (2, 0, 1, 0)
+    assert told["unstamped"] == 0
     assert [(one.number, one.is_stream, len(one.sent)) for one in ended(server, log)] == [
         (1, False, 2), (2, True, 1),
     ]  # fmt: skip
