@@ -4,6 +4,7 @@
     python -m benchmarks.peers vllm         # the same for lm-eval's backend on vLLM
     python -m benchmarks.peers lm-eval-api  # lm-eval as a client of servers, without torch
     python -m benchmarks.peers inspect-ai
+    python -m benchmarks.peers aisbench     # AISBench's serving benchmark
 
 Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
 model hub.
@@ -25,7 +26,18 @@ from assay.backends.cache_dir import cache_dir
 LM_EVAL = "0.4.13"
 INSPECT = "0.3.285"
 OPENAI = "3.49.0"
+AISBENCH = "3.1.20260630"
 VLLM = "0.32.0"
+
+_AISBENCH_NEEDS = """
+absl-py accelerate aiohttp cpm_kernels datasets<=3.6.0 einops evaluate func_timeout fuzzywuzzy
+gradio-client h5py httpx immutabledict janus jieba json5 jsonlines mmengine-lite nltk numpy<2 openai
+opencv-python-headless orjson pandas pillow plotly prettytable protobuf pyarrow<21 python-Levenshtein
+rank_bm25 rapidfuzz retrying rich rouge rouge_chinese rouge_score sacrebleu scikit_learn scipy seaborn
+setuptools<80 tabulate tiktoken timeout_decorator tqdm transformers typer
+"""
+# All that it asks for, less what its code datasets alone need (pyext, tree-sitter); and versions of pyarrow
+# and setuptools that still know numpy 1 and have pkg_resources.
 
 
 class Peer(NamedTuple):
@@ -65,6 +77,16 @@ PEERS = {
         (),
         "import importlib.metadata as m; print(m.version('inspect-ai'), m.version('openai'))",
         f"{INSPECT} {OPENAI}",
+    ),
+    "aisbench": Peer(
+        (
+            ("torch==2.13.0",),
+            tuple(_AISBENCH_NEEDS.split()),
+            ("--no-deps", f"ais-bench-benchmark=={AISBENCH}"),
+        ),
+        (),
+        "import importlib.metadata as m, mmengine, pyarrow; print(m.version('ais-bench-benchmark'))",
+        AISBENCH,
     ),
 }
 

@@ -3,13 +3,13 @@
     python benchmarks/serving.py                  # all cases, about two minutes
     python benchmarks/serving.py --quick --json   # fewer requests, one JSON line
     python benchmarks/serving.py --only 64,rate   # some of 1, 64, 512, flood, rate
+    python benchmarks/serving.py --aisbench       # AISBench's client, too
     python benchmarks/serving.py --write          # puts the tables into RESULTS.md
 
 The server is `token_server`, which sends tokens at drawn moments and logs when it did; the client is the
 command that a person would use, in a process of its own on the same machine. Compared are the numbers of its
-summary.json with those of the server's log. AISBench's client is not run beside it: it needs torch, numpy 1
-and packages that no longer build. By its source it sleeps 5 ms after every request where no rate is given,
-so it sends 200 requests/s at most.
+summary.json with those of the server's log. With `--aisbench` AISBench's client is put to the same loads and
+compared in the same way; its environment takes minutes to make, the first time.
 """
 
 from __future__ import annotations
@@ -31,23 +31,30 @@ if not __package__:  # run by its path
 import numpy as np
 
 from assay.results.rows import markdown_table
+from benchmarks.aisbench_client import aisbench_command, aisbench_said
+from benchmarks.peers import AISBENCH, peer_python
 from benchmarks.record import add_output_options, hand_over, setting
 from benchmarks.scale import Measured, assay_command, measure
+from benchmarks.scoring import embedded_weights
 from benchmarks.serving_truth import (
     METRICS,
     Compared,
     Row,
+    against,
     answering,
     compare,
     noticed_after,
     rate_of,
     read_rows,
+    truth_of,
 )
 from benchmarks.token_log import Sent, read_log
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUT_TOKENS = 64
 RATE_BAR = 0.02
+AISBENCH_STREAMS = 500
+"""Its bound on calls under way where a rate is the question; more take a second process of it."""
 
 
 class Case(NamedTuple):
@@ -57,6 +64,7 @@ class Case(NamedTuple):
     load: tuple[str, ...]
     n_tokens: int
     schedule: str
+    n_requests: int
     n_streams: int = 0
     """How many are to be at work at once; 0: that is not the question."""
     rate: float | None = None
@@ -74,13 +82,25 @@ class Ran(NamedTuple):
     measured: Measured
 
 
+class Peer(NamedTuple):
+    """What came of a case with AISBench's client."""
+
+    case: Case
+    n_whole: int
+    """Replies that it read to their end."""
+    rate: float
+    """Requests/s that arrived."""
+    compared: list[Compared]
+    measured: Measured
+
+
 def cases(*, quick: bool) -> dict[str, Case]:
     """Return all, by name. Gaps are wider where there are many streams: the server is one process, too."""
 
     def closed(n_streams: int, n_requests: int, schedule: str, n_tokens: int) -> Case:
         load = ("--concurrency", str(n_streams), "--requests", str(n_requests))
         name = str(n_streams) if n_streams <= 512 else "flood"
-        return Case(name, load, n_tokens, f"{schedule} jitter=0.3 role=0", n_streams)
+        return Case(name, load, n_tokens, f"{schedule} jitter=0.3", n_requests, n_streams)
 
     seconds = 3 if quick else 10
     rate = 2_000
@@ -90,7 +110,7 @@ def cases(*, quick: bool) -> dict[str, Case]:
         closed(64, 128 if quick else 640, "ttft=120 itl=20", 50),
         closed(512, 512 if quick else 2_048, "ttft=300 itl=50", 50),
         closed(2_000, 2_000 if quick else 4_000, "ttft=4000 itl=200", 20),
-        Case("rate", paced, 2, "ttft=50 itl=10 role=0", rate=rate),
+        Case("rate", paced, 2, "ttft=50 itl=10", rate * seconds, rate=rate),
     )
     return {case.name: case for case in every}
 
@@ -101,6 +121,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer requests")
     parser.add_argument("--json", action="store_true", help="print one JSON line")
     parser.add_argument("--only", help="names of cases, by comma")
+    parser.add_argument("--aisbench", action="store_true", help="AISBench's client, too")
+    parser.add_argument("--aisbench-python", help="an environment that has it already")
     add_output_options(parser)
     options = parser.parse_args()
     every = cases(quick=options.quick)
@@ -109,11 +131,15 @@ def main() -> None:
         raise SystemExit(f"there is no case {', '.join(sorted(unknown))}; name some of {', '.join(every)}")
     with tempfile.TemporaryDirectory(prefix="assay-serving-") as name:
         ran = [run(every[one], Path(name) / one) for one in named]
+        peers = []
+        if options.aisbench:
+            python = peer_python("aisbench", options.aisbench_python)
+            peers = [run_aisbench(every[one], Path(name) / f"aisbench-{one}", python) for one in named]
     told = [judged(one) for one in ran]
     if options.json:
-        print(json.dumps({"cases": told}))
+        print(json.dumps({"cases": told, "aisbench": [_told_of(one) for one in peers]}))
     else:
-        hand_over("serving", section(ran, told), options)
+        hand_over("serving", section(ran, told, peers), options)
     sys.exit(0 if all(one["is_met"] for one in told) else 1)
 
 
@@ -121,7 +147,8 @@ def run(case: Case, folder: Path) -> Ran:
     """Put the load on a fresh server, and read what both sides wrote."""
     folder.mkdir()
     out, log = folder / "run", folder / "sent.jsonl"
-    with token_server(log, case.schedule) as url:
+    # The role is named at once: a client that takes it for a token has a TTFT of nothing.
+    with token_server(log, f"{case.schedule} role=0") as url:
         command = [assay_command(), "bench", f"openai:m@{url}", *case.load]
         command += ["--input", str(INPUT_TOKENS), "--output", str(case.n_tokens), "--out", str(out)]
         print(" ".join(command), file=sys.stderr)
@@ -130,6 +157,30 @@ def run(case: Case, folder: Path) -> Ran:
             stats: dict[str, float] = json.load(reply)
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     return Ran(case, read_rows(out / "requests.jsonl"), read_log(log), stats, summary, measured)
+
+
+def run_aisbench(case: Case, folder: Path, python: Path) -> Peer:
+    """Put the load on a fresh server with AISBench's client."""
+    folder.mkdir()
+    log = folder / "sent.jsonl"
+    with token_server(log, case.schedule) as url:
+        command = aisbench_command(
+            python,
+            folder,
+            url,
+            embedded_weights(),
+            n_streams=case.n_streams or AISBENCH_STREAMS,
+            n_requests=case.n_requests,
+            n_input=INPUT_TOKENS,
+            n_output=case.n_tokens,
+            rate=case.rate or 0,
+        )
+        measured = measure(command, folder)
+    sent = sorted(read_log(log))
+    load = sent[len(sent) - case.n_requests :]  # What came before warmed the server up.
+    whole = [one for one in load if one.is_whole]
+    compared = against(truth_of(whole), aisbench_said(folder))
+    return Peer(case, len(whole), rate_of([one.arrived for one in load]), compared, measured)
 
 
 @contextmanager
@@ -180,9 +231,9 @@ def compared_in(ran: Ran) -> list[Compared]:
     return compare(ran.rows, ran.sent, ran.summary["metrics"])
 
 
-def section(ran: Sequence[Ran], told: Sequence[dict[str, Any]]) -> str:
+def section(ran: Sequence[Ran], told: Sequence[dict[str, Any]], peers: Sequence[Peer]) -> str:
     """Return the tables."""
-    parts = [setting()]
+    parts = [setting({"ais-bench-benchmark": AISBENCH} if peers else {})]
     timed = [(one.case, compared_in(one)) for one, of in zip(ran, told, strict=True) if "compared" in of]
     if timed:
         header = (
@@ -197,7 +248,47 @@ def section(ran: Sequence[Ran], told: Sequence[dict[str, Any]]) -> str:
         "client CPU s", "client peak MiB", "met",
     )  # fmt: skip
     parts += [markdown_table(columns, [_load_row(one.case, of) for one, of in zip(ran, told, strict=True)])]
+    if peers:
+        parts += [
+            "AISBench's client on the same loads, the role named with the first token.",
+            _peers_table(peers),
+        ]
     return "\n\n".join(parts)
+
+
+def _peers_table(peers: Sequence[Peer]) -> str:
+    header = (
+        "load", "requests answered", "requests/s that arrived", "TTFT", "ITL", "TPOT", "client CPU s",
+        "client peak MiB",
+    )  # fmt: skip
+    rows = [
+        (
+            f"`{' '.join(one.case.load)}`",
+            f"{one.n_whole:,} of {one.case.n_requests:,}",
+            f"{one.rate:,.1f}",
+            *(_largest(metric, one.compared) for metric in METRICS),
+            f"{one.measured.cpu_s:.1f}",
+            f"{one.measured.peak_mib:,.0f}",
+        )
+        for one in peers
+    ]
+    return markdown_table(header, rows) + "\n\nOf TTFT, ITL and TPOT, the largest difference from the truth."
+
+
+def _largest(metric: str, every: Sequence[Compared]) -> str:
+    largest = max((one for one in every if one.metric == metric), key=lambda one: abs(one.difference))
+    return f"{largest.difference:+.1f} ms ({largest.stat} {largest.said:.1f}, truth {largest.truth:.1f})"
+
+
+def _told_of(one: Peer) -> dict[str, Any]:
+    return {
+        "name": one.case.name,
+        "whole": one.n_whole,
+        "rate": one.rate,
+        "compared": [number._asdict() for number in one.compared],
+        "client_cpu_s": one.measured.cpu_s,
+        "client_peak_mib": one.measured.peak_mib,
+    }
 
 
 def _metric_row(case: Case, metric: str, every: Sequence[Compared]) -> tuple[str, ...]:

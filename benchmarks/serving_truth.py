@@ -91,7 +91,11 @@ def compare(
     rows: Sequence[Row], sent: Sequence[Sent], said: Mapping[str, Mapping[str, float]]
 ) -> list[Compared]:
     """Return what a run's summary says (seconds, by metric) beside the truth of the same requests."""
-    truth = truth_of(answering(rows, sent))
+    return against(truth_of(answering(rows, sent)), said)
+
+
+def against(truth: Mapping[str, Sequence[float]], said: Mapping[str, Mapping[str, float]]) -> list[Compared]:
+    """Return every statistic that was said (seconds) beside that of the true values (milliseconds)."""
     return [
         Compared(metric, stat, _stat(truth[metric], stat), 1000 * said[metric][stat])
         for metric in METRICS

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.aisbench_client import aisbench_said
 from benchmarks.serving_truth import Compared, Row, compare, noticed_after, rate_of, read_rows
 from benchmarks.token_log import Sent
 
@@ -96,3 +97,20 @@ def test_rows_are_read_as_the_run_wrote_them(tmp_path: Path) -> None:
 
 def test_a_rate_is_counted_between_the_first_and_the_last() -> None:
     assert rate_of([3.0, 1.0, 2.0, 1.5, 2.5]) == 2.0
+
+
+def test_what_aisbench_wrote_is_read_in_seconds(tmp_path: Path) -> None:
+    folder = tmp_path / "out" / "20261116_124841" / "performances" / "aisbench"
+    folder.mkdir(parents=True)
+    (folder / "synthetic.csv").write_text(
+        "Performance Parameters,Stage,Average,Min,Max,Median,P75,P90,P99,N\n"
+        "E2EL,total,1119.2 ms,1024.6 ms,2162.9 ms,1109.2 ms,1138.7 ms,1158.3 ms,1198.4 ms,128\n"
+        "TTFT,total,15.6 ms,1.3 ms,1062.5 ms,3.3 ms,6.9 ms,15.6 ms,53.0 ms,128\n"
+        "TPOT,total,22.5 ms,20.9 ms,24.4 ms,22.4 ms,23.0 ms,23.5 ms,24.2 ms,128\n"
+        "ITL,total,21.6 ms,0.0 ms,1111.5 ms,19.5 ms,23.5 ms,27.2 ms,120.5 ms,128\n",
+        encoding="utf-8",
+    )
+    said = aisbench_said(tmp_path)
+    assert said["ttft"] == pytest.approx({"mean": 0.0156, "p50": 0.0033, "p99": 0.053})
+    assert said["itl"]["p99"] == pytest.approx(0.1205)
+    assert said["tpot"]["p50"] == pytest.approx(0.0224)
