@@ -12,24 +12,34 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
+from assay.backends.http_exchange import (
+    Broken,
+    Limits,
+    Reply,
+    Stalled,
+    Taker,
+    TooLate,
+    Unreachable,
+)
 from assay.backends.problems import no_such_endpoint, refused_key, unreachable
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from assay.backends.http_client import HttpClient
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
-CONNECT_S = 10.0
-"""A server that takes longer to accept a connection is not there."""
 LONGEST_WAIT_S = 60.0
 LONGEST_ASKED_WAIT_S = 600.0
 """A server that asks to be left alone for longer, as when a day's quota is spent, is not waited for."""
@@ -39,6 +49,7 @@ _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
 """Nothing is sent on to where a server points: the address would no longer be the one that was named."""
 _SHOWN_CHARS = 200
 _SAID_CHARS = 500
+_encoder = msgspec.json.Encoder()
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -50,6 +61,8 @@ class Patience(msgspec.Struct, frozen=True):
     """Attempts after the first."""
     wait_s: float
     """Before the first retry; each later wait is twice as long."""
+    idle_s: float | None = None
+    """How long a reply that has begun may stand still."""
     lost_in_a_row: int | None = None
     """So many calls lost one after the other, with no reply of use between, and the server counts as gone."""
 
@@ -69,17 +82,29 @@ class CallTrouble(Exception):
         self.attempts = 1
 
 
-Reader = Callable[["ClientResponse"], Awaitable[T]]
-"""Reads a reply of status 200; raises CallTrouble when it is none."""
+class Reading(Protocol[T_co]):
+    """Reads the reply to one attempt. Raises CallTrouble when it is none."""
+
+    def taker(self, headers: Mapping[str, str]) -> Taker | None:
+        """Return who takes the bytes of a reply of status 200 as they come; None: they are gathered."""
+
+    def read(self, reply: Reply) -> T_co:
+        """Return what a whole reply of status 200 says."""
 
 
-async def whole_json(reply: ClientResponse) -> Any:
-    """Read a reply as one JSON document."""
-    content = await reply.read()
-    try:
-        return json.loads(content)
-    except ValueError:
-        raise not_json(content) from None
+class WholeJson:
+    """Reads a reply as one JSON document."""
+
+    def taker(self, headers: Mapping[str, str]) -> Taker | None:
+        """Have the bytes gathered."""
+        return None
+
+    def read(self, reply: Reply) -> Any:
+        """Return the document."""
+        try:
+            return json.loads(reply.content)
+        except ValueError:
+            raise not_json(reply.content) from None
 
 
 def not_json(content: bytes) -> CallTrouble:
@@ -103,8 +128,11 @@ class Endpoint:
         self.n_calls = 0
         self.retries: Counter[str] = Counter()
         """How often an attempt followed another, by what was wrong with that."""
+        self._path = urlsplit(url).path
         self._patience = patience
+        self._limits = Limits(patience.timeout_s, patience.idle_s)
         self._key = key
+        self._shown_key = "" if key is None else f"Authorization: Bearer {key}\r\n"
         self._fix = fix
         self._was_reached = False
         self._n_lost = 0
@@ -112,24 +140,24 @@ class Endpoint:
 
     async def post(
         self,
-        session: ClientSession,
+        client: HttpClient,
         document: object,
+        reading: Callable[[], Reading[T]],
         *,
         path: str = "",
-        read: Reader[T] = whole_json,
         is_patient: bool = True,
     ) -> T:
-        """Return the reply to a document; raise CallTrouble when there is none.
+        """Return what the reply to a document says; raise CallTrouble when there is none.
 
-        Without patience there is one attempt, but a server that was there is waited for all the same.
+        `reading` is made anew for each attempt: nothing of a reply that broke gets into the next. Without
+        patience there is one attempt, but a server that was there is waited for all the same.
         """
         # Written anew for each call and never changed: nothing of one call can get into another.
-        body = json.dumps(document).encode()
-        return await self._call(session, "POST", path, body, read, is_patient=is_patient)
+        return await self._call(client, "POST", path, encoded(document), reading, is_patient=is_patient)
 
-    async def get(self, session: ClientSession, *, path: str = "", read: Reader[T] = whole_json) -> T:
+    async def get(self, client: HttpClient, reading: Callable[[], Reading[T]], *, path: str = "") -> T:
         """Return what lies at a path, as `post` returns a reply."""
-        return await self._call(session, "GET", path, None, read, is_patient=True)
+        return await self._call(client, "GET", path, None, reading, is_patient=True)
 
     @property
     def n_retries(self) -> int:
@@ -138,11 +166,11 @@ class Endpoint:
 
     async def _call(
         self,
-        session: ClientSession,
+        client: HttpClient,
         method: str,
         path: str,
         body: bytes | None,
-        read: Reader[T],
+        reading: Callable[[], Reading[T]],
         *,
         is_patient: bool,
     ) -> T:
@@ -151,7 +179,7 @@ class Endpoint:
         for attempt in count(1):
             await self._rested()
             try:
-                reply = await self._attempt(session, method, self.url + path, body, read)
+                reply = await self._attempt(client, method, path, body, reading())
             except CallTrouble as trouble:
                 trouble.attempts = attempt
                 trouble.args = (self._without_key(str(trouble)),)
@@ -170,12 +198,11 @@ class Endpoint:
 
     def _rest(self, seconds: float) -> None:
         """Leave the server alone for a while: who asks one call to wait means all."""
-        self._resting_until = max(self._resting_until, asyncio.get_running_loop().time() + seconds)
+        self._resting_until = max(self._resting_until, time.monotonic() + seconds)
 
     async def _rested(self) -> None:
         """Wait until the server may be asked. Another call may have made the rest longer meanwhile."""
-        clock = asyncio.get_running_loop().time
-        while (left_s := self._resting_until - clock()) > 0:
+        while (left_s := self._resting_until - time.monotonic()) > 0:
             await asyncio.sleep(left_s)
 
     def _final(self, trouble: CallTrouble) -> Exception:
@@ -193,47 +220,61 @@ class Endpoint:
             )
         return trouble
 
-    async def _attempt(
-        self, session: ClientSession, method: str, url: str, body: bytes | None, read: Reader[T]
-    ) -> T:
-        import aiohttp
-
-        timeout = aiohttp.ClientTimeout(total=self._patience.timeout_s, sock_connect=CONNECT_S)
-        headers = {"Content-Type": "application/json"} if body is not None else {}
-        if self._key is not None:
-            headers["Authorization"] = f"Bearer {self._key}"
+    async def once(self, client: HttpClient, document: object, reading: Reading[T], *, path: str = "") -> T:
+        """Return what the reply to a document says, after one attempt, or raise CallTrouble."""
+        self.n_calls += 1
         try:
-            async with session.request(
-                method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
-            ) as reply:
-                self._was_reached = True
-                if reply.status != 200:
-                    raise self._refused(url, reply.status, reply.headers, await reply.read())
-                return await read(reply)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as trouble:
-            raise CallTrouble("unreachable", _said(trouble), may_pass=True) from None
-        except TimeoutError:
-            why = f"no reply within {self._patience.timeout_s:g} s"
-            raise CallTrouble("timeout", why, may_pass=True) from None
-        except aiohttp.ClientError as trouble:
-            raise CallTrouble(
-                "connection", f"the connection broke: {_said(trouble)}", may_pass=True
-            ) from None
+            return await self._attempt(client, "POST", path, encoded(document), reading)
+        except CallTrouble as trouble:
+            trouble.args = (self._without_key(str(trouble)),)
+            raise
 
-    def _refused(self, url: str, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
+    async def _attempt(
+        self, client: HttpClient, method: str, path: str, body: bytes | None, reading: Reading[T]
+    ) -> T:
+        def on_head(status: int, headers: Mapping[str, str]) -> Taker | None:
+            return reading.taker(headers) if status == 200 else None
+
+        try:
+            reply = await client.call(
+                method, self._path + path, body, self._limits, headers=self._shown_key, on_head=on_head
+            )
+        except Unreachable as trouble:
+            raise CallTrouble("unreachable", str(trouble), may_pass=True) from None
+        except TooLate as trouble:
+            raise CallTrouble("timeout", str(trouble), may_pass=True) from None
+        except Stalled as trouble:
+            raise CallTrouble("stalled", str(trouble), may_pass=True) from None
+        except Broken as trouble:
+            raise CallTrouble("connection", f"the connection broke: {trouble}", may_pass=True) from None
+        self._was_reached = True
+        if reply.status != 200:
+            raise self._refused(self.url + path, reply)
+        return reading.read(reply)
+
+    def _refused(self, url: str, reply: Reply) -> Exception:
         """Return the trouble of a reply that says no."""
-        what = self._without_key(f"HTTP status {status}: {said_in(content)}")
+        status = reply.status
+        what = self._without_key(f"HTTP status {status}: {said_in(reply.content)}")
         if status in _WRONG_ADDRESS:
             return no_such_endpoint(f"{url} answers with {what}", self._fix)
         if status == _WRONG_KEY:
             return refused_key(f"{url} answers with {what}")
         may_pass = status == _TOO_MANY or status >= 500
-        wait_s = asked_wait_s(headers.get("Retry-After"), datetime.now(UTC)) if may_pass else None
+        wait_s = asked_wait_s(reply.headers.get("retry-after"), datetime.now(UTC)) if may_pass else None
         return CallTrouble("http", what, may_pass=may_pass, wait_s=wait_s)
 
     def _without_key(self, text: str) -> str:
         """Return what a server said; some repeat the key that they were shown."""
         return text if self._key is None else text.replace(self._key, "(the key)")
+
+
+def encoded(document: object) -> bytes:
+    """Return a document as JSON. Half of a surrogate pair, which UTF-8 does not have, goes as an escape."""
+    try:
+        return _encoder.encode(document)
+    except UnicodeEncodeError:
+        return json.dumps(document).encode()
 
 
 def asked_wait_s(header: str | None, now: datetime) -> float | None:
@@ -275,7 +316,3 @@ def _in_short(trouble: CallTrouble) -> str:
 
 def _shown(content: bytes) -> str:
     return repr(content.decode("utf-8", "replace")[:_SHOWN_CHARS])
-
-
-def _said(trouble: Exception) -> str:
-    return str(trouble) or type(trouble).__name__

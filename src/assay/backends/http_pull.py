@@ -17,53 +17,76 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from assay.backends.event_loop import new_event_loop
+
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from assay.backends.http_client import HttpClient
 
 J = TypeVar("J")
 R = TypeVar("R")
 T = TypeVar("T")
 
 
+class Ended:
+    """What `in_flight` has at hand, for who wants to know while it goes on."""
+
+    has_more = False
+    """Whether another job is done already."""
+
+
 def in_flight(
-    jobs: Iterable[J], work: Callable[[ClientSession, J], Awaitable[R]], *, at_most: int
+    jobs: Iterable[J],
+    work: Callable[[HttpClient, J], Awaitable[R]],
+    *,
+    url: str,
+    at_most: int,
+    ended: Ended | None = None,
 ) -> Iterator[R]:
     """Yield what comes of each job, as they are done; the work is done on the loop's thread.
 
     A job is pulled only while fewer than `at_most` are under way. An error of the work is raised here; it
     ends all others, and so does closing the iterator. Without jobs nothing is started.
     """
+    ended = ended or Ended()
     source = iter(jobs)
     if not (first := list(islice(source, 1))):
         return
     source = chain(first, source)
     n_under_way = 0
-    with _Crew(work, at_most) as crew:
+    with _Crew(work, url) as crew:
         while True:
-            for job in islice(source, at_most - n_under_way):
-                crew.begin(job)
-                n_under_way += 1
+            # All that are done at once are given away before more is pulled: each hand-over between the
+            # threads costs as much as a call.
+            begun = list(islice(source, at_most - n_under_way))
+            n_under_way += len(begun)
             if not n_under_way:
                 return
-            yield crew.next_done()
-            n_under_way -= 1
+            crew.begin(begun)
+            together = crew.next_done()
+            for number, done in enumerate(together, 1):
+                n_under_way -= 1
+                ended.has_more = number < len(together)
+                yield done.result()
 
 
 class _Crew(Generic[J, R]):
-    """A thread with an event loop, an HTTP session, and the work that goes on there."""
+    """A thread with an event loop, an HTTP client, and the work that goes on there."""
 
-    def __init__(self, work: Callable[[ClientSession, J], Awaitable[R]], n_connections: int) -> None:
+    def __init__(self, work: Callable[[HttpClient, J], Awaitable[R]], url: str) -> None:
         self._work = work
-        self._n_connections = n_connections
-        self._loop = asyncio.new_event_loop()
+        self._url = url
+        self._loop = new_event_loop()
         self._tasks: set[asyncio.Future[R]] = set()
-        self._done: SimpleQueue[asyncio.Future[R]] = SimpleQueue()
+        self._done: list[asyncio.Future[R]] = []
+        self._handed_over: SimpleQueue[list[asyncio.Future[R]]] = SimpleQueue()
         # A daemon: a process that is told to end does not wait for a server.
         self._thread = threading.Thread(target=self._loop.run_forever, name="assay-http", daemon=True)
 
     def __enter__(self) -> _Crew[J, R]:
+        from assay.backends.http_client import HttpClient
+
         self._thread.start()
-        self._session = self._there(self._open())
+        self._client = HttpClient(self._url)
         return self
 
     def __exit__(
@@ -74,37 +97,42 @@ class _Crew(Generic[J, R]):
         self._thread.join()
         self._loop.close()
 
-    def begin(self, job: J) -> None:
-        """Start the work on a job."""
-        self._loop.call_soon_threadsafe(self._start, job)
+    def begin(self, jobs: list[J]) -> None:
+        """Start the work on some jobs."""
+        if jobs:
+            self._loop.call_soon_threadsafe(self._start, jobs)
 
-    def next_done(self) -> R:
-        """Wait for the next job that is done, and return or raise what came of it."""
-        return self._done.get().result()
+    def next_done(self) -> list[asyncio.Future[R]]:
+        """Wait until something is done, and return all that is."""
+        return self._handed_over.get()
 
     def _there(self, doing: Coroutine[Any, Any, T]) -> T:
         """Do something on the loop's thread and wait for it."""
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result()
-
-    async def _open(self) -> ClientSession:
-        import aiohttp
-
-        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=self._n_connections))
 
     async def _close(self) -> None:
         under_way = list(self._tasks)
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
-        await self._session.close()
+        await self._client.__aexit__()
 
-    def _start(self, job: J) -> None:
-        task = asyncio.ensure_future(self._work(self._session, job), loop=self._loop)
-        self._tasks.add(task)
-        task.add_done_callback(self._finished)
+    def _start(self, jobs: list[J]) -> None:
+        for job in jobs:
+            task = asyncio.ensure_future(self._work(self._client, job), loop=self._loop)
+            self._tasks.add(task)
+            task.add_done_callback(self._finished)
 
     def _finished(self, task: asyncio.Future[R]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # Looked at here: of several errors one is raised, the others are not logged.
-            self._done.put(task)
+        if task.cancelled():
+            return
+        task.exception()  # Looked at here: of several errors one is raised, the others are not logged.
+        if not self._done:
+            # Behind what else this round of the loop completes.
+            self._loop.call_soon(self._hand_over)
+        self._done.append(task)
+
+    def _hand_over(self) -> None:
+        done, self._done = self._done, []
+        self._handed_over.put(done)

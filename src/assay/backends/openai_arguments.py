@@ -68,8 +68,8 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
 
     api: Api | None = None
     """Where prompts go. None: conversations to chat, texts to completions."""
-    stream: bool = False
-    """Whether answers come token by token."""
+    stream: bool | None = None
+    """Whether answers come token by token. None: they do, unless the server refuses to."""
     concurrency: Positive = 16
     """Calls under way at the same time."""
     n_per_call: Positive = 1

@@ -46,6 +46,11 @@ class Part:
     """Which of the request's texts is the first of them."""
     n_texts: int
 
+    @property
+    def seed(self) -> int | None:
+        """Return the seed of its first text; None where nothing is drawn."""
+        return repeat_seed(self.ask.sampling, self.request.index, self.number)
+
     def after(self, n_written: int) -> Part:
         """Return what is still owed when so many texts are there."""
         return Part(self.request, self.ask, self.number + n_written, self.n_texts - n_written)
@@ -72,16 +77,23 @@ def api_of(prompt: Prompt, asked: Asked) -> Api:
     return asked.args.api or ("completions" if isinstance(prompt, str) else "chat")
 
 
-def body_of(part: Part, model: str, asked: Asked) -> dict[str, Any]:
+def body_of(
+    ask: Generate,
+    model: str,
+    asked: Asked,
+    *,
+    is_stream: bool,
+    seed: int | None = None,
+    n_texts: int = 1,
+) -> dict[str, Any]:
     """Return the body of a call; raise MediaTrouble when a medium of its prompt cannot be read."""
-    sampling = part.ask.sampling
     fields = {
         "model": model,
-        **_prompt(part.ask.prompt, api_of(part.ask.prompt, asked)),
-        **_decoding(sampling, part, asked),
+        **_prompt(ask.prompt, api_of(ask.prompt, asked)),
+        **_decoding(ask.sampling, seed, n_texts),
         **asked.fields,
     }
-    if asked.args.stream:
+    if is_stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
     sent = {name: value for name, value in fields.items() if name not in asked.omitted}
     if "max_tokens" in sent:
@@ -106,18 +118,17 @@ def _said(role: str, content: str | list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-def _decoding(sampling: Sampling, part: Part, asked: Asked) -> dict[str, Any]:
+def _decoding(sampling: Sampling, seed: int | None, n_texts: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}
     if sampling.temperature > 0:
         # Sent also where it is 1: a server may have another default, such as the checkpoint's own.
         fields["top_p"] = sampling.top_p
     if sampling.stop:
         fields["stop"] = list(sampling.stop)
-    seed = repeat_seed(sampling, part.request.index, part.number)
     if seed is not None:
         fields["seed"] = seed
-    if part.n_texts > 1:
-        fields["n"] = part.n_texts
+    if n_texts > 1:
+        fields["n"] = n_texts
     return fields
 
 

@@ -91,5 +91,9 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True):
     """The ask's hash: a stored response counts only for exactly the same ask."""
     outcome: Outcome
     seconds: float = 0.0
-    """The request's share of the wall time of the batch it was in."""
+    """The request's share of the wall time: of the batch it was in, or since the response before it."""
     cached: bool = False
+    latency_s: float = 0.0
+    """How long a server took over it, from the first attempt on; 0 where a model works in batches."""
+    first_s: float = 0.0
+    """How long its first text took, where it came as a stream; 0: not known."""

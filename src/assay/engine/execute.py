@@ -15,12 +15,13 @@ import msgspec
 from assay.core.ports import Aggregator, Backend, Journal, ResponseCache, Sink
 from assay.core.request import Request
 from assay.core.response import Completion, Failure, Likelihood, Outcome, Response
-from assay.core.run import Cost
+from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
-from assay.engine.turns import run_turns
+from assay.engine.server_speed import SpeedGauge
+from assay.engine.turns import TurnByTurn
 
 _MEMO_LIMIT = 50_000
 _MEMO_TOKENS = 1024
@@ -93,7 +94,7 @@ class Execution:
         fitting: MakesRequests | None = None,
     ) -> None:
         self._tasks = tasks
-        self._backend = backend
+        self._turns = TurnByTurn(backend)
         self._fitting = fitting or Fitting(backend)
         self._scorers = {
             task: [scorer for scorer in named if isinstance(scorer, Scorer)]
@@ -115,11 +116,13 @@ class Execution:
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
         self._scoring_notes: list[str] = []
+        self._gauge = SpeedGauge()
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
-        for response in run_turns(self._backend, self._owed()):
+        for response in self._turns.run(self._owed()):
             self._settle(response)
+        self._journal.flush()
         self._land()
         self._score_corpora()
         return self.tally
@@ -130,6 +133,10 @@ class Execution:
         costs = self.tally.costs.values()
         shortened = [self._fitting.note(cost, sizes[cost.task]) for cost in costs if cost.n_shortened]
         return [*shortened, *self._scoring_notes]
+
+    def speed(self) -> ServerSpeed | None:
+        """Return how fast the model's server was; None where the model has none."""
+        return self._gauge.speed()
 
     def _owed(self) -> Iterator[Request]:
         """Walk the samples and yield the requests nobody has answered yet."""
@@ -147,6 +154,7 @@ class Execution:
                         self._waiting[request.key].append((flight, index))
                     else:
                         self._waiting[request.key] = [(flight, index)]
+                        self._journal.flush()
                         yield request
                 self._land()
 
@@ -182,6 +190,8 @@ class Execution:
         if not isinstance(response.outcome, Failure):
             self._cache.put(response.key, response.outcome)
             self._remember(response)
+        if not self._turns.has_more_at_hand:
+            self._journal.flush()
         self._land()
 
     def _remember(self, response: Response) -> None:
@@ -254,6 +264,7 @@ class Execution:
             if request.n_shots or request.n_shots_left_out:
                 shots[request.track] = cost, request
             cost.seconds += response.seconds
+            self._gauge.add(response)
             outcome = response.outcome
             if isinstance(outcome, Failure):
                 # Not every server can say how likely an option is alone; where it decides, the score fails.

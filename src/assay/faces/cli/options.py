@@ -156,7 +156,7 @@ def settings_from(flags: dict[str, Any]) -> Settings:
     if table:
         flags["table"] = table
     for name, example in _PAIRS.items():
-        flags[name] = _pairs(flags.pop(name, ()), example) or None
+        flags[name] = pairs(flags.pop(name, ()), example) or None
     for name in _DATASET_ARGS:
         value = flags.pop(name, None)
         if value is not None:
@@ -185,9 +185,10 @@ _PAIRS = {
 }
 
 
-def _pairs(pairs: tuple[str, ...], example: str) -> dict[str, str]:
+def pairs(given: tuple[str, ...], example: str) -> dict[str, str]:
+    """Read `key=value` of an option that may be given several times."""
     args = {}
-    for pair in pairs:
+    for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(
