@@ -116,6 +116,12 @@ def noticed_after(rows: Sequence[Row], sent: Sequence[Sent]) -> list[float]:
     ]
 
 
+def arrived_after(rows: Sequence[Row], sent: Sequence[Sent]) -> list[float]:
+    """Return for every request how long after the client said that it began it arrived, in milliseconds."""
+    began = [row.began for row in rows if not row.is_failed]
+    return [1000 * (one.arrived - at) for one, at in zip(answering(rows, sent), began, strict=True)]
+
+
 def rate_of(moments: Sequence[float]) -> float:
     """Return how many came in a second, from the first to the last."""
     return (len(moments) - 1) / (max(moments) - min(moments))
