@@ -57,8 +57,8 @@ def test_tokens_that_all_come_late_are_late_in_ttft_alone() -> None:
         assert one.difference == pytest.approx(late, abs=1e-6)
         assert one.is_met == (one.metric != "ttft")
     assert noticed_after(rows, sent) == pytest.approx([4.0] * 1000)
-    late = [row._replace(began=row.began - 0.003) for row in rows]
-    assert arrived_after(late, sent) == pytest.approx([3.0] * 50)
+    early = [row._replace(began=row.began - 0.003) for row in rows]
+    assert arrived_after(early, sent) == pytest.approx([3.0] * 50)
 
 
 def test_calls_that_failed_or_warmed_up_are_not_compared() -> None:
