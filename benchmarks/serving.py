@@ -237,7 +237,7 @@ def judged(ran: Ran) -> dict[str, Any]:
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
-    return {f"p{q}": float(np.percentile(values, q)) for q in (50, 99, 100)}
+    return {f"p{q}": float(np.percentile(values, q)) for q in (0, 50, 99, 100)}
 
 
 def compared_in(ran: Ran) -> list[Compared]:
@@ -258,7 +258,8 @@ def section(ran: Sequence[Ran], told: Sequence[dict[str, Any]], peers: Sequence[
         parts += [markdown_table(header, rows)]
     columns = (
         "load", "requests", "failed", "most streams at once", "requests/s that arrived",
-        "request arrived after ms, p50 / p99 / max", "token noticed after ms, p50 / p99 / max",
+        "request arrived after ms, min / p50 / p99 / max",
+        "token noticed after ms, min / p50 / p99 / max",
         "server late by at most ms", "server CPU s", "client CPU s", "client peak MiB", "met",
     )  # fmt: skip
     parts += [markdown_table(columns, [_load_row(one.case, of) for one, of in zip(ran, told, strict=True)])]

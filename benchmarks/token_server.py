@@ -45,6 +45,8 @@ BACKLOG = 4096
 MOST_AT_A_TIME = 256
 """Tokens sent, and connections accepted, before the server looks at the others again."""
 READ_BYTES = 1 << 18
+AT_ONCE_S = 20e-6
+"""Two clocks that are read within so long are read at once."""
 QUIET_S = 0.005
 """Where nothing is due for so long, the log is written."""
 SO_TIMESTAMPNS = 35
@@ -269,12 +271,9 @@ class Line:
         if not data:
             self.close()
             return
-        self._arrived = perf_counter()
-        age = _age(ancillary)
-        if age is None:
-            self._truth.n_unstamped += 1
-        else:
-            self._arrived -= age
+        arrived = _stamped(ancillary)
+        self._truth.n_unstamped += arrived is None
+        self._arrived = perf_counter() if arrived is None else arrived
         self._read += data
         if not self._is_answering:
             self._take_request()
@@ -339,13 +338,16 @@ class Line:
         self._truth.begin(reply)
 
 
-def _age(ancillary: list[tuple[int, int, bytes]]) -> float | None:
-    """Return for how many seconds the kernel has had what was read; None where it does not say."""
+def _stamped(ancillary: list[tuple[int, int, bytes]]) -> float | None:
+    """Return when the kernel got what was read, on this process's clock; None where it does not say."""
     for _, kind, value in ancillary:
         if kind == SO_TIMESTAMPNS:
             seconds, nanos = _STAMP.unpack(value)
-            age: float = time.time() - (seconds + nanos * 1e-9)
-            return max(0.0, age)
+            # The stamp is of the other clock. Both are read anew when something came between them.
+            while True:
+                now, wall = perf_counter(), time.time()
+                if perf_counter() - now < AT_ONCE_S:
+                    return now - max(0.0, wall - (seconds + nanos * 1e-9))
     return None
 
 
