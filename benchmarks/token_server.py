@@ -343,11 +343,12 @@ def _stamped(ancillary: list[tuple[int, int, bytes]]) -> float | None:
     for _, kind, value in ancillary:
         if kind == SO_TIMESTAMPNS:
             seconds, nanos = _STAMP.unpack(value)
+            stamp: float = seconds + nanos * 1e-9
             # The stamp is of the other clock. Both are read anew when something came between them.
             while True:
                 now, wall = perf_counter(), time.time()
                 if perf_counter() - now < AT_ONCE_S:
-                    return now - max(0.0, wall - (seconds + nanos * 1e-9))
+                    return now - max(0.0, wall - stamp)
     return None
 
 
