@@ -34,6 +34,9 @@ class FakeTimedClient:
     async def __aexit__(self, *error: object) -> None:
         assert self.n_under_way == 0, "left while calls were under way"
 
+    async def connect(self, n: int) -> None:
+        self.n_connected = n
+
     async def call(self, ask: Generate) -> TimedCall:
         number = len(self.sent)
         self.sent.append((now(), ask.prompt))

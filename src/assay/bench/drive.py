@@ -152,14 +152,15 @@ class Drive:
 
     async def _until(self, moment: float) -> None:
         """Wait for a moment, or until nothing more is sent."""
-        wait = moment - self._clock()
-        if wait > 0:
-            self._n_in_a_row = 0
-            await self._ring(wait)
+        if self._clock() >= moment:
+            self._n_in_a_row += 1
+            if self._n_in_a_row % _STARTED_IN_A_ROW == 0:
+                await asyncio.sleep(0)
             return
-        self._n_in_a_row += 1
-        if self._n_in_a_row % _STARTED_IN_A_ROW == 0:
-            await asyncio.sleep(0)
+        self._n_in_a_row = 0
+        # Timers of some loops know whole milliseconds alone, and ring early.
+        while self._sends and (wait := moment - self._clock()) > 0:
+            await self._ring(wait)
 
     async def _ring(self, seconds: float | None) -> None:
         """Let the dispatcher wait so long, or for a place; less when nothing more is sent."""
