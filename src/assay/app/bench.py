@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from assay.app.run_names import now, short_name, slug, versions
-from assay.bench.drive import Clock, Drive, endlessly
+from assay.bench.drive import Clock, Drive
 from assay.bench.driven import Driven, Progress
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
 from assay.bench.item_stream import Items
@@ -102,6 +102,13 @@ class FinishedBench(NamedTuple):
     manifest: BenchManifest
     result: BenchResult
 
+    @property
+    def n_failed(self) -> int:
+        """Return how many calls failed; of a sweep, at all levels together."""
+        swept = self.result.swept
+        summaries = [trial.summary for trial in swept.trials] if swept else [self.result.summary]
+        return sum(summary.n_failed for summary in summaries if summary is not None)
+
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, BenchResult]], BenchResult]
 
@@ -171,7 +178,6 @@ class _Bench:
         self._clock = clock
         self._warm_up_items: Sequence[LoadItem] | None = None
         self._n_trials = 0
-        self._n_sent_in_trials = 0
         self._notes = [*items.notes]
 
     async def run(self) -> BenchResult:
@@ -180,7 +186,7 @@ class _Bench:
             if sweep is None:
                 return await self._one_load()
             # Each trial goes on where the one before it ended: what a server has seen it answers faster.
-            stock = Stock(endlessly(self._items))
+            stock = Stock(self._items.without_end())
 
             async def attempt(level: float) -> Attempted:
                 return await self._trial(sweep.of, level, stock)
@@ -199,7 +205,7 @@ class _Bench:
 
     async def _one_load(self) -> BenchResult:
         load = self._plan.load
-        stock = Stock(endlessly(self._items) if load.goes_round else self._items)
+        stock = Stock(self._items.without_end() if load.goes_round else self._items)
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests()
         driven = await self._sent(load, None, stock, path, measures)
@@ -218,7 +224,7 @@ class _Bench:
             not_steady=window.reason if isinstance(window, NoWindow) else "",
             is_partial=driven.is_partial,
             finished=now(),
-            notes=(*self._notes, *self._items.came_up(), *driven.notes),
+            notes=(*self._notes, *self._items.came_up(driven.n_items), *driven.notes),
         )
 
     async def _trial(self, of: LevelOf, level: float, stock: Stock) -> Attempted:
@@ -227,17 +233,12 @@ class _Bench:
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests(f"{self._n_trials:02d}-{level:g}")
         driven = await self._sent(load, level, stock, path, measures)
-        self._n_sent_in_trials += driven.n_items
         return Attempted(driven, measures.summary())
 
     def _of_sweep(self, swept: Swept) -> BenchResult:
-        if self._n_sent_in_trials > self._items.n:
-            self._notes.append(
-                f"the trials sent {self._n_sent_in_trials:,} items and there are {self._items.n:,}: prompts "
-                "came again, and a server that keeps prompts answers these faster"
-            )
         # What one trial had to say is with the trial.
-        notes = (*self._notes, *self._items.came_up())
+        n_sent = sum(trial.driven.n_items for trial in swept.trials)
+        notes = (*self._notes, *self._items.came_up(n_sent))
         return BenchResult(swept=swept, is_partial=swept.is_partial, finished=now(), notes=notes)
 
     async def _warm_up(self) -> None:

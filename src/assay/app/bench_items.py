@@ -45,7 +45,7 @@ class ItemsAsked(msgspec.Struct, frozen=True):
     output: Lengths | None = None
     """How long answers may be. None: as the source says."""
     tokenizer: str | None = None
-    """Folder or file of a tokenizer, for texts of an exact length."""
+    """Folder or file of a tokenizer, for texts of an exact length; it counts the prompts of datasets."""
     order: SamplingMode = "default"
     """Which rows of a dataset, in which order: the first, drawn ones, or the first ones shuffled."""
     input: Lengths | None = None
@@ -67,22 +67,24 @@ def load_items(source: str | Mapping[str, Any], asked: ItemsAsked) -> Items:
     its file or name. What a file is shows in its first row.
     """
     _check(asked)
-    if not isinstance(source, str):
-        return _of_config(source, Origin("(config)"), asked)
-    if source == SYNTHETIC:
+    if isinstance(source, str) and source != SYNTHETIC:
+        return _of_file(source, asked)
+    _refuse_trace(asked, "a synthetic load")
+    if isinstance(source, str):
         return _synthetic(_spec(asked), asked)
-    if asked.input is not None or asked.shared_prefix or asked.prefix_groups != 1 or asked.kind != "text":
-        what = f"lengths and beginnings of prompts are asked for, and {source!r} has prompts of its own"
-        raise UsageError(Problem("BENCH-025", what, f"leave them away, or name {SYNTHETIC!r} as the dataset"))
+    _refuse_lengths(asked, "the config")
+    return _of_config(source, Origin("(config)"), asked)
+
+
+def _of_file(source: str, asked: ItemsAsked) -> Items:
+    _refuse_lengths(asked, repr(source))
     config = _config_in(source)
-    if config is not None:
-        return _of_config(config, Origin(source), asked)
-    first = _first_row(source)
+    first = None if config is not None else _first_row(source)
     if first is not None and is_trace(first.fields):
         return _trace(source, asked)
-    if asked.trace != TraceTimes():
-        what = f"a part or the speed of a trace is asked for, and {source!r} is no trace"
-        raise UsageError(Problem("BENCH-025", what, "leave it away"))
+    _refuse_trace(asked, repr(source))
+    if config is not None:
+        return _of_config(config, Origin(source), asked)
     if first is not None and is_conversation(first.fields):
         return _conversations(source, asked)
     return _dataset(source, asked)
@@ -96,6 +98,18 @@ def _check(asked: ItemsAsked) -> None:
 
 def _tokenizer(asked: ItemsAsked) -> Tokenizer | None:
     return None if asked.tokenizer is None else open_tokenizer(asked.tokenizer)
+
+
+def _refuse_lengths(asked: ItemsAsked, name: str) -> None:
+    if asked.input is not None or asked.shared_prefix or asked.prefix_groups != 1 or asked.kind != "text":
+        what = f"lengths or beginnings of prompts are asked for, and {name} has prompts of its own"
+        raise UsageError(Problem("BENCH-025", what, f"leave them away, or name {SYNTHETIC!r} as the dataset"))
+
+
+def _refuse_trace(asked: ItemsAsked, name: str) -> None:
+    if asked.trace != TraceTimes():
+        what = f"a part or the speed of a trace is asked for, and {name} is no trace"
+        raise UsageError(Problem("BENCH-025", what, "leave it away"))
 
 
 def _refuse_order(asked: ItemsAsked, what: str) -> None:
@@ -170,12 +184,7 @@ def _trace(source: str, asked: ItemsAsked) -> Items:
     trace = read_trace(rows, asked.trace, source)
     n = asked.n or len(trace.rows)
     load = TraceLoad(trace, n, seed=asked.seed, is_chat=asked.is_chat, tokenizer=_tokenizer(asked))
-    described_by = {
-        **_described("trace", source, asked),
-        "speed": asked.trace.speed,
-        "seed": asked.seed,
-        "tokenizer": asked.tokenizer,
-    }
+    described_by = {**_described("trace", source, asked), "part": asked.trace._asdict()}
     return Items(load, n, described_by, (*trace.notes, *_uncounted(asked)), _output(asked, n))
 
 
@@ -250,18 +259,20 @@ def _of_rows(
     remarks: Callable[[], Sequence[str]] = tuple,
 ) -> Items:
     """Return items of rows: as many as are asked for, in the order that is asked for."""
+    tokenizer = _tokenizer(asked)
     if next(once(), None) is None:
         what = f"nothing in {source!r} asks a model to write something"
         raise AuthorError(Problem("BENCH-024", what, "name a dataset whose answers are generated"))
-    described_by = {**_described(kind, source, asked), "order": asked.order, "seed": asked.seed}
+    described_by = {**_described(kind, source, asked), "order": asked.order}
     if asked.order == "default":
         n = asked.n or sum(1 for _ in once())
-        return Items(Rounds(once, n), n, described_by, notes, _output(asked, n), remarks)
+        rounds = Rounds(lambda: _counted(once(), tokenizer), n)
+        return Items(rounds, n, described_by, notes, _output(asked, n), remarks)
     held = list(once())
     # Those that are not chosen stand behind the others, where warm-up calls find them.
-    chosen = chosen_rows(range(len(held)), asked.n, asked.order, seed=asked.seed, task=source)
+    chosen = chosen_rows(range(len(held)), asked.n, asked.order, seed=asked.seed, task=Path(source).name)
     others = sorted(set(range(len(held))).difference(chosen))
-    reordered = _told_apart([held[at] for at in (*chosen, *others)])
+    reordered = list(_counted(_told_apart(held[at] for at in (*chosen, *others)), tokenizer))
     n = len(chosen)
     if n > len(held):
         notes = (*notes, f"{len(held):,} prompts are sent {n:,} times in all")
@@ -279,9 +290,25 @@ def _told_apart(items: Iterable[LoadItem]) -> list[LoadItem]:
     return made
 
 
+def _counted(items: Iterable[LoadItem], tokenizer: Tokenizer | None) -> Iterator[LoadItem]:
+    """Yield items whose texts a tokenizer has counted, in case that the server does not."""
+    for item in items:
+        if tokenizer is None:
+            yield item
+            continue
+        said = (item.prompt,) if isinstance(item.prompt, str) else (message.text for message in item.prompt)
+        yield msgspec.structs.replace(item, n_prompt_tokens=sum(map(tokenizer.count, said)))
+
+
 def _described(kind: str, source: str, asked: ItemsAsked) -> dict[str, Any]:
     output = None if asked.output is None else dict(described(asked.output))
-    return {"source": source, "kind": kind, "output": output}
+    return {
+        "source": source,
+        "kind": kind,
+        "output": output,
+        "seed": asked.seed,
+        "tokenizer": asked.tokenizer,
+    }
 
 
 def _output(asked: ItemsAsked, n: int) -> Callable[[int], int] | None:

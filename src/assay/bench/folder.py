@@ -139,6 +139,11 @@ class RecordWriter:
         self._file.close()
 
 
+def records_of(folder: Path) -> Path:
+    """Return where the calls of a load, or of a trial, are."""
+    return folder / REQUESTS
+
+
 def read_records(path: Path) -> Iterator[CallRecord]:
     """Yield the calls of a file; a last line that was torn when its process was killed is left out."""
     decoder = msgspec.json.Decoder(CallRecord)

@@ -24,11 +24,14 @@ class Load(Protocol):
     def __iter__(self) -> Iterator[LoadItem]:
         """Yield the items in the order in which they are sent."""
 
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield the same and more: other ones where they can be made, else the same again."""
+
     def warmup(self, n: int) -> WarmUp:
         """Return so many items for calls before the run."""
 
-    def came_up(self) -> Sequence[str]:
-        """Return what showed itself while the items were walked."""
+    def came_up(self, n_sent: int) -> Sequence[str]:
+        """Return what showed itself while the items were walked, so many of which were sent."""
 
 
 class Items:
@@ -56,6 +59,13 @@ class Items:
     def __iter__(self) -> Iterator[LoadItem]:
         return (self._as_asked(item, place) for place, item in enumerate(self._load))
 
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield the same and more, for a load that lasts or is tried several times: made-up items are always
+        new, others come again.
+        """
+        more = self._load.without_end()
+        return (self._as_asked(item, place % self.n) for place, item in enumerate(more))
+
     def warmup(self, n: int) -> WarmUp:
         """Return items for calls before the run: others than the run's, where there are others."""
         found = self._load.warmup(n)
@@ -68,9 +78,9 @@ class Items:
             return item
         return msgspec.structs.replace(item, max_tokens=self._output(place))
 
-    def came_up(self) -> tuple[str, ...]:
-        """Return what showed itself while the items were walked."""
-        return (*self._remarks(), *self._load.came_up())
+    def came_up(self, n_sent: int) -> tuple[str, ...]:
+        """Return what showed itself while the items were walked, so many of which were sent."""
+        return (*self._remarks(), *self._load.came_up(n_sent))
 
 
 class Inexact:

@@ -170,7 +170,7 @@ class TraceLoad:
     def __init__(
         self, trace: Trace, n: int, *, seed: int, is_chat: bool, tokenizer: Tokenizer | None = None
     ) -> None:
-        self._trace = trace
+        self._trace = trace = Trace(trace.rows[:n], trace.offsets_s[:n], trace.notes)
         self._is_chat = is_chat
         self._tokenizer = tokenizer
         self._blocks = Texts(seed, "trace block", tokenizer)
@@ -183,14 +183,18 @@ class TraceLoad:
     def __iter__(self) -> Iterator[LoadItem]:
         return iter(self._rounds)
 
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield the trace again and again."""
+        return self._rounds.without_end()
+
     def warmup(self, n: int) -> WarmUp:
         """Return items of other texts, as long as the trace's first ones."""
         rows = islice(cycle(self._trace.rows), n)
         return WarmUp([self._other(number, row) for number, row in enumerate(rows)], are_measured=False)
 
-    def came_up(self) -> Sequence[str]:
+    def came_up(self, n_sent: int) -> Sequence[str]:
         """Say which prompts are not as long as they should be, and whether the trace was too short."""
-        return (*self._inexact.said(), *self._rounds.came_up())
+        return (*self._inexact.said(), *self._rounds.came_up(n_sent))
 
     def _once(self) -> Iterator[LoadItem]:
         for number, (row, at_s) in enumerate(zip(self._trace.rows, self._trace.offsets_s, strict=True)):

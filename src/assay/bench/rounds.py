@@ -19,10 +19,18 @@ class Rounds:
         self._n = n
         self._period_s = period_s
         """How much later an item with a time of its own comes in each further round."""
-        self._n_once: int | None = None
+        self._n_different = 0
+        """Items of the longest round so far."""
 
     def __iter__(self) -> Iterator[LoadItem]:
-        return islice(self._rounds(), self._n)
+        return islice(self.without_end(), self._n)
+
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield items round after round; rows behind those that were asked for stay out of every round."""
+        for round_ in count():
+            for place, item in enumerate(islice(self._once(), self._n), 1):
+                self._n_different = max(self._n_different, place)
+                yield item if not round_ else self._again(item, round_)
 
     def warmup(self, n: int) -> WarmUp:
         """Return so many items that the load does not have; if there are none, its own first ones."""
@@ -30,22 +38,14 @@ class Rounds:
         found = others or list(islice(self._once(), n))
         return WarmUp([found[at % len(found)] for at in range(n)], are_measured=not others)
 
-    def came_up(self) -> Sequence[str]:
+    def came_up(self, n_sent: int) -> Sequence[str]:
         """Say whether items came again."""
-        if self._n_once is None or self._n <= self._n_once:
+        if n_sent <= self._n_different:
             return ()
         return (
-            f"{self._n_once:,} prompts were sent {self._n:,} times in all; "
+            f"{self._n_different:,} prompts were sent {n_sent:,} times in all; "
             "a server that keeps prompts answers those that come again faster",
         )
-
-    def _rounds(self) -> Iterator[LoadItem]:
-        for round_ in count():
-            n = 0
-            for item in self._once():
-                n += 1
-                yield item if not round_ else self._again(item, round_)
-            self._n_once = n
 
     def _again(self, item: LoadItem, round_: int) -> LoadItem:
         at_s = None if item.at_s is None else item.at_s + round_ * self._period_s

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -24,6 +25,9 @@ from assay.core.prompt import Message, Prompt
 
 PromptKind: TypeAlias = Literal["text", "token_ids"]
 _TRIES = 12
+_WARM_UP = 10_368_889
+"""Numbers from here on are those of warm-up items: no load goes so far. Not a round number: one such would
+differ from a load's first ones in the last word of the opening alone."""
 
 
 class SyntheticSpec(msgspec.Struct, frozen=True):
@@ -77,11 +81,15 @@ class SyntheticLoad:
     def __iter__(self) -> Iterator[LoadItem]:
         return map(self.item, range(self._spec.n))
 
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield items whose lengths come again and whose texts do not."""
+        return map(self.item, count())
+
     def warmup(self, n: int) -> WarmUp:
         """Return items of their own, with the lengths of the first ones."""
-        return WarmUp([self.item(self._spec.n + at) for at in range(n)], are_measured=False)
+        return WarmUp([self.item(_WARM_UP + at) for at in range(n)], are_measured=False)
 
-    def came_up(self) -> Sequence[str]:
+    def came_up(self, n_sent: int) -> Sequence[str]:
         """Say which prompts are not as long as they should be."""
         return self._inexact.said()
 

@@ -199,7 +199,7 @@ def test_prompts_that_come_again_in_a_sweep_are_told(tmp_path: Path) -> None:
     ladder = Ladder("rate", (10, 20))
     plan = BenchPlan(Load(Open(Arrivals(rate=1))), n_warm_up=0, sweep=ladder, trial=TrialLength(30, 1))
     finished = benched(FakeTimedClient(), items_of(50), plan, tmp_path / "out")
-    assert any("the trials sent 60 items and there are 50" in note for note in finished.result.notes)
+    assert any("50 prompts were sent 60 times" in note for note in finished.result.notes)
 
 
 def test_a_search_finds_the_most_clients_that_keep_a_limit(tmp_path: Path) -> None:

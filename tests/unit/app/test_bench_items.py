@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,33 @@ def test_more_items_than_rows_go_round(sums: str) -> None:
     assert texts(found) == (["1+1=", "2+2=", "3+3=", "4+4=", "5+5="] * 3)[:12]
     assert len({item.id for item in found}) == 12
     assert found[5].id == found[0].id + "~2"
-    assert "5 prompts were sent 12 times in all" in items.came_up()[0]
-    assert load_items(sums, ItemsAsked(n=5)).came_up() == ()
+    assert "5 prompts were sent 12 times in all" in items.came_up(12)[0]
+    whole = load_items(sums, ItemsAsked())
+    assert (len(list(whole)), whole.came_up(5)) == (5, ())
+
+
+def test_items_go_on_without_end(sums: str) -> None:
+    rows = load_items(sums, ItemsAsked(n=2, output=parse_lengths("percentage:1=0.5,2=0.5", "--output")))
+    found = list(islice(rows.without_end(), 7))
+    assert texts(found) == ["1+1=", "2+2="] * 3 + ["1+1="]
+    assert Counter(item.max_tokens for item in found[:6]) == {1: 3, 2: 3}
+    assert "2 prompts were sent 7 times" in rows.came_up(7)[0]
+    every = load_items(sums, ItemsAsked(n=6)).without_end()
+    assert [text[0] for text in texts(list(islice(every, 9)))] == list("123451234")
+    made = load_items("synthetic", ItemsAsked(n=3, input=Uniform(20, 90)))
+    more = list(islice(made.without_end(), 9))
+    assert more[:3] == list(made)
+    assert len(set(texts(more))) == len({item.id for item in more}) == 9
+    assert [len(text.split()) for text in texts(more)] == [len(text.split()) for text in texts(more[:3])] * 3
+    assert made.came_up(10**6) == ()
+
+
+def test_a_tokenizer_counts_prompts_of_datasets(sums: str, tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    tokenizer = str(write_tokenizers(tmp_path)["letters"])
+    items = load_items(sums, ItemsAsked(n=2, tokenizer=tokenizer))
+    assert [item.n_prompt_tokens for item in items] == [4, 4]
+    assert [item.n_prompt_tokens for item in load_items(sums, ItemsAsked(n=1))] == [None]
 
 
 def test_warm_up_takes_rows_that_are_not_measured_where_there_are_any(sums: str) -> None:
@@ -119,7 +145,7 @@ def test_conversations_are_known_by_their_first_row(tmp_path: Path) -> None:
     items = load_items(str(path), ItemsAsked(output=Constant(9)))
     assert [(item.id, item.turns, item.max_tokens) for item in items] == [("1", (), 9), ("3", ("three",), 9)]
     assert items.describes["kind"] == "conversations"
-    assert items.came_up() == ("1 conversations in which the user says nothing were left out",)
+    assert items.came_up(1) == ("1 conversations in which the user says nothing were left out",)
 
 
 def test_questions_of_mt_bench(shared_data: Path) -> None:
@@ -133,7 +159,7 @@ def test_a_trace_is_known_by_its_first_row(shared_data: Path) -> None:
     items = load_items(path, ItemsAsked(trace=TraceTimes(speed=10)))
     found = list(items)
     assert (items.n, found[-1].at_s) == (15, 0.65)
-    assert items.describes["speed"] == 10
+    assert items.describes["part"]["speed"] == 10
     assert "no tokenizer was named" in items.notes[-1]
 
 
@@ -145,7 +171,7 @@ def test_a_synthetic_load(tmp_path: Path) -> None:
     found = list(items)
     assert all(30 <= (item.n_prompt_tokens or 0) <= 40 for item in found)
     assert {item.max_tokens for item in found} == {5}
-    assert items.notes == items.came_up() == ()
+    assert items.notes == items.came_up(1) == ()
     assert items.describes["input"] == {"method": "uniform", "low": 30, "high": 40}
     assert json.loads(json.dumps(items.describes)) == items.describes
     assert load_items("synthetic", ItemsAsked()).n == 100
@@ -168,6 +194,8 @@ def test_the_originals_config_as_a_dict_or_a_file(tmp_path: Path) -> None:
     assert list(from_dict) == list(from_file)
     assert [item.max_tokens for item in from_dict] == [2, 2, 2]
     assert load_items(CONFIG, ItemsAsked(n=8)).n == 8
+    with pytest.raises(UsageError, match="the config has prompts of its own"):
+        load_items(CONFIG, ItemsAsked(shared_prefix=2))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +205,7 @@ def test_the_originals_config_as_a_dict_or_a_file(tmp_path: Path) -> None:
         ("sums.jsonl", ItemsAsked(input=Constant(5)), "has prompts of its own"),
         ("sums.jsonl", ItemsAsked(trace=TraceTimes(speed=2)), "is no trace"),
         ("synthetic", ItemsAsked(order="shuffle"), "means nothing to a synthetic load"),
+        ("synthetic", ItemsAsked(trace=TraceTimes(speed=2)), "a synthetic load is no trace"),
         ("trace.jsonl", ItemsAsked(order="random"), "means nothing to a trace"),
         ("chats.jsonl", ItemsAsked(is_chat=False), "holds conversations"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,8 @@ def test_a_trace_that_is_too_short_goes_on_in_its_rhythm() -> None:
     items = made(row(0), row(1000), row(4000), n=7)
     assert [item.at_s for item in items] == [0, 1, 4, 6, 7, 10, 12]
     assert [item.id for item in items] == ["0", "1", "2", "0~2", "1~2", "2~2", "0~3"]
+    load = TraceLoad(read(row(0), row(1000), row(4000)), 2, seed=0, is_chat=False)
+    assert [item.at_s for item in islice(load.without_end(), 5)] == [0, 1, 2, 3, 4]
 
 
 def test_warm_up_items_have_other_texts_of_the_same_lengths(tokenizer: Tokenizer) -> None:
@@ -183,7 +186,7 @@ def test_the_originals_own_trace(shared_data: Path, tokenizer: Tokenizer) -> Non
     trace = read_trace(rows, TraceTimes(), str(path))
     load = TraceLoad(trace, 15, seed=0, is_chat=True, tokenizer=tokenizer)
     items = list(load)
-    assert load.came_up() == ()
+    assert load.came_up(0) == ()
     assert [item.at_s for item in items] == [fields["timestamp"] / 1000 for fields, _ in rows]
     assert [item.max_tokens for item in items] == [fields["output_length"] for fields, _ in rows]
     assert [

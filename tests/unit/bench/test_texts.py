@@ -58,7 +58,7 @@ def test_texts_are_sentences() -> None:
 
 @settings(max_examples=150)
 @given(
-    st.sampled_from(["pieces", "letters"]),
+    st.sampled_from(["pieces", "letters", "unigram"]),
     st.integers(0, 10**6),
     st.integers(1, 300),
     st.integers(0, 2),
@@ -72,7 +72,12 @@ def test_a_text_has_exactly_the_tokens_when_it_is_encoded_again(
 
 
 @settings(max_examples=60)
-@given(st.sampled_from(["pieces", "letters"]), st.integers(1, 120), st.integers(0, 200), st.integers(0, 50))
+@given(
+    st.sampled_from(["pieces", "letters", "unigram"]),
+    st.integers(1, 120),
+    st.integers(0, 200),
+    st.integers(0, 50),
+)
 def test_a_text_goes_on_from_what_it_is_given(
     tokenizers: dict[str, Tokenizer], name: str, n_before: int, n_own: int, number: int
 ) -> None:

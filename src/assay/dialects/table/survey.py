@@ -65,7 +65,7 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
     notes: list[str] = []
     layout = _settle(table, said, notes, faithful=faithful)
     found = Survey(layout, notes=notes)
-    forms = AnswerForms()
+    forms = AnswerForms(trusts_labels=said.answer_is is None)
     problems = Problems()
     seen: dict[int, int] = {}
     ids: Counter[str] = Counter()
@@ -95,6 +95,7 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
         found.longest = max(found.longest, (length, row))
     problems.raise_if_any()
     if layout.data_type == "mcq" and forms.n:
+        forms = forms if forms.is_whole else _all_readings(table, layout)
         layout = _settle_answer_form(table, layout, said, forms, notes)
     found.layout = _settle_ids(table, layout, said, ids, notes)
     found.label_counts, found.group_counts, found.option_counts = dict(labels), dict(groups), dict(sizes)
@@ -314,6 +315,15 @@ def _note_twin(found: Survey, seen: dict[int, int], content: str, row: int) -> N
         found.twins.setdefault(content, [seen[key]]).append(row)
     else:
         seen[key] = row
+
+
+def _all_readings(table: Table, layout: Layout) -> AnswerForms:
+    """Walk the rows again for every way to read their answers: not all of them are labels."""
+    forms = AnswerForms()
+    for record in table.records():
+        if (answer := layout.answer_of(record.fields)) is not None:
+            forms.add(answer, layout.options_of(record.fields))
+    return forms
 
 
 def _settle_answer_form(
