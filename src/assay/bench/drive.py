@@ -158,7 +158,7 @@ class Drive:
                 await asyncio.sleep(0)
             return
         # Timers of some loops know whole milliseconds alone, and ring early.
-        while self._sends and (wait := moment - self._clock()) > 0:
+        while self._sends and not self._is_out and (wait := moment - self._clock()) > 0:
             await self._ring(wait)
 
     async def _ring(self, seconds: float | None) -> None:
