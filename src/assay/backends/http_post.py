@@ -3,7 +3,8 @@
 Trouble has three grades. What may pass (a broken connection, a timeout, 429, 5xx, a reply that is no JSON) is
 tried again after growing waits, and not before the server wants to be asked. What does not, or does not pass
 in time, is a `CallTrouble` of this call. A server that is not there, that answers nobody any more, that
-refuses the key, or an address that it does not serve, is an error that ends the run.
+refuses the key, or an address that it does not serve, is an error that ends the run. The level of
+concurrency hears of every attempt.
 
 Knows no protocol: the caller writes the body and reads the reply.
 """
@@ -21,7 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from assay.backends.concurrency import Level
 from assay.backends.problems import no_such_endpoint, refused_key, unreachable
+from assay.core.ids import draw
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -33,7 +36,10 @@ CONNECT_S = 10.0
 LONGEST_WAIT_S = 60.0
 LONGEST_ASKED_WAIT_S = 600.0
 """A server that asks to be left alone for longer, as when a day's quota is spent, is not waited for."""
+FEWEST_LOST = 32
+"""Calls lost in a row before a server that still takes connections counts as gone; or two rounds of calls."""
 _TOO_MANY = 429
+_OVERLOADED = 503
 _WRONG_KEY = 401
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
 """Nothing is sent on to where a server points: the address would no longer be the one that was named."""
@@ -49,16 +55,22 @@ class Patience(msgspec.Struct, frozen=True):
     retries: int
     """Attempts after the first."""
     wait_s: float
-    """Before the first retry; each later wait is twice as long."""
-    lost_in_a_row: int | None = None
-    """So many calls lost one after the other, with no reply of use between, and the server counts as gone."""
+    """Before the first retry, at most; each later wait is twice as long."""
+    gives_up: bool = False
+    """Whether a server that lost many calls one after the other, with no reply of use between, is gone."""
 
 
 class CallTrouble(Exception):
     """A call brought no reply; the message says why."""
 
     def __init__(
-        self, kind: str, message: str, *, may_pass: bool = False, wait_s: float | None = None
+        self,
+        kind: str,
+        message: str,
+        *,
+        may_pass: bool = False,
+        wait_s: float | None = None,
+        is_too_much: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -66,6 +78,8 @@ class CallTrouble(Exception):
         """Whether the same call may succeed later."""
         self.wait_s = wait_s
         """How long the server asks to be left alone."""
+        self.is_too_much = is_too_much
+        """Whether it is for the number of calls, and not for anything in this one."""
         self.attempts = 1
 
 
@@ -82,6 +96,26 @@ async def whole_json(reply: ClientResponse) -> Any:
         raise not_json(content) from None
 
 
+async def read_stream(reply: ClientResponse, take: Callable[[bytes], None], *, idle_s: float) -> None:
+    """Hand over the bytes of a reply as they come; once there were some, none for `idle_s` is trouble.
+
+    The first ones may take as long as the attempt may: a busy server has calls before this one.
+    """
+    content, clock = reply.content, asyncio.get_running_loop().time
+    piece = await content.readany()
+    try:
+        async with asyncio.timeout(None) as idle:
+            while piece:
+                take(piece)
+                idle.reschedule(clock() + idle_s)
+                piece = await content.readany()
+    except TimeoutError:
+        if not idle.expired():
+            raise
+        why = f"the stream stood still for {idle_s:g} s"
+        raise CallTrouble("stalled", why, may_pass=True) from None
+
+
 def not_json(content: bytes) -> CallTrouble:
     """Return the trouble of a reply that cannot be read; a server that is just starting sends such."""
     return CallTrouble("not_json", f"the reply is no JSON: {_shown(content)}", may_pass=True)
@@ -95,10 +129,14 @@ class Endpoint:
         url: str,
         patience: Patience,
         *,
+        level: Level,
         key: str | None = None,
         fix: str = "give the whole address, with its path, such as http://127.0.0.1:5002/infer",
     ) -> None:
-        """Take the address, the key to show there, and what a person can do about an address not served."""
+        """Take the address, the key to show there, and what a person can do about an address not served.
+
+        `level` hears how calls go.
+        """
         self.url = url
         self.n_calls = 0
         self.retries: Counter[str] = Counter()
@@ -106,6 +144,7 @@ class Endpoint:
         self._patience = patience
         self._key = key
         self._fix = fix
+        self._level = level
         self._was_reached = False
         self._n_lost = 0
         self._resting_until = 0.0
@@ -117,19 +156,21 @@ class Endpoint:
         *,
         path: str = "",
         read: Reader[T] = whole_json,
+        n_tokens: Callable[[T], int] = lambda reply: 0,
         is_patient: bool = True,
     ) -> T:
         """Return the reply to a document; raise CallTrouble when there is none.
 
-        Without patience there is one attempt, but a server that was there is waited for all the same.
+        `n_tokens` tells how much a reply brought. Without patience there is one attempt, but a server that
+        was there is waited for all the same.
         """
         # Written anew for each call and never changed: nothing of one call can get into another.
         body = json.dumps(document).encode()
-        return await self._call(session, "POST", path, body, read, is_patient=is_patient)
+        return await self._call(session, "POST", path, body, read, n_tokens, is_patient=is_patient)
 
     async def get(self, session: ClientSession, *, path: str = "", read: Reader[T] = whole_json) -> T:
         """Return what lies at a path, as `post` returns a reply."""
-        return await self._call(session, "GET", path, None, read, is_patient=True)
+        return await self._call(session, "GET", path, None, read, lambda reply: 0, is_patient=True)
 
     @property
     def n_retries(self) -> int:
@@ -143,16 +184,21 @@ class Endpoint:
         path: str,
         body: bytes | None,
         read: Reader[T],
+        n_tokens: Callable[[T], int],
         *,
         is_patient: bool,
     ) -> T:
         self.n_calls += 1
         wait_s = self._patience.wait_s
+        clock = asyncio.get_running_loop().time
         for attempt in count(1):
-            await self._rested()
+            await self._rested(body)
+            began = clock()
             try:
                 reply = await self._attempt(session, method, self.url + path, body, read)
             except CallTrouble as trouble:
+                if trouble.may_pass:
+                    self._level.refused(clock(), may_be_the_input=not trouble.is_too_much)
                 trouble.attempts = attempt
                 trouble.args = (self._without_key(str(trouble)),)
                 if trouble.kind == "unreachable" and not self._was_reached:
@@ -163,8 +209,9 @@ class Endpoint:
                 self._rest(trouble.wait_s or 0.0)
             else:
                 self._n_lost = 0
+                self._level.done(clock(), clock() - began, n_tokens(reply))
                 return reply
-            await asyncio.sleep(wait_s)
+            await asyncio.sleep(wait_s * (1 - _spread(body, attempt) / 2))
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         raise AssertionError("the loop has no end")
 
@@ -172,11 +219,12 @@ class Endpoint:
         """Leave the server alone for a while: who asks one call to wait means all."""
         self._resting_until = max(self._resting_until, asyncio.get_running_loop().time() + seconds)
 
-    async def _rested(self) -> None:
+    async def _rested(self, body: bytes | None) -> None:
         """Wait until the server may be asked. Another call may have made the rest longer meanwhile."""
         clock = asyncio.get_running_loop().time
         while (left_s := self._resting_until - clock()) > 0:
-            await asyncio.sleep(left_s)
+            # Up to a tenth longer: not all calls come back at once.
+            await asyncio.sleep(left_s * (1 + _spread(body, 0) / 10))
 
     def _final(self, trouble: CallTrouble) -> Exception:
         """Return what a call that brought nothing ends with: its own trouble, or the end of the run."""
@@ -186,7 +234,7 @@ class Endpoint:
             )
         # Trouble that does not pass is a reply to this call: the server is there.
         self._n_lost = self._n_lost + 1 if trouble.may_pass else 0
-        if self._n_lost == self._patience.lost_in_a_row:
+        if self._patience.gives_up and self._n_lost >= max(FEWEST_LOST, 2 * self._level.limit):
             return unreachable(
                 f"the server at {self.url} answers no more: {self._n_lost} calls in a row were lost, "
                 f"the last after {trouble.attempts} attempts with {trouble}"
@@ -211,7 +259,7 @@ class Endpoint:
                     raise self._refused(url, reply.status, reply.headers, await reply.read())
                 return await read(reply)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as trouble:
-            raise CallTrouble("unreachable", _said(trouble), may_pass=True) from None
+            raise CallTrouble("unreachable", _said(trouble), may_pass=True, is_too_much=True) from None
         except TimeoutError:
             why = f"no reply within {self._patience.timeout_s:g} s"
             raise CallTrouble("timeout", why, may_pass=True) from None
@@ -228,8 +276,11 @@ class Endpoint:
         if status == _WRONG_KEY:
             return refused_key(f"{url} answers with {what}")
         may_pass = status == _TOO_MANY or status >= 500
-        wait_s = asked_wait_s(headers.get("Retry-After"), datetime.now(UTC)) if may_pass else None
-        return CallTrouble("http", what, may_pass=may_pass, wait_s=wait_s)
+        if not may_pass:
+            return CallTrouble("refused", what)
+        wait_s = asked_wait_s(headers.get("Retry-After"), datetime.now(UTC))
+        is_too_much = status in (_TOO_MANY, _OVERLOADED)
+        return CallTrouble("http", what, may_pass=True, wait_s=wait_s, is_too_much=is_too_much)
 
     def _without_key(self, text: str) -> str:
         """Return what a server said; some repeat the key that they were shown."""
@@ -267,6 +318,11 @@ def _is_waited_for(trouble: CallTrouble, *, is_patient: bool) -> bool:
     if trouble.wait_s is not None and trouble.wait_s > LONGEST_ASKED_WAIT_S:
         return False
     return trouble.may_pass and (is_patient or trouble.kind == "unreachable")
+
+
+def _spread(body: bytes | None, attempt: int) -> float:
+    """Return a number from 0 to 1 that is another for each call, so that many calls do not wait alike."""
+    return draw(attempt, (body or b"").decode("utf-8", "replace"), "wait").random()
 
 
 def _in_short(trouble: CallTrouble) -> str:

@@ -17,6 +17,8 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from assay.backends.concurrency import Level
+
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
@@ -25,36 +27,81 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+LOOK_AHEAD = 10_000
+LOOK_AHEAD_ROUNDS = 64
+"""Jobs pulled since the oldest one under way: so many, or so many times those that may be under way."""
+
+
 def in_flight(
-    jobs: Iterable[J], work: Callable[[ClientSession, J], Awaitable[R]], *, at_most: int
+    jobs: Iterable[J], work: Callable[[ClientSession, J], Awaitable[R]], *, level: Level
 ) -> Iterator[R]:
     """Yield what comes of each job, as they are done; the work is done on the loop's thread.
 
-    A job is pulled only while fewer than `at_most` are under way. An error of the work is raised here; it
-    ends all others, and so does closing the iterator. Without jobs nothing is started.
+    A job is pulled only while fewer are under way than the level says, and while the oldest of those is not
+    far behind: who puts results in order holds all that came after it. An error of the work is raised here;
+    it ends all others, and so does closing the iterator. Without jobs nothing is started.
     """
     source = iter(jobs)
     if not (first := list(islice(source, 1))):
         return
-    source = chain(first, source)
-    n_under_way = 0
-    with _Crew(work, at_most) as crew:
+    numbered_jobs = enumerate(chain(first, source))
+
+    async def numbered(session: ClientSession, job: tuple[int, J]) -> tuple[int, R]:
+        return job[0], await work(session, job[1])
+
+    under_way = _Numbers()
+    with _Crew(numbered) as crew:
         while True:
-            for job in islice(source, at_most - n_under_way):
+            for job in islice(numbered_jobs, _room(under_way, level.limit)):
                 crew.begin(job)
-                n_under_way += 1
-            if not n_under_way:
+                under_way.begin()
+            if not len(under_way):
                 return
-            yield crew.next_done()
-            n_under_way -= 1
+            number, result = crew.next_done()
+            under_way.end(number)
+            yield result
+
+
+def _room(under_way: _Numbers, limit: int) -> int:
+    """Return how many jobs may be pulled."""
+    ahead = max(LOOK_AHEAD, LOOK_AHEAD_ROUNDS * limit)
+    return max(0, min(limit - len(under_way), ahead - under_way.reach))
+
+
+class _Numbers:
+    """The numbers of the jobs under way; they begin in order and end in any."""
+
+    def __init__(self) -> None:
+        self._n_begun = 0
+        self._oldest = 0
+        self._ended: set[int] = set()
+        """Those after the oldest under way."""
+
+    def __len__(self) -> int:
+        return self._n_begun - self._oldest - len(self._ended)
+
+    @property
+    def reach(self) -> int:
+        """Return how many have begun since the oldest under way, itself with them."""
+        return self._n_begun - self._oldest
+
+    def begin(self) -> None:
+        """Take the next number."""
+        self._n_begun += 1
+
+    def end(self, number: int) -> None:
+        """Let a number go."""
+        self._ended.add(number)
+        while self._oldest in self._ended:
+            self._ended.remove(self._oldest)
+            self._oldest += 1
 
 
 class _Crew(Generic[J, R]):
     """A thread with an event loop, an HTTP session, and the work that goes on there."""
 
-    def __init__(self, work: Callable[[ClientSession, J], Awaitable[R]], n_connections: int) -> None:
+    def __init__(self, work: Callable[[ClientSession, J], Awaitable[R]]) -> None:
         self._work = work
-        self._n_connections = n_connections
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Future[R]] = set()
         self._done: SimpleQueue[asyncio.Future[R]] = SimpleQueue()
@@ -89,7 +136,8 @@ class _Crew(Generic[J, R]):
     async def _open(self) -> ClientSession:
         import aiohttp
 
-        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=self._n_connections))
+        # As many connections as calls: who begins them keeps count.
+        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
 
     async def _close(self) -> None:
         under_way = list(self._tasks)

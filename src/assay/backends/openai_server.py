@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from assay.backends.addresses import checked_address
-from assay.backends.http_post import CallTrouble, Endpoint, Patience
+from assay.backends.concurrency import FixedLevel, FoundLevel, Level
+from assay.backends.http_post import CallTrouble, Endpoint, Patience, read_stream
 from assay.backends.http_pull import in_flight
 from assay.backends.media_bytes import MediaTrouble
 from assay.backends.openai_arguments import read_asked, read_key
@@ -28,6 +29,7 @@ from assay.backends.openai_protocol import (
     decoded,
     model_ids,
     n_prompt_tokens,
+    n_written_tokens,
     parts_of,
     read,
 )
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 EXAMPLE = "write openai:MODEL@http://127.0.0.1:8000/v1, or openai:@http://... for the server's first model"
-FEWEST_LOST = 32
-"""Calls lost in a row before a server that still takes connections counts as gone."""
 _WHERE = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
 
 
@@ -58,14 +58,10 @@ class OpenAIBackend:
         self._named, url = _split(where)
         self._name = f"openai:{self._named}@{url}"
         given = self._asked.args
-        patience = Patience(
-            given.timeout_s,
-            given.retries,
-            given.retry_wait_s,
-            lost_in_a_row=max(FEWEST_LOST, 2 * given.concurrency),
-        )
+        patience = Patience(given.timeout_s, given.retries, given.retry_wait_s, gives_up=True)
         fix = f"give the address up to /v1, and a model that {url}/models lists"
-        self._endpoint = Endpoint(url, patience, key=read_key(given), fix=fix)
+        self._level: Level = FixedLevel(given.concurrency) if given.concurrency else FoundLevel()
+        self._endpoint = Endpoint(url, patience, level=self._level, key=read_key(given), fix=fix)
         self._n_unsaid = 0
 
     @property
@@ -92,7 +88,7 @@ class OpenAIBackend:
         """Keep some calls under way; pull requests as places become free."""
         under_way = UnderWay()
         jobs = self._jobs(requests, under_way)
-        for done in in_flight(jobs, self._work, at_most=self._asked.args.concurrency):
+        for done in in_flight(jobs, self._work, level=self._level):
             response = done if isinstance(done, Response) else under_way.complete(done)
             if response is not None:
                 yield response
@@ -106,8 +102,14 @@ class OpenAIBackend:
         return None
 
     def stats(self) -> Mapping[str, float]:
-        """Return calls made, and how often one was repeated."""
-        return {"calls": float(self._endpoint.n_calls), "retries": float(self._endpoint.n_retries)}
+        """Return calls made, how often one was repeated or refused, and how many were under way."""
+        return {
+            "calls": float(self._endpoint.n_calls),
+            "retries": float(self._endpoint.n_retries),
+            "refusals": float(self._level.n_refused),
+            "concurrency": float(self._level.limit),
+            "highest_concurrency": float(self._level.highest),
+        }
 
     def notes(self) -> Sequence[str]:
         """Say what had to be asked again, and what the server left open."""
@@ -115,6 +117,11 @@ class OpenAIBackend:
         if self._endpoint.retries:
             reasons = ", ".join(f"{why} ({n:,})" for why, n in self._endpoint.retries.most_common())
             notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were repeated after {reasons}")
+        if self._level.n_falls:
+            notes.append(
+                f"{self._name} pushed back: of {self._level.highest:,} calls under way at most, "
+                f"{self._level.limit:,} were left in the end; --concurrency N sets a number"
+            )
         if self._n_unsaid:
             notes.append(
                 f"{self._name} did not say why {self._n_unsaid:,} texts ended: they count as ended by "
@@ -132,7 +139,7 @@ class OpenAIBackend:
         """Return the model's name; the first one that the server lists, when the person gave none."""
         if self._named:
             return self._named
-        [name] = in_flight([None], self._first_listed, at_most=1)
+        [name] = in_flight([None], self._first_listed, level=FixedLevel(1))
         return name
 
     def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Response]:
@@ -187,15 +194,14 @@ class OpenAIBackend:
         else:
             body = body_of(part, self._model, self._asked)
         path = PATHS[api_of(prompt, self._asked)]
-        return await self._endpoint.post(session, body, path=path, read=self._read)
+        return await self._endpoint.post(session, body, path=path, read=self._read, n_tokens=n_written_tokens)
 
     async def _read(self, reply: ClientResponse) -> Reply:
         """Read a reply as it comes; some servers send it whole though asked for a stream."""
         if reply.content_type != "text/event-stream":
             return checked(decoded(await reply.read()))
         streamed = StreamedReply()
-        async for chunk in reply.content.iter_any():
-            streamed.feed(chunk)
+        await read_stream(reply, streamed.feed, idle_s=self._asked.args.idle_s)
         return checked(streamed.whole())
 
     async def _first_listed(self, session: ClientSession, _: None) -> str:
