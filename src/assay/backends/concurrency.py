@@ -36,8 +36,8 @@ _CEILING_HOLDS_LATENCIES = 30
 """A ceiling holds for these seconds, or for so many times a call's if that is longer."""
 _CEILING_HOLDS_AT_MOST = 20
 """So many times as long, where it proved right again and again."""
-_USED = 0.5
-"""Share of the level that is under way on average, where calls wait for a place."""
+_USED = 0.25
+"""Share of the level that is seen under way, at least, where calls wait for a place: long ones show late."""
 _FEWEST = 32
 """Calls in a measurement, at least."""
 _LONGER = 2

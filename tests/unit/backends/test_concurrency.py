@@ -68,7 +68,7 @@ def test_answers_of_all_lengths_are_weighed_by_their_tokens() -> None:
 
     def levels(seed: int, tokens: Callable[[float], int]) -> list[int]:
         level, draws = FoundLevel(), Random(seed)
-        endless = refusing(lambda now: 10**9, 1.0, lambda: draws.paretovariate(1.2))
+        endless = refusing(lambda now: 10**9, 1.0, lambda: draws.lognormvariate(0, 1.5))
         course(level, endless, 3 * MOST, tokens=tokens)
         return [change.limit for change in level.history][:6]
 
