@@ -46,7 +46,9 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
     values = settings.values
-    backend = open_backend(values.model, values.model_args) if with_model else None
+    backend = (
+        open_backend(values.model, values.model_args, concurrency=values.concurrency) if with_model else None
+    )
     try:
         compiled = compile_asked(datasets, values, backend)
         for one in compiled:

@@ -20,6 +20,7 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
+from assay.engine.refusals import unless_all_refused
 from assay.engine.turns import run_turns
 
 _MEMO_LIMIT = 50_000
@@ -91,7 +92,9 @@ class Execution:
         aggregator: Aggregator,
         on_progress: Callable[[Tally], None],
         fitting: MakesRequests | None = None,
+        keeps_going: bool = True,
     ) -> None:
+        """`keeps_going`: whether refusals alike, with no answer before them, are no end of the run."""
         self._tasks = tasks
         self._backend = backend
         self._fitting = fitting or Fitting(backend)
@@ -108,6 +111,7 @@ class Execution:
         self._sink = sink
         self._aggregator = aggregator
         self._on_progress = on_progress
+        self._keeps_going = keeps_going
         self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
         self._flights: deque[_Flight] = deque()
         # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
@@ -118,7 +122,10 @@ class Execution:
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
-        for response in run_turns(self._backend, self._owed()):
+        responses = run_turns(self._backend, self._owed())
+        if not self._keeps_going:
+            responses = unless_all_refused(responses, lambda: self.tally.n_cached > 0)
+        for response in responses:
             self._settle(response)
         self._land()
         self._score_corpora()
