@@ -44,7 +44,8 @@ _LONGER = 2
 """So many times as long are the measurements of small steps."""
 _LONGEST_REST = 8
 """Measurements between two tries, once no try pays."""
-_EXCUSED_AT_MOST = 3.0
+_EXCUSED_AT_MOST = 6.0
+"""All attempts at one bad input."""
 _CALLS_TO_EXCUSE_ONE = 50
 """One failure in so many calls may be the input's; it says nothing about the level."""
 
@@ -136,7 +137,7 @@ class FoundLevel(Level):
         self._deaf_until = -math.inf
         self._n_left_over = 0
         """Calls under way that were begun before the last fall."""
-        self._n_excused = 1.0
+        self._n_excused = _EXCUSED_AT_MOST
         # The measurement under way.
         self._n_skipped = self._limit
         self._measure_anew(-math.inf)

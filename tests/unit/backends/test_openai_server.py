@@ -22,6 +22,7 @@ from assay.core.media import Image, Text
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output
+from fakes.fault_server import FaultServer, faulty, forever, stall
 from fakes.infer_server import in_turn
 from fakes.openai_server import (
     Body,
@@ -530,6 +531,35 @@ def test_a_server_that_is_too_slow_for_one_input() -> None:
         finally:
             waiting.set()
     assert {n: failure.kind for n, failure in failed.items()} == {3: "timeout"}
+
+
+def test_a_stream_that_stands_still_is_asked_for_again() -> None:
+    with faulty({"number 3,": [stall]}) as server:
+        backend = client(server.url, stream="true", idle_s=0.5, concurrency=4, retries=5)
+        assert failures(outcomes(backend, ASKS[:8])) == {}
+        assert server.asked_with("number 3,") > 1
+    assert "stalled (" in backend.notes()[0]
+
+
+def test_a_stream_that_always_stands_still_is_one_failure() -> None:
+    with faulty({"number 3,": forever(stall)}) as server:
+        backend = client(server.url, stream="true", idle_s=0.2, retries=1, concurrency=1)
+        (failure,) = failures(outcomes(backend, ASKS[3:4])).values()
+    assert (failure.kind, failure.message) == ("stalled", "the stream stood still for 0.2 s")
+    assert failure.attempts == 2
+
+
+def test_the_first_piece_of_a_stream_may_take_longer_than_the_next() -> None:
+    async def thinking(server: FaultServer, asked: web.Request, body: Body) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(asked)
+        await asyncio.sleep(0.5)
+        await response.write(b"".join(streamed(body)))
+        return response
+
+    with faulty({"number 3,": forever(thinking)}) as server:
+        backend = client(server.url, stream="true", idle_s=0.2, retries=0)
+        assert failures(outcomes(backend, ASKS[3:4])) == {}
 
 
 def free_port() -> int:
