@@ -24,13 +24,17 @@ _DOUBLING_PAYS = 0.2
 _DOUBLINGS = 2
 """So many doublings in a row that do not pay are the last: among few calls one long answer hides a gain."""
 _STEP_PAYS = 0.08
+"""The same share for a small step; of a server that slows down gently, as much of its power is left unused."""
 _STEP_UP = 4
 """A small step adds one call in so many, and at least one; the step back takes as many away.
 
 Of a few calls none is taken away: too little could be saved."""
 _FALL = 0.7
+"""Share of the level that is left when the server says no."""
 _BELOW_CEILING = 0.95
+"""Share of a refused level up to which it rises again."""
 _LOOSER = 1.1
+"""What a ceiling is multiplied by when it has held: enough to try once what was refused."""
 _CEILING_HOLDS_S = 30.0
 _CEILING_HOLDS_LATENCIES = 30
 """A ceiling holds for these seconds, or for so many times a call's if that is longer."""
@@ -59,7 +63,10 @@ class Change(NamedTuple):
 
 
 class Level:
-    """How many calls may be under way now, told what becomes of each."""
+    """How many calls may be under way now, told what becomes of each.
+
+    Told on one thread; `limit` may be read on another.
+    """
 
     def __init__(self, start: int) -> None:
         self._limit = start

@@ -38,6 +38,7 @@ LONGEST_ASKED_WAIT_S = 600.0
 """A server that asks to be left alone for longer, as when a day's quota is spent, is not waited for."""
 FEWEST_LOST = 32
 """Calls lost in a row before a server that still takes connections counts as gone; or two rounds of calls."""
+_TIMED_OUT = 408
 _TOO_MANY = 429
 _OVERLOADED = 503
 _WRONG_KEY = 401
@@ -275,7 +276,7 @@ class Endpoint:
             return no_such_endpoint(f"{url} answers with {what}", self._fix)
         if status == _WRONG_KEY:
             return refused_key(f"{url} answers with {what}")
-        may_pass = status == _TOO_MANY or status >= 500
+        may_pass = status in (_TIMED_OUT, _TOO_MANY) or status >= 500
         if not may_pass:
             return CallTrouble("refused", what)
         wait_s = asked_wait_s(headers.get("Retry-After"), datetime.now(UTC))

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from assay.backends.addresses import checked_address
-from assay.backends.concurrency import FixedLevel, FoundLevel, Level
+from assay.backends.concurrency import MOST, FixedLevel, FoundLevel, Level
 from assay.backends.http_post import CallTrouble, Endpoint, Patience, read_stream
-from assay.backends.http_pull import in_flight
+from assay.backends.http_pull import in_flight, most_connections
 from assay.backends.media_bytes import MediaTrouble
 from assay.backends.openai_arguments import read_asked, read_key
 from assay.backends.openai_protocol import (
@@ -60,7 +60,7 @@ class OpenAIBackend:
         given = self._asked.args
         patience = Patience(given.timeout_s, given.retries, given.retry_wait_s, gives_up=True)
         fix = f"give the address up to /v1, and a model that {url}/models lists"
-        self._level: Level = FixedLevel(given.concurrency) if given.concurrency else FoundLevel()
+        self._level = _level(given.concurrency)
         self._endpoint = Endpoint(url, patience, level=self._level, key=read_key(given), fix=fix)
         self._n_unsaid = 0
 
@@ -213,6 +213,12 @@ class OpenAIBackend:
         if not names:
             raise no_such_endpoint(f"{url} lists no model", EXAMPLE)
         return names[0]
+
+
+def _level(concurrency: int | None) -> Level:
+    if concurrency is not None:
+        return FixedLevel(concurrency)
+    return FoundLevel(most=min(MOST, most_connections()))
 
 
 async def _listed(reply: ClientResponse) -> list[str]:

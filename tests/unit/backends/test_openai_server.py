@@ -376,6 +376,7 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
     [
         failing(429),
         failing(429, **{"Retry-After": "0"}),
+        failing(408),
         failing(500),
         failing(503),
         not_json,
@@ -383,7 +384,7 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
         saying("so", "abort"),
         lambda body: {"error": {"message": "overloaded"}},
     ],
-    ids=["429", "429-retry-after", "500", "503", "not_json", "closed_early", "abort", "error"],
+    ids=["429", "429-retry-after", "408", "500", "503", "not_json", "closed_early", "abort", "error"],
 )
 def test_trouble_that_passes_is_waited_for(trouble: Model) -> None:
     with serving(in_turn(trouble, trouble, small_model)) as server:
@@ -398,6 +399,29 @@ def test_trouble_that_passes_is_waited_for(trouble: Model) -> None:
         }
         (note,) = backend.notes()
         assert "2 calls were repeated after" in note
+
+
+def test_a_server_that_takes_few_calls_is_asked_less() -> None:
+    places = threading.Semaphore(4)
+
+    def crowded(body: Body) -> Any:
+        if not places.acquire(blocking=False):
+            return error(429, "too many")
+        try:
+            time.sleep(0.01)
+            return small_model(body)
+        finally:
+            places.release()
+
+    with serving(crowded) as server:
+        backend = client(server.url, retries=30, retry_wait_s=0.05)
+        asks: list[Ask] = [Generate(f"text {n}", GREEDY) for n in range(150)]
+        assert failures(outcomes(backend, asks)) == {}
+    found = backend.stats()
+    assert found["highest_concurrency"] == 16
+    assert found["concurrency"] < 16
+    assert found["refusals"] == found["retries"] > 0
+    assert "pushed back: of 16 calls under way at most" in backend.notes()[1]
 
 
 def test_notes_tell_reasons() -> None:
