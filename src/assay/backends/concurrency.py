@@ -24,7 +24,7 @@ _DOUBLING_PAYS = 0.2
 _DOUBLINGS = 2
 """So many doublings in a row that do not pay are the last: among few calls one long answer hides a gain."""
 _STEP_PAYS = 0.08
-"""The same share for a small step; of a server that slows down gently, as much of its power is left unused."""
+"""The same for a small step; of a server that slows down gently as much of its power is left unused."""
 _STEP_UP = 4
 """A small step adds one call in so many, and at least one; the step back takes as many away.
 

@@ -52,7 +52,7 @@ def test_a_server_that_shares_its_power_is_asked_for_nearly_all_of_it(half_at: i
 def test_a_server_that_refuses_is_rarely_made_to(most: int, each_s: float) -> None:
     found = course(FoundLevel(), refusing(lambda now: most, each_s), N_CALLS)
     assert found.rate(SETTLED) >= 0.85 * most / each_s
-    assert found.n_refused <= 0.01 * N_CALLS + 2 * most, "one leap too far costs no more than its calls"
+    assert found.n_refused <= 0.015 * N_CALLS + 2 * most, "one leap too far costs no more than its calls"
 
 
 @given(seed=st.integers(0, 99), n_slots=st.sampled_from([2, 20, 100, 400]))
