@@ -14,7 +14,7 @@ from pathlib import Path
 
 from assay.backends.problems import unknown_model, wrong_argument
 from assay.core.errors import listing, nearest
-from assay.core.ports import Backend
+from assay.core.ports import Backend, TimedClient
 
 DEFAULT_MODEL = "smollm2"
 
@@ -26,6 +26,7 @@ BACKENDS: dict[str, str] = {
     "ultraeval": "assay.backends.infer_server:InferServerBackend",
 }
 """Name -> `module:Class`; the class is called with (where, args)."""
+TIMED_CLIENTS: dict[str, str] = {"openai": "assay.backends.openai_timed:OpenAITimedClient"}
 
 
 SERVERS = ("openai", "ultraeval")
@@ -56,6 +57,21 @@ def _with_concurrency(name: str, args: Mapping[str, str], number: int) -> dict[s
         what = f"--concurrency {number} and the model argument concurrency={args['concurrency']} differ"
         raise wrong_argument(what, "give one of them")
     return {**args, "concurrency": str(number)}
+
+
+def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:
+    """Return the client that measures the server of a model; only servers can be measured."""
+    name, _, where = model.partition(":")
+    if name not in TIMED_CLIENTS:
+        if name not in BACKENDS:
+            raise unknown_model(*_advice(model, name))
+        raise unknown_model(
+            f"{model!r} is no server whose speed can be measured",
+            "write openai:MODEL@http://127.0.0.1:8000/v1",
+        )
+    module, _, cls = TIMED_CLIENTS[name].partition(":")
+    client: TimedClient = getattr(import_module(module), cls)(where, args)
+    return client
 
 
 def _advice(model: str, name: str) -> tuple[str, str]:

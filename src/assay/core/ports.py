@@ -36,6 +36,13 @@ class Backend(Protocol):
         with one request is a `Failure`; it raises only when the model is gone.
         """
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether `run` will give its next response without waiting for it.
+
+        Responses that came together are then written down together, which is several times cheaper.
+        """
+
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask. Needs a tokenizer, not weights; empty when it has none."""
 
@@ -79,7 +86,10 @@ class Journal(Protocol):
         """Return the stored response to exactly this ask."""
 
     def append(self, response: Response) -> None:
-        """Store a response so that killing the process does not lose it."""
+        """Take a response; it is safe after the next `flush`."""
+
+    def flush(self) -> None:
+        """Store what was appended so that killing the process does not lose it."""
 
 
 class ResponseCache(Protocol):

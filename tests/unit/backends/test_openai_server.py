@@ -89,13 +89,37 @@ def output(model: Model, prompt: Prompt = "p", sampling: Sampling = GREEDY, **ar
 
 
 def sent(prompt: Prompt, sampling: Sampling = GREEDY, **args: Any) -> tuple[str, Body]:
-    """Where an ask goes, and its body."""
+    """Where an ask goes, and its body; without a stream unless asked for."""
     with serving(streaming_model) as server:
-        outcomes(client(server.url, **args), [Generate(prompt, sampling)])
+        outcomes(client(server.url, **{"stream": "false", **args}), [Generate(prompt, sampling)])
         return server.paths[0].removeprefix("/v1"), server.bodies[0]
 
 
 # --- what is sent ---
+
+
+def test_answers_come_as_streams_unless_a_person_says_no() -> None:
+    with serving(streaming_model) as server:
+        (answered,) = client(server.url).run(requests([Generate("p", GREEDY)]))
+        assert server.bodies[0]["stream"] is True
+        assert 0 < answered.first_s <= answered.latency_s
+        (whole,) = client(server.url, stream="false").run(requests([Generate("p", GREEDY)]))
+        assert "stream" not in server.bodies[1]
+        assert whole.first_s == 0 < whole.latency_s
+
+
+def test_a_server_that_refuses_streams_is_asked_for_whole_answers_from_then_on() -> None:
+    def whole_alone(body: Body) -> Any:
+        return error(400, "stream_options: not supported") if body.get("stream") else small_model(body)
+
+    with serving(whole_alone) as server:
+        backend = client(server.url, concurrency=1)
+        assert not failures(outcomes(backend, ASKS))
+        assert len(server.bodies) == len(ASKS) + 1
+        assert [note for note in backend.notes() if "refuses to stream" in note]
+        # Who asks for a stream by name wants to know.
+        strict = client(server.url, concurrency=1, stream="true")
+        assert len(failures(outcomes(strict, ASKS[:2]))) == 2
 
 
 def test_conversations_go_to_chat_and_texts_to_completions() -> None:
@@ -460,7 +484,7 @@ def test_one_input_that_always_fails_costs_no_other(
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits of the client, which take no time; its clock goes on by them."""
     noted: list[float] = []
-    sleep, loop_time = asyncio.sleep, asyncio.BaseEventLoop.time
+    sleep, monotonic = asyncio.sleep, time.monotonic
 
     async def at_once(delay: float, *rest: Any) -> None:
         if delay > 0.01:  # Shorter ones are the server's and the session's.
@@ -468,7 +492,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", at_once)
-    monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda loop: loop_time(loop) + sum(noted))
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(noted))
     return noted
 
 
@@ -569,7 +593,7 @@ def test_a_stream_that_always_stands_still_is_one_failure() -> None:
     with faulty({"number 3,": forever(stall)}) as server:
         backend = client(server.url, stream="true", idle_s=0.2, retries=1, concurrency=1)
         (failure,) = failures(outcomes(backend, ASKS[3:4])).values()
-    assert (failure.kind, failure.message) == ("stalled", "the stream stood still for 0.2 s")
+    assert (failure.kind, failure.message) == ("stalled", "the reply stopped: nothing came for 0.2 s")
     assert failure.attempts == 2
 
 
