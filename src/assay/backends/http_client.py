@@ -27,6 +27,8 @@ CONNECT_S = 10.0
 _LONGEST_CHECK_S = 1.0
 _CHECKS_IN_A_TIMEOUT = 10
 _WITHOUT_BODY = {204, 304}
+_OPENED_TOGETHER = 64
+"""Connections that are opened at the same time: servers drop those that they cannot queue."""
 
 
 class HttpClient:
@@ -57,6 +59,13 @@ class HttpClient:
             connection.close()
         for connection in connections:
             await connection.closed
+
+    async def connect(self, n: int, limits: Limits) -> None:
+        """Open connections until so many lie idle; raise Unreachable when the server takes no more."""
+        missing = n - len(self._idle)
+        for begin in range(0, missing, _OPENED_TOGETHER):
+            opening = (self._connected(limits) for _ in range(min(_OPENED_TOGETHER, missing - begin)))
+            self._idle += await asyncio.gather(*opening)
 
     async def call(
         self,

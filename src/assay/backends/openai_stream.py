@@ -76,11 +76,14 @@ class _Text:
         said = choice.delta or choice.message
         if said is not None:
             has_text = self._add("content", text_in(said.content))
-            for name in _ASIDE:
-                has_text |= self._add(name, getattr(said, name))
+            if said.reasoning_content or said.reasoning or said.refusal:
+                has_text = True
+                for name in _ASIDE:
+                    self._add(name, getattr(said, name))
             if said.tool_calls:
                 has_text |= self._calls.take(said.tool_calls)
-        has_text |= self._add("text", choice.text)
+        elif choice.text is not None:
+            has_text = self._add("text", choice.text)
         if choice.finish_reason is not None:
             self._last = choice
         return has_text

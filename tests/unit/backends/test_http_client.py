@@ -328,6 +328,15 @@ def own_certificate(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
     return context, certificate
 
 
+def test_connections_are_opened_beforehand() -> None:
+    async def asks(client: HttpClient) -> list[bytes]:
+        await client.connect(70, PATIENT)
+        await client.connect(3, PATIENT)
+        return [(await _get(client)).content for _ in range(2)]
+
+    assert held(always(OK), asks) == ([b"hello", b"hello"], 70)
+
+
 def test_a_certificate_that_nobody_vouches_for_is_refused(
     own_certificate: tuple[ssl.SSLContext, Path],
 ) -> None:
