@@ -179,6 +179,8 @@ class _Connection(asyncio.Protocol):
         """Whether the last reply left the connection fit for another call."""
         self.n_received = 0
         """Bytes of the reply to the call under way."""
+        self._has_begun = False
+        """Whether any of them were of its body: a busy server may send the head long before."""
         self._headers: dict[str, str] = {}
         self._content: list[bytes] = []
         self._taker: Taker | None = None
@@ -206,7 +208,7 @@ class _Connection(asyncio.Protocol):
         total_s, idle_s = self._limits
         if now - self._began > total_s:
             self._fail(TooLate(f"no reply within {total_s:g} s"))
-        elif idle_s is not None and self.n_received and now - self._heard > idle_s:
+        elif idle_s is not None and self._has_begun and now - self._heard > idle_s:
             self._fail(Stalled(f"the reply stopped: nothing came for {idle_s:g} s"))
 
     def close(self) -> None:
@@ -263,6 +265,7 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """Pass on, or gather, some bytes."""
+        self._has_begun = True
         if self._taker is not None:
             self._taker(body)
         else:
@@ -281,6 +284,7 @@ class _Connection(asyncio.Protocol):
         self._content = []
         self._taker = None
         self._is_until_close = False
+        self._has_begun = False
 
     def _complete(self) -> None:
         waiting, self._waiting = self._waiting, None
