@@ -14,19 +14,12 @@ from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelih
 from assay.core.sample import Sample
 from assay.core.score import Verdict
 from assay.core.task import Answered, ComponentSpec, Scorer
-from assay.scoring.scorers import (
-    SCORERS,
-    GeneratedAnswer,
-    GeneratedOption,
-    LabelProbability,
-    OptionLikelihood,
-    TextLikelihood,
-    WholeTextLikelihood,
-    explain_output,
-    make_scorer,
-)
-from assay.scoring.scorers.generated import token_f1
+from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, token_f1
+from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.original import infer_option
+from assay.scoring.scorers.probability import LabelProbability
+from assay.scoring.scorers.registry import SCORERS, explain_output, make_scorer
+from assay.scoring.scorers.text import TextLikelihood
 
 PROMPT: Prompt = "Question"
 ASKS: dict[str, Ask] = {
