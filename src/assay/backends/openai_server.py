@@ -31,14 +31,15 @@ from assay.backends.openai_protocol import (
     parts_of,
     read,
 )
+from assay.backends.openai_scoring import ServerScoring
 from assay.backends.openai_stream import StreamedReply
 from assay.backends.problems import no_such_endpoint, unknown_model, unreachable
 from assay.backends.request_parts import Answer, UnderWay
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import media_of
-from assay.core.request import Ask, Kind, Request
-from assay.core.response import Failure, Output, Response
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
+from assay.core.response import Failure, Outcome, Output, Response
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -65,12 +66,19 @@ class OpenAIBackend:
             lost_in_a_row=max(FEWEST_LOST, 2 * given.concurrency),
         )
         fix = f"give the address up to /v1, and a model that {url}/models lists"
-        self._endpoint = Endpoint(url, patience, key=read_key(given), fix=fix)
+        key = read_key(given)
+        self._endpoint = Endpoint(url, patience, key=key, fix=fix)
+        # What vLLM has beside the protocol lies beside /v1.
+        root = Endpoint(url.removesuffix("/v1"), patience, key=key, fix=fix)
+        self._scoring = ServerScoring(self._endpoint, root, lambda: self._model, self._asked)
+        self._card: ModelCard | None = None
         self._n_unsaid = 0
 
     @property
     def card(self) -> ModelCard:
-        """Return what such a server is asked for: texts, after conversations with all that they hold."""
+        """Return what such a server is asked for: texts, and what else it was found to do."""
+        if self._card is not None:
+            return self._card
         is_chat = self._asked.args.api != "completions"
         return ModelCard(
             name=self._name,
@@ -80,6 +88,12 @@ class OpenAIBackend:
             media=frozenset(Medium) if is_chat else frozenset(),
             fetches_media=is_chat,
         )
+
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Ask the server for a token or two, where more than texts is wanted of it."""
+        if kinds - {Kind.GENERATE}:
+            self._card = self._scoring.described(self.card, kinds, is_chat=is_chat)
+        return self.card
 
     def identity(self) -> ModelIdentity:
         """Return the address, the model's name there, and what is set on it. Asks for a name not given."""
@@ -120,7 +134,7 @@ class OpenAIBackend:
                 f"{self._name} did not say why {self._n_unsaid:,} texts ended: they count as ended by "
                 "themselves unless as many tokens as allowed were written"
             )
-        return notes
+        return [*notes, *self._scoring.notes(self._name)]
 
     def close(self) -> None:
         """Nothing to let go of: connections end with each run."""
@@ -135,10 +149,13 @@ class OpenAIBackend:
         [name] = in_flight([None], self._first_listed, at_most=1)
         return name
 
-    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Response]:
+    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Request | Response]:
         """Yield what to ask for, and the responses to what no server needs to be asked."""
         for request in requests:
             _ = self._model  # Asked for here, if at all: not on the loop's thread, not without a request.
+            if not isinstance(request.ask, Generate):
+                yield self._scoring_job(request, request.ask)
+                continue
             parts = parts_of(request, self._asked)
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
@@ -146,10 +163,32 @@ class OpenAIBackend:
             under_way.expect(request, len(parts))
             yield from parts
 
+    def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
+        """Return what is no text to be asked for, once it is known how the server is asked for such."""
+        if (trouble := self._scoring.refused(ask)) is not None:
+            return Response(request.id, request.key, trouble)
+        self._scoring.learn(frozenset({ask.kind}), api_of(ask.prompt, self._asked))
+        return request
+
     # --- sending: on the loop's thread ---
 
-    async def _work(self, session: ClientSession, job: Part | Response) -> Answer | Response:
+    async def _work(self, session: ClientSession, job: Part | Request | Response) -> Answer | Response:
+        if isinstance(job, Request):
+            return await self._scored(session, job)
         return job if isinstance(job, Response) else await self._answered(session, job)
+
+    async def _scored(self, session: ClientSession, request: Request) -> Response:
+        """Return the response to what is no text: a likelihood, or probabilities."""
+        began = time.perf_counter()
+        outcome: Outcome
+        assert not isinstance(request.ask, Generate)
+        try:
+            outcome = await self._scoring.outcome(session, request.ask)
+        except CallTrouble as trouble:
+            outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
+        except MediaTrouble as trouble:
+            outcome = Failure("media", str(trouble))
+        return Response(request.id, request.key, outcome, time.perf_counter() - began)
 
     async def _answered(self, session: ClientSession, part: Part) -> Answer:
         """Return the texts of a part, or why there are none."""
