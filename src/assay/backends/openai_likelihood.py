@@ -32,6 +32,8 @@ class Way(NamedTuple):
     field: Literal["prompt_logprobs", "echo"]
     n_written: int
     """Tokens that must be written behind the prompt, whether wanted or not."""
+    n_lead: int = 0
+    """Special tokens that the server puts before a plain text."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -69,33 +71,43 @@ def context_of(ask: Span) -> Prompt | None:
     return None if isinstance(ask.prompt, str) else ask.prompt[:-1]
 
 
-def by_texts(ask: Span, tokens: Tokens) -> Likelihood | Failure | None:
-    """Return the likelihood by the tokens' texts; None where they do not add up to what was sent."""
-    text = final_text(ask.prompt)
-    texts = tokens.texts
-    told = [one for one in texts[1:] if one is not None]
-    if len(told) < len(texts) - 1:
+def by_texts(ask: Span, tokens: Tokens, n_lead: int) -> Likelihood | Failure | None:
+    """Return the likelihood by the tokens' texts; None where they do not show where the scored ones begin.
+
+    `n_lead`: special tokens that the server puts before a plain text.
+    """
+    if isinstance(ask.prompt, str) and ask.start == 0:
+        return _likelihood(ask, tokens, n_lead, straddles=False)
+    own = _own_texts(ask, tokens, n_lead)
+    if own is None:
         return None
-    joined = (texts[0] or "") + "".join(told)
-    missing = len(text) - len(joined)
-    is_first_missing = (
-        isinstance(ask.prompt, str)
-        and texts[0] is None
-        and 0 < missing <= LONGEST_TOKEN
-        and text.endswith(joined)
-    )
-    if not joined.endswith(text) and not is_first_missing:
-        return None
-    left = _left_after(texts)
-    wanted = len(text) - ask.start
-    first = next((at for at, n in enumerate(left) if n < wanted), len(left))
-    begins = len("".join(one or "" for one in texts[first:]))
-    if begins > wanted and first < len(texts) and texts[first] == "":
+    n_before = len(tokens.texts) - len(own)
+    wanted = len(final_text(ask.prompt)) - ask.start
+    first = next((at for at, n in enumerate(_left_after(own)) if n < wanted), len(own))
+    begins = len("".join(own[first:]))
+    if begins > wanted and own[first] == "":
         return None  # Which of the tokens of these characters reach over the join cannot be seen.
-    return _likelihood(ask, tokens, first, straddles=begins > wanted)
+    return _likelihood(ask, tokens, n_before + first, straddles=begins > wanted)
 
 
-def _left_after(texts: Sequence[str | None]) -> list[int]:
+def _own_texts(ask: Span, tokens: Tokens, n_lead: int) -> list[str] | None:
+    """Return the texts of the tokens but the leading ones; None where they are not those of the prompt."""
+    text, is_plain = final_text(ask.prompt), isinstance(ask.prompt, str)
+    # What a template writes in front of a conversation is known to the server alone.
+    own = list(tokens.texts[n_lead if is_plain else 1 :])
+    if is_plain and own and own[0] is None:
+        # vLLM does not tell its first token: it is what the others leave over.
+        missing = len(text) - sum(len(one or "") for one in own)
+        if not 0 <= missing <= LONGEST_TOKEN:
+            return None
+        own[0] = text[:missing]
+    told = [one for one in own if one is not None]
+    joined = "".join(told)
+    is_all = joined == text if is_plain else joined.endswith(text)
+    return told if is_all and len(told) == len(own) else None
+
+
+def _left_after(texts: Sequence[str]) -> list[int]:
     """Return how many characters follow each token.
 
     A token that ends within a character has no text: the one that ends the character shows all of it. They
@@ -104,10 +116,10 @@ def _left_after(texts: Sequence[str | None]) -> list[int]:
     left: list[int] = []
     n_after = end = 0
     for text in reversed(texts):
-        if text != "":
+        if text:
             end = n_after
         left.append(end)
-        n_after += len(text or "")
+        n_after += len(text)
     return left[::-1]
 
 

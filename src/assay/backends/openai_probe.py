@@ -41,6 +41,7 @@ _SPAN_WAYS: dict[Api, tuple[Way, ...]] = {
 }
 _TOP_COUNTS = (1000, 20, 5)
 """Asked for by turns, as a server refuses more than it gives. More than the first tell nothing of use."""
+_NEARLY = 0.9
 _IDS = (1, 2, 3)
 """Tokens that every vocabulary has."""
 _NOT_SERVED = "MODEL-008"
@@ -102,10 +103,10 @@ class Prober:
             # Where conversations cannot be scored, it helps to know whether plain texts can.
             for one in dict.fromkeys((api, "completions")):
                 for way in _SPAN_WAYS[one]:
-                    yield self._probe(one, _name(way), way.fields, partial(_spanned, way))
+                    yield self._probe(one, _name(way), way.fields, partial(_spanned, way, one))
         if Kind.LABELS in kinds:
             for n in _TOP_COUNTS:
-                yield self._probe(api, f"top {n}", top_fields(n, is_chat=api == "chat"), _counted)
+                yield self._probe(api, f"top {n}", top_fields(n, is_chat=api == "chat"), partial(_counted, n))
             yield self._probe(api, "logprob_token_ids", id_fields(_IDS, is_chat=api == "chat"), _chosen)
             body = {"model": self._model, **prompt_fields(_PROMPTS[api], api)}
             yield _Probe(api, TOKENIZE, TOKENIZE, body, token_ids)
@@ -148,7 +149,7 @@ def _abilities(found: list[_Found]) -> Abilities:
             good[key] = what
     apis = tuple(_SPAN_WAYS)
     spans = {
-        api: next(way for way in _SPAN_WAYS[api] if (api, _name(way)) in good)
+        api: next(good[api, _name(way)] for way in _SPAN_WAYS[api] if (api, _name(way)) in good)
         for api in apis
         if any((api, _name(way)) in good for way in _SPAN_WAYS[api])
     }
@@ -161,27 +162,34 @@ def _name(way: Way) -> str:
     return way.field if way.field == "prompt_logprobs" else f"echo with max_tokens {way.n_written}"
 
 
-def _spanned(way: Way, reply: Any) -> Way | Failure:
+def _spanned(way: Way, api: Api, reply: Any) -> Way | Failure:
     """Return the way, if the reply tells of the prompt that was sent and not of what was written."""
     tokens = way.read(reply)
     if isinstance(tokens, Failure):
         return tokens
-    told = "".join(text or "" for text in tokens.texts).replace(" ", "")
-    # Spaces aside, as some servers drop them; and vLLM does not tell the first token.
-    if not told or not (told.endswith(_squeezed(_WORDS)) or _squeezed(_WORDS).endswith(told)):
-        return Failure("wrong_reply", f"the tokens told are not those of the prompt: {told[:80]!r}")
-    return way
+    # Spaces aside, as some servers drop them.
+    sent = _WORDS.replace(" ", "")
+    texts = [(text or "").replace(" ", "") for text in tokens.texts]
+    told = "".join(texts)
+    if api == "chat" and told.endswith(sent):
+        return way
+    for n_lead in range(1, len(texts)):
+        if "".join(texts[n_lead:]) == sent:
+            return way._replace(n_lead=n_lead)
+    if told == sent or (tokens.texts[0] is None and told and sent.endswith(told)):
+        return way
+    return Failure("wrong_reply", f"the tokens told are not those of the prompt: {told[:80]!r}")
 
 
-def _squeezed(text: str) -> str:
-    return text.replace(" ", "")
-
-
-def _counted(reply: Any) -> int | Failure:
+def _counted(n_asked: int, reply: Any) -> int | Failure:
+    """Return how many tokens are told; some servers tell as many as they like, and say nothing."""
     shown = next_tokens(reply)
     if isinstance(shown, Failure):
         return shown
-    return len(shown) or Failure("wrong_reply", "the list of the likeliest tokens is empty")
+    if not shown:
+        return Failure("wrong_reply", "the list of the likeliest tokens is empty")
+    # A few fewer are those whose texts are alike, as of parts of characters.
+    return n_asked if len(shown) >= _NEARLY * n_asked else len(shown)
 
 
 def _chosen(reply: Any) -> bool | Failure:

@@ -113,7 +113,7 @@ class ServerScoring:
         if isinstance(tokens, Failure):
             return tokens
         self._n_spans += 1
-        made = openai_likelihood.by_texts(ask, tokens)
+        made = openai_likelihood.by_texts(ask, tokens, way.way.n_lead)
         if made is not None:
             return made
         context = openai_likelihood.context_of(ask)

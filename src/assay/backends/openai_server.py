@@ -93,6 +93,9 @@ class OpenAIBackend:
         """Ask the server for a token or two, where more than texts is wanted of it."""
         if kinds - {Kind.GENERATE}:
             self._card = self._scoring.described(self.card, kinds, is_chat=is_chat)
+            if not kinds <= self._card.kinds:
+                # Who cannot have one method is told which others there are.
+                self._card = self._scoring.described(self._card, frozenset(Kind), is_chat=is_chat)
         return self.card
 
     def identity(self) -> ModelIdentity:
