@@ -28,8 +28,8 @@ from assay.core.response import Failure, LabelProbs, Likelihood
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-_IDS_PER_CALL = 20
-"""As many as a server tells of the likeliest."""
+_IDS_PER_CALL = 128
+"""As many as vLLM takes."""
 
 
 class ServerScoring:

@@ -226,13 +226,16 @@ def next_tokens(document: Any) -> list[NextToken] | Failure:
         if not is_impossible and (trouble := trouble_of(logprob)) is not None:
             return wrong(f"next token {token!r}: {trouble}")
         prob = 0.0 if logprob is None or is_impossible else math.exp(min(logprob, 0.0))
-        made.append(NextToken(token, prob, _content(content)))
+        made.append(NextToken(token, prob, _content(token, content)))
     return sorted(made, key=lambda one: -one.prob)
 
 
-def _content(numbers: Sequence[int] | None) -> bytes | None:
-    is_bytes = numbers is not None and all(0 <= number < 256 for number in numbers)
-    return bytes(numbers) if numbers is not None and is_bytes else None
+def _content(text: str, numbers: Sequence[int] | None) -> bytes | None:
+    """Return a token's bytes; None where they are not told, or are those of the mark that stands for them."""
+    if numbers is None or not all(0 <= number < 256 for number in numbers):
+        return None
+    content = bytes(numbers)
+    return None if HALF in text and content == text.encode("utf-8", "surrogatepass") else content
 
 
 def token_ids(document: Any) -> tuple[int, ...] | Failure:

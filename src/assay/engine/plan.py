@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -51,7 +52,7 @@ def _cannot(task: Task, kind: Kind, card: ModelCard) -> Problem:
     if kind in card.cannot:
         what += f", not {method!r}: {card.cannot[kind]}"
         if can and method in task.spec.methods:
-            fix += f": assay run {task.spec.source} --model {card.name} --method {can[0]}"
+            fix += f": {shlex.join(['assay', 'run', task.spec.source])} --model {card.name} --method {can[0]}"
     return Problem("PLAN-001", what, fix, Origin(task.spec.source))
 
 

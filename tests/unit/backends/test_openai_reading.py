@@ -235,6 +235,17 @@ def test_both_forms_of_lists_are_read_alike() -> None:
     assert [token.prob for token in one] == pytest.approx([math.exp(-0.5), math.exp(-1.0), 0.0])
 
 
+def test_bytes_of_a_mark_are_no_bytes_of_a_token() -> None:
+    content = [
+        {"token": "\ufffd", "logprob": -1.0, "bytes": list("\ufffd".encode())},
+        {"token": "\ufffd", "logprob": -2.0, "bytes": [0xE8, 0xAA]},
+        {"token": "a", "logprob": -3.0, "bytes": [97]},
+    ]
+    shown = next_tokens({"choices": [{"logprobs": {"content": [{"top_logprobs": content}]}}]})
+    assert isinstance(shown, list)
+    assert [one.content for one in shown] == [None, b"\xe8\xaa", b"a"]
+
+
 def test_replies_of_tokenize() -> None:
     assert token_ids({"tokens": [1, 2], "count": 2}) == (1, 2)
     assert isinstance(token_ids({"tokens": [{"id": 1, "piece": "a"}]}), Failure)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -282,3 +284,24 @@ def test_a_server_that_wants_a_key_or_serves_nothing_is_an_error(status: int, co
 def test_no_server_is_an_error() -> None:
     with pytest.raises(BackendError, match="MODEL-007"):
         open_backend("openai:m@http://127.0.0.1:1/v1", {}).probed(frozenset({Kind.SPAN}), is_chat=False)
+
+
+def test_numbers_that_cannot_be_are_failures_of_their_samples() -> None:
+    """The probe is answered well, and every text after it wrongly: a score never comes of it."""
+
+    def broken(body: dict[str, Any]) -> Any:
+        token = {"5": {"logprob": -1.0, "rank": 1, "decoded_token": " four"}}
+        if body["prompt"] == "one two three four":
+            reply: list[Any] = [None, token]
+        elif "short" in body["prompt"]:
+            reply = [None]
+        else:
+            reply = [None, {"5": {**token["5"], "logprob": math.nan}}]
+        choice = {"text": "x", "finish_reason": "length", "prompt_logprobs": reply}
+        return {"choices": [choice], "usage": {"prompt_tokens": 2, "completion_tokens": 1}}
+
+    with serving(broken) as server:
+        backend = open_backend(f"openai:m@{server.url}", QUICK)
+        found = outcomes(backend, [Span("a short text", 8), Span("a text", 2)])
+    assert all(isinstance(one, Failure) for one in found), found
+    assert [one.kind for one in found if isinstance(one, Failure)] == ["wrong_logprobs", "wrong_logprobs"]
