@@ -21,7 +21,7 @@ from assay.backends.openai_probe import TOKENIZE, Abilities, Prober
 from assay.backends.openai_protocol import PATHS, api_of, prompt_fields, sent_fields
 from assay.backends.openai_tokens import next_tokens, token_ids, wrong
 from assay.core.model import ModelCard
-from assay.core.prompt import Prompt
+from assay.core.prompt import Message, Prompt, media_of
 from assay.core.request import Kind, Labels, Span
 from assay.core.response import Failure, LabelProbs, Likelihood
 
@@ -128,7 +128,11 @@ class ServerScoring:
     async def _labels(self, session: ClientSession, ask: Labels) -> LabelProbs | Failure:
         api = api_of(ask.prompt, self._asked)
         abilities = self._abilities[Kind.LABELS, api]
-        if api in abilities.by_ids:
+        if api == "chat" and isinstance(ask.prompt, str):
+            # The labels begin the reply to it, and do not go on with what the user says.
+            ask = msgspec.structs.replace(ask, prompt=(Message("user", ask.prompt),))
+        is_listed = api in abilities.n_top and bool(media_of(ask.prompt))
+        if api in abilities.by_ids and not is_listed:  # Media would travel once for each spelling.
             return await self._by_ids(session, ask, api)
         if api not in abilities.n_top:
             return Failure("no_probabilities", _labels_way(abilities, api).words)
@@ -212,7 +216,12 @@ class ServerScoring:
 
     async def _post(self, session: ClientSession, prompt: Prompt, fields: dict[str, Any]) -> Any:
         api = api_of(prompt, self._asked)
-        body = {"model": self._model(), **prompt_fields(prompt, api), **fields, **self._asked.extra}
+        if media_of(prompt):
+            # Reads files: other calls go on meanwhile.
+            asked = await asyncio.to_thread(prompt_fields, prompt, api)
+        else:
+            asked = prompt_fields(prompt, api)
+        body = {"model": self._model(), **asked, **fields, **self._asked.extra}
         return await self._endpoint.post(session, sent_fields(body, self._asked), path=PATHS[api])
 
 

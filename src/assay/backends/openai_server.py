@@ -69,8 +69,8 @@ class OpenAIBackend:
         key = read_key(given)
         self._endpoint = Endpoint(url, patience, key=key, fix=fix)
         # What vLLM has beside the protocol lies beside /v1.
-        root = Endpoint(url.removesuffix("/v1"), patience, key=key, fix=fix)
-        self._scoring = ServerScoring(self._endpoint, root, lambda: self._model, self._asked)
+        self._root = Endpoint(url.removesuffix("/v1"), patience, key=key, fix=fix)
+        self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._asked)
         self._card: ModelCard | None = None
         self._n_unsaid = 0
 
@@ -124,7 +124,11 @@ class OpenAIBackend:
 
     def stats(self) -> Mapping[str, float]:
         """Return calls made, and how often one was repeated."""
-        return {"calls": float(self._endpoint.n_calls), "retries": float(self._endpoint.n_retries)}
+        both = (self._endpoint, self._root)
+        return {
+            "calls": float(sum(one.n_calls for one in both)),
+            "retries": float(sum(one.n_retries for one in both)),
+        }
 
     def notes(self) -> Sequence[str]:
         """Say what had to be asked again, and what the server left open."""

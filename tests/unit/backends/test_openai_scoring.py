@@ -175,6 +175,21 @@ def test_label_probabilities_by_ids_are_those_of_the_same_model_here(
         close(one, other)
 
 
+@pytest.mark.parametrize("powers", [VLLM, LISTING], ids=["by ids", "by list"])
+def test_with_api_chat_labels_begin_the_reply_to_a_text(make_model: MakeModel, powers: Powers) -> None:
+    folder = make_model(adds_bos=True, chat=True)
+    said = Labels((Message("user", "Which? "),), (("A",), ("B", "C")))
+    expected = outcomes(open_backend(f"hf:{folder}", {}), [said])
+    with scoring(folder, powers, adds_bos=True) as server:
+        backend = open_backend(server.model, {"api": "chat"})
+        card = backend.probed(frozenset(Kind), is_chat=False)
+        found = outcomes(backend, [Labels("Which? ", said.labels)])
+        (refused,) = outcomes(backend, [Span("Which? A", 7)])
+    close(found[0], expected[0])
+    assert "what a user says is not scored" in card.cannot[Kind.SPAN]
+    assert isinstance(refused, Failure)
+
+
 @pytest.mark.parametrize("is_chat", [True, False], ids=["chat", "text"])
 def test_a_list_of_all_tokens_gives_the_same_probabilities(make_model: MakeModel, is_chat: bool) -> None:
     folder = make_model(adds_bos=True, chat=is_chat)
