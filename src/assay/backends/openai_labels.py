@@ -123,17 +123,27 @@ def _most_of_beginnings(text: str, shown: Sequence[NextToken], counted: set[byte
 
     What begins with another spelling of the same label is held in that one already.
     """
+    left = max(0.0, 1.0 - math.fsum(one.prob for one in shown))
     most = 0.0
     for one in shown:
-        content = _content(one)
-        if one.content is None and HALF in one.text:
-            content = one.text.partition(HALF)[0].encode()  # A part of a character follows: any.
-            is_beginning = text.encode().startswith(content)
+        if _is_part(one):
+            # Of tokens with one name a list may tell a single one: together they have what is left, at most.
+            stub = one.text.partition(HALF)[0]
+            rest = text.removeprefix(stub)
+            is_beginning = text.startswith(stub) and rest != "" and not rest[0].isascii()
+            prob = one.prob + left
         else:
+            content = _content(one)
             is_beginning = bool(content) and content not in counted and text.encode().startswith(content)
-        if is_beginning and one.prob > most:
-            most = one.prob
-    return most
+            prob = one.prob
+        if is_beginning and prob > most:
+            most = prob
+    return min(1.0, most)
+
+
+def _is_part(one: NextToken) -> bool:
+    """Whether a token may end within a character, and which one is not told."""
+    return not one.content and (HALF in one.text or one.text == "")
 
 
 # --- by the tokens' ids ---

@@ -41,7 +41,8 @@ _SPAN_WAYS: dict[Api, tuple[Way, ...]] = {
 }
 _TOP_COUNTS = (1000, 20, 5)
 """Asked for by turns, as a server refuses more than it gives. More than the first tell nothing of use."""
-_NEARLY = 0.9
+_TOP = "top "
+_NEARLY = 0.5
 _IDS = (1, 2, 3)
 """Tokens that every vocabulary has."""
 _NOT_SERVED = "MODEL-008"
@@ -90,9 +91,13 @@ class Prober:
         self._asked = asked
 
     def abilities(self, kinds: frozenset[Kind], api: Api) -> Abilities:
-        """Ask for what these kinds need, all calls together; raise when nobody serves the address."""
+        """Ask for what these kinds need, in calls made together; raise when nobody serves the address."""
         probes = list(self._probes(kinds, api))
-        found = list(in_flight(probes, self._ask, at_most=len(probes)))
+        found: list[_Found] = []
+        # vLLM (seen: 0.32) mixes up the lists of calls that it computes together with one by ids: those wait.
+        for is_list in (False, True):
+            some = [probe for probe in probes if probe.name.startswith(_TOP) == is_list]
+            found += in_flight(some, self._ask, at_most=len(probes))
         missing = [what for probe, what in found if isinstance(what, BackendError) and probe.path != TOKENIZE]
         if len(missing) == sum(probe.path != TOKENIZE for probe in probes):
             raise missing[0]
@@ -106,7 +111,9 @@ class Prober:
                     yield self._probe(one, _name(way), way.fields, partial(_spanned, way, one))
         if Kind.LABELS in kinds:
             for n in _TOP_COUNTS:
-                yield self._probe(api, f"top {n}", top_fields(n, is_chat=api == "chat"), partial(_counted, n))
+                yield self._probe(
+                    api, f"{_TOP}{n}", top_fields(n, is_chat=api == "chat"), partial(_counted, n)
+                )
             yield self._probe(api, "logprob_token_ids", id_fields(_IDS, is_chat=api == "chat"), _chosen)
             body = {"model": self._model, **prompt_fields(_PROMPTS[api], api)}
             yield _Probe(api, TOKENIZE, TOKENIZE, body, token_ids)
@@ -153,7 +160,9 @@ def _abilities(found: list[_Found]) -> Abilities:
         for api in apis
         if any((api, _name(way)) in good for way in _SPAN_WAYS[api])
     }
-    counts = {api: [good[api, f"top {n}"] for n in _TOP_COUNTS if (api, f"top {n}") in good] for api in apis}
+    counts = {
+        api: [good[api, f"{_TOP}{n}"] for n in _TOP_COUNTS if (api, f"{_TOP}{n}") in good] for api in apis
+    }
     chosen = {api for api in apis if {(api, "logprob_token_ids"), (api, TOKENIZE)} <= good.keys()}
     return Abilities(spans, {api: max(ns) for api, ns in counts.items() if ns}, frozenset(chosen), refusals)
 
@@ -188,7 +197,7 @@ def _counted(n_asked: int, reply: Any) -> int | Failure:
         return shown
     if not shown:
         return Failure("wrong_reply", "the list of the likeliest tokens is empty")
-    # A few fewer are those whose texts are alike, as of parts of characters.
+    # Those whose texts are alike, as of parts of characters, are told as one.
     return n_asked if len(shown) >= _NEARLY * n_asked else len(shown)
 
 

@@ -131,8 +131,7 @@ class ServerScoring:
         if api == "chat" and isinstance(ask.prompt, str):
             # The labels begin the reply to it, and do not go on with what the user says.
             ask = msgspec.structs.replace(ask, prompt=(Message("user", ask.prompt),))
-        is_listed = api in abilities.n_top and bool(media_of(ask.prompt))
-        if api in abilities.by_ids and not is_listed:  # Media would travel once for each spelling.
+        if api in abilities.by_ids:
             return await self._by_ids(session, ask, api)
         if api not in abilities.n_top:
             return Failure("no_probabilities", _labels_way(abilities, api).words)

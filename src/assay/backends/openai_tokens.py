@@ -222,11 +222,12 @@ def next_tokens(document: Any) -> list[NextToken] | Failure:
         return wrong("the reply holds no list of the likeliest tokens")
     made: list[NextToken] = []
     for token, logprob, content in listed:
-        is_impossible = logprob is not None and logprob <= _INFINITE
-        if not is_impossible and (trouble := trouble_of(logprob)) is not None:
+        if logprob is not None and logprob <= _INFINITE:
+            continue  # Servers fill up lists with such: it says nothing of the tokens that are not told.
+        if (trouble := trouble_of(logprob)) is not None:
             return wrong(f"next token {token!r}: {trouble}")
-        prob = 0.0 if logprob is None or is_impossible else math.exp(min(logprob, 0.0))
-        made.append(NextToken(token, prob, _content(token, content)))
+        assert logprob is not None
+        made.append(NextToken(token, math.exp(min(logprob, 0.0)), _content(token, content)))
     return sorted(made, key=lambda one: -one.prob)
 
 

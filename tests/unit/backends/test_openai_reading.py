@@ -225,14 +225,14 @@ def test_lists_of_tokens_that_are_wrong(logprobs: Any, said: str) -> None:
 
 
 def test_both_forms_of_lists_are_read_alike() -> None:
-    rows = [("a", -1.0), (" b", -0.5), ("impossible", -9999.0)]
+    rows = [("a", -1.0), (" b", -0.5), ("filling", -9999.0)]
     content = [{"token": token, "logprob": logprob, "bytes": None} for token, logprob in rows]
     one = next_tokens({"choices": [{"logprobs": {"content": [{"top_logprobs": content}]}}]})
     other = next_tokens({"choices": [{"logprobs": {"top_logprobs": [dict(rows)]}}]})
     assert one == other
     assert isinstance(one, list)
-    assert [token.text for token in one] == [" b", "a", "impossible"]
-    assert [token.prob for token in one] == pytest.approx([math.exp(-0.5), math.exp(-1.0), 0.0])
+    assert [token.text for token in one] == [" b", "a"], "what fills a list up is no token of it"
+    assert [token.prob for token in one] == pytest.approx([math.exp(-0.5), math.exp(-1.0)])
 
 
 def test_bytes_of_a_mark_are_no_bytes_of_a_token() -> None:
@@ -319,9 +319,16 @@ def test_bytes_name_a_token_whose_text_is_no_whole_character() -> None:
     assert isinstance(made, LabelProbs)
     assert made.probs == (0.1, 0.3, 0.0)
     assert made.at_most == (0.1, 0.3, 0.5), "it may begin with the half"
-    unnamed = by_top_list(Labels("p", (("z",), ("a",))), [half._replace(content=None), *rest], 3, 1)
-    assert isinstance(unnamed, LabelProbs)
-    assert unnamed.at_most == (0.5, 0.3), "what half it is, is not known"
+
+
+@pytest.mark.parametrize("name", ["\ufffd", "", "a\ufffd"])
+def test_a_part_of_a_character_without_bytes_may_begin_any_such(name: str) -> None:
+    shown = [NextToken(name, 0.5), NextToken("a", 0.3), NextToken("b", 0.1)]
+    spelled = name.partition("\ufffd")[0] + "語語"
+    made = by_top_list(Labels("p", ((spelled,), ("z",), ("b",))), shown, 3, 1)
+    assert isinstance(made, LabelProbs)
+    # A list by names tells one of several that are called so: the rest of the probability may be theirs.
+    assert made.at_most == pytest.approx((0.6, 0.1, 0.1)), "but it begins no letter of ASCII"
 
 
 def test_a_space_of_sentencepiece_is_a_space() -> None:
