@@ -18,8 +18,8 @@ CHAT = (
 )
 
 
-def tiny_tokenizer(*, adds_bos: bool, chat: bool, template: str = CHAT) -> Any:
-    """Return a byte-level tokenizer of 420 tokens."""
+def tiny_tokenizer(*, adds_bos: bool, chat: bool, template: str = CHAT, adds_eos: bool = True) -> Any:
+    """Return a byte-level tokenizer; one that adds a BOS adds an EOS behind a text too, unless said."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -36,7 +36,8 @@ def tiny_tokenizer(*, adds_bos: bool, chat: bool, template: str = CHAT) -> Any:
     # Offsets trimmed of white space, as GPT-2's are: the tokenisation must undo that.
     trimming = processors.ByteLevel(trim_offsets=True)
     if adds_bos:
-        bos = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)])
+        single = "<s> $A </s>" if adds_eos else "<s> $A"
+        bos = processors.TemplateProcessing(single=single, special_tokens=[("<s>", 0), ("</s>", 1)])
         raw.post_processor = processors.Sequence([trimming, bos])
     else:
         raw.post_processor = trimming
@@ -50,7 +51,7 @@ def tiny_tokenizer(*, adds_bos: bool, chat: bool, template: str = CHAT) -> Any:
     return tokenizer
 
 
-def tiny_config(family: str, vocab_size: int, context: int) -> Any:
+def tiny_config(family: str, vocab_size: int, context: int, *, head_dim: int = 8) -> Any:
     """Return the shape of a small model of a family."""
     from transformers import Gemma2Config, GPT2Config, LlamaConfig, MistralConfig
 
@@ -58,8 +59,8 @@ def tiny_config(family: str, vocab_size: int, context: int) -> Any:
     ends = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
     common = {
         "vocab_size": vocab_size, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": context,
-        "initializer_range": 0.4, **ends,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": head_dim,
+        "max_position_embeddings": context, "initializer_range": 0.4, **ends,
     }  # fmt: skip
     if family == "llama":
         return LlamaConfig(**common)
@@ -78,16 +79,18 @@ def tiny_config(family: str, vocab_size: int, context: int) -> Any:
     )
 
 
-def write_tiny_model(folder: Path, *, adds_bos: bool = False, chat: bool = False) -> Path:
+def write_tiny_model(
+    folder: Path, *, adds_bos: bool = False, chat: bool = False, adds_eos: bool = True, head_dim: int = 8
+) -> Path:
     """Write a random Llama with its tokenizer to a folder; the weights are the same each time."""
     import torch
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    tokenizer = tiny_tokenizer(adds_bos=adds_bos, chat=chat)
+    tokenizer = tiny_tokenizer(adds_bos=adds_bos, chat=chat, adds_eos=adds_eos)
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        model = AutoModelForCausalLM.from_config(tiny_config("llama", len(tokenizer), 256))
+        model = AutoModelForCausalLM.from_config(tiny_config("llama", len(tokenizer), 256, head_dim=head_dim))
     logging.disable_progress_bar()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
