@@ -11,7 +11,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "assay"
-HEAVY = ("torch", "transformers", "aiohttp", "pyarrow", "numpy", "rich", "jinja2", "msgspec", "pandas")
+HEAVY = (
+    "torch",
+    "transformers",
+    "httptools",
+    "uvloop",
+    "pyarrow",
+    "numpy",
+    "rich",
+    "jinja2",
+    "msgspec",
+    "pandas",
+)
 
 
 def test_import_contracts() -> None:
@@ -63,7 +74,9 @@ def test_a_run_on_the_mock_model_needs_no_torch(tmp_path: Path) -> None:
 import assay
 assay.run({str(data)!r}, model="mock", method=["ppl", "prob", "gen"], out={str(tmp_path / "run")!r})
 """
-    assert loaded_after(code).isdisjoint({"torch", "transformers", "aiohttp", "pyarrow", "pandas"})
+    assert loaded_after(code).isdisjoint(
+        {"torch", "transformers", "httptools", "uvloop", "pyarrow", "pandas"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +87,7 @@ def test_a_client_is_not_loaded_before_a_server_is_asked(model: str) -> None:
 from assay.backends.registry import open_backend
 open_backend({model!r}, {{}}).identity()
 """
-    assert "aiohttp" not in loaded_after(code)
+    assert "httptools" not in loaded_after(code)
 
 
 def test_no_room_or_file_is_a_drawer_for_anything() -> None:

@@ -24,7 +24,7 @@ from assay.core.request import Ask, Request
 from assay.core.response import Completion, Response
 from assay.core.task import ComponentSpec, TaskSettings
 from assay.dialects.parts.compiled import Compiled
-from assay.engine.turns import run_turns
+from assay.engine.turns import TurnByTurn
 from assay.scoring.scorers.author_metrics import AuthorLists
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
@@ -221,7 +221,7 @@ class Listening(MockBackend):
 def test_mt_bench_asks_its_second_question_after_the_first_answer(shared_data: Path) -> None:
     (one,) = compiled(known("mt_bench"), shared_data, is_chat=True)
     sample, backend = next(one.task.samples()), Listening()
-    (response,) = run_turns(backend, one.task.requests(sample))
+    (response,) = TurnByTurn(backend).run(one.task.requests(sample))
     first, second = (Message("user", turn) for turn in sample.fields["turns"])
     assert backend.shown == [(first,), (first, Message("assistant", "well"), second)]
     assert isinstance(response.outcome, Completion)

@@ -114,6 +114,10 @@ class FakeBackend:
                 yield Response(one.id, one.key, reply(one.ask))
             waiting.clear()
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        return False
+
     def tokens(self, ask: Ask) -> Sequence[Token]:
         return ()
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-import assay
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
+from assay.app.offline.watch import Watch, kept_offline
 from assay.app.preparation import Rehearsals
-from assay.app.said_in_configs import configs_among, groups_in, with_named_judge
+from assay.app.run_names import now, short_name, slug, versions
+from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.app.stages import Kept, opened_model
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
-from assay.core.names import composed
 from assay.core.ports import Backend
 from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
@@ -43,9 +40,6 @@ from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.rollup import rolled_up
 from assay.scoring.summary_groups import grouped_metrics
-
-_LONGEST_SLUG = 200
-"""In bytes; file names may have 255, and the fingerprint and a number follow."""
 
 
 class Observer:
@@ -90,12 +84,29 @@ def run(
 ) -> FinishedRun:
     """Evaluate datasets on a model; resume when the same run was begun before.
 
-    `groups`: which tasks are also reported together; None: as configs among the datasets say.
+    `groups`: which tasks are also reported together; None: as configs among the datasets say. A run that is
+    kept offline and has no endpoint takes internet sockets from the thread that calls this, for good.
     """
     observer = observer or Observer()
     values = settings.values
+    with kept_offline(values) as watch:
+        if values.offline and values.judge is None:
+            watch.permit(judge_in(datasets, values))
+        watch.seal()
+        return _run(datasets, settings, observer, groups, watch)
+
+
+def _run(
+    datasets: tuple[str, ...],
+    settings: Settings,
+    observer: Observer,
+    groups: Sequence[SummaryGroup] | None,
+    watch: Watch,
+) -> FinishedRun:
+    values = settings.values
     with opened_model(datasets, values) as (backend, kept):
         compiled = compile_asked(datasets, values, backend)
+        watch.look()
         tasks = [_limited(one, values) for one in compiled]
         card = card_for(backend, tasks)
         check_plan(tasks, card)
@@ -114,7 +125,7 @@ def run(
             observer.compiled(compiled, tasks, card)
             if groups is None:
                 groups = groups_in(configs, {task.spec.name for task in tasks})
-            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups, notes)
+            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups, notes, watch)
             return _execute(work, settings, observer)
 
 
@@ -179,12 +190,19 @@ class _Work(NamedTuple):
     groups: Sequence[SummaryGroup]
     notes: tuple[str, ...]
     """What to know of the judge."""
+    watch: Watch
+    """Who keeps the run offline."""
 
 
 def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun:
     values = settings.values
     tasks, scorers, backend = work.tasks, work.scorers, work.backend
     manifest = _manifest(work, settings)
+
+    def progress(tally: Tally) -> None:
+        work.watch.look()
+        observer.progress(tally)
+
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         _set_aside(folder.path)
@@ -217,19 +235,28 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 cache=cache,
                 sink=sink,
                 aggregator=aggregator,
-                on_progress=observer.progress,
+                on_progress=progress,
                 fitting=None if work.kept is None else work.kept.fitting,
+                keeps_going=values.keep_going or stored.has_answers or work.kept is not None,
             )
             tally = execution.run()
+        work.watch.look()
         metrics = tuple(aggregator.metrics())
         metrics = (*metrics, *rolled_up(metrics, manifest.tasks))
         grouped = grouped_metrics(metrics, work.groups)
         metrics = (*metrics, *grouped.metrics)
-        came_up = (*work.notes, *chosen, *execution.notes(), *backend.notes(), *grouped.notes)
+        came_up = (
+            *work.watch.notes,
+            *work.notes,
+            *chosen,
+            *execution.notes(),
+            *backend.notes(),
+            *grouped.notes,
+        )
         finished = msgspec.structs.replace(
             manifest,
             status=RunStatus.ANSWERED if values.stage == "infer" else RunStatus.COMPLETE,
-            finished=_now(),
+            finished=now(),
             seconds=round(time.monotonic() - started, 3),
             costs=(*tally.costs.values(), *rehearsals.costs),
             stats={
@@ -240,6 +267,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
             groups=grouped.members,
+            speed=execution.speed(),
         )
         if values.stage == "infer":
             folder.drop_results()
@@ -285,42 +313,16 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
     names = [family.name for family in families(specs)]
     name = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
     return RunManifest(
-        _slug(f"{name}-{_short(model.name)}") + f"-{fingerprint[:8]}",
+        slug(f"{name}-{short_name(model.name)}") + f"-{fingerprint[:8]}",
         specs,
         model,
         settings.recorded(),
-        _versions(),
-        _now(),
+        versions(),
+        now(),
         notes=tuple(note for one in work.compiled for note in one.notes),
         judge=grader,
         card=work.backend.card,
     )
-
-
-def _short(model: str) -> str:
-    """Return the last word of a model's name, and of one at an address the name rather than the address."""
-    named, _, _ = model.partition("@http")
-    return named.rstrip("/").rsplit("/", 1)[-1]
-
-
-def _slug(text: str) -> str:
-    """Return a name that every file system takes; systems count bytes, and a Korean letter has three."""
-    plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in composed(text)).strip("-.")
-    return plain.encode()[:_LONGEST_SLUG].decode(errors="ignore")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _versions() -> dict[str, str]:
-    versions = {"assay": assay.__version__, "python": platform.python_version()}
-    for package in ("torch", "transformers", "tokenizers"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def _counters(tally: Tally) -> dict[str, float]:

@@ -124,6 +124,11 @@ class HfBackend:
         if waiting:
             yield from _finished(self._scoring.rest(), waiting)
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Return False: what a batch brought is worth writing down before the next."""
+        return False
+
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask; reads the tokenizer, not the weights."""
         if not self._shows_media(ask):

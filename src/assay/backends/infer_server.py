@@ -14,8 +14,9 @@ import msgspec
 
 from assay.backends.addresses import checked_address
 from assay.backends.arguments import read_arguments
-from assay.backends.http_post import CallTrouble, Endpoint, Patience
-from assay.backends.http_pull import in_flight
+from assay.backends.concurrency import FixedLevel
+from assay.backends.http_post import CallTrouble, Endpoint, Patience, WholeJson
+from assay.backends.http_pull import Ended, in_flight
 from assay.backends.infer_batches import Batches, Call
 from assay.backends.infer_protocol import Part, parts_of, read
 from assay.backends.problems import unknown_model
@@ -25,7 +26,7 @@ from assay.core.request import Ask, Kind, Request
 from assay.core.response import Completion, Failure, Finish, Likelihood, Output, Response
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from assay.backends.http_client import HttpClient
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -44,7 +45,7 @@ class InferArgs(msgspec.Struct, frozen=True):
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
     """Attempts after the first, when the trouble may pass."""
     retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """Wait before the first of them; each later one is twice as long, 60 at most."""
+    """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
 
 
 class InferServerBackend:
@@ -56,8 +57,10 @@ class InferServerBackend:
         self._url = _checked(where)
         self._name = f"ultraeval:{where}"
         patience = Patience(self._args.timeout_s, self._args.retries, self._args.retry_wait_s)
-        self._endpoint = Endpoint(self._url, patience)
+        self._level = FixedLevel(self._args.concurrency)
+        self._endpoint = Endpoint(self._url, patience, level=self._level)
         self._n_texts = 0
+        self._ended = Ended()
         self._n_maybe_cut = 0
 
     @property
@@ -83,13 +86,19 @@ class InferServerBackend:
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
         under_way = UnderWay()
-        for answers in in_flight(self._jobs(requests, under_way), self._work, at_most=self._args.concurrency):
+        jobs = self._jobs(requests, under_way)
+        for answers in in_flight(jobs, self._work, url=self._url, level=self._level, ended=self._ended):
             if isinstance(answers, Response):
                 yield answers
                 continue
             for answer in answers:
                 if (response := under_way.complete(answer)) is not None:
                     yield self._counted(response)
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether another call has ended already."""
+        return self._ended.has_more
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return nothing: the server does not show its tokens."""
@@ -141,10 +150,10 @@ class InferServerBackend:
 
     # --- sending: on the loop's thread ---
 
-    async def _work(self, session: ClientSession, job: Call | Response) -> list[Answer] | Response:
-        return job if isinstance(job, Response) else await self._answered(session, job)
+    async def _work(self, client: HttpClient, job: Call | Response) -> list[Answer] | Response:
+        return job if isinstance(job, Response) else await self._answered(client, job)
 
-    async def _answered(self, session: ClientSession, call: Call, *, is_half: bool = False) -> list[Answer]:
+    async def _answered(self, client: HttpClient, call: Call, *, is_half: bool = False) -> list[Answer]:
         """Return what comes of a call. If it fails for ever, its halves are tried, down to the part at fault.
 
         All attempts are spent on the whole and on a single part; halves between them get one each.
@@ -154,7 +163,8 @@ class InferServerBackend:
         document = {"params": msgspec.to_builtins(call.parts[0].params), "instances": call.instances}
         is_single = len(call.parts) == 1
         try:
-            reply: Any = await self._endpoint.post(session, document, is_patient=is_single or not is_half)
+            is_patient = is_single or not is_half
+            reply: Any = await self._endpoint.post(client, document, WholeJson, is_patient=is_patient)
             replies = _checked_reply(reply, len(call.instances))
         except CallTrouble as trouble:
             if is_single:
@@ -163,7 +173,7 @@ class InferServerBackend:
             return [
                 answer
                 for half in call.halves()
-                for answer in await self._answered(session, half, is_half=True)
+                for answer in await self._answered(client, half, is_half=True)
             ]
         seconds = (time.perf_counter() - began) / len(call.parts)
         return [_answer(part, read(part, mine), seconds) for part, mine in call.shares(replies)]

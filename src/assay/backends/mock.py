@@ -106,6 +106,11 @@ class MockBackend:
                 outcome = self._answer(request.ask, seed)
             yield Response(request.id, key, outcome, delay_s)
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Return False: it answers one by one."""
+        return False
+
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return pieces of at most four characters, the scored ones marked."""
         text = _text(ask.prompt)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from assay.backends.http_post import CallTrouble, Endpoint
+from assay.backends.concurrency import FixedLevel
+from assay.backends.http_post import CallTrouble, Endpoint, WholeJson
 from assay.backends.http_pull import in_flight
 from assay.backends.openai_arguments import Api, Asked
 from assay.backends.openai_labels import by_ids, id_fields, top_fields
@@ -26,7 +27,7 @@ from assay.core.request import Kind
 from assay.core.response import Failure
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from assay.backends.http_client import HttpClient
 
 TOKENIZE = "/tokenize"
 _WORDS = "one two three four"
@@ -94,10 +95,11 @@ class Prober:
         """Ask for what these kinds need, in calls made together; raise when nobody serves the address."""
         probes = list(self._probes(kinds, api))
         found: list[_Found] = []
+        level = FixedLevel(len(probes))
         # vLLM (seen: 0.32) mixes up the lists of calls that it computes together with one by ids: those wait.
         for is_list in (False, True):
             some = [probe for probe in probes if probe.name.startswith(_TOP) == is_list]
-            found += in_flight(some, self._ask, at_most=len(probes))
+            found += in_flight(some, self._ask, url=self._endpoint.url, level=level)
         missing = [what for probe, what in found if isinstance(what, BackendError) and probe.path != TOKENIZE]
         if len(missing) == sum(probe.path != TOKENIZE for probe in probes):
             raise missing[0]
@@ -122,14 +124,14 @@ class Prober:
         body = {"model": self._model, **prompt_fields(_PROMPTS[api], api), **fields, **self._asked.extra}
         return _Probe(api, name, PATHS[api], sent_fields(body, self._asked), read)
 
-    async def _ask(self, session: ClientSession, probe: _Probe) -> _Found:
+    async def _ask(self, client: HttpClient, probe: _Probe) -> _Found:
         try:
             try:
-                reply = await self._post(session, probe, is_patient=False)
+                reply = await self._post(client, probe, is_patient=False)
             except CallTrouble as trouble:
                 if not trouble.may_pass or _NOT_IMPLEMENTED in str(trouble):
                     raise
-                reply = await self._post(session, probe, is_patient=True)
+                reply = await self._post(client, probe, is_patient=True)
         except CallTrouble as trouble:
             return probe, Failure(trouble.kind, str(trouble))
         except BackendError as error:
@@ -138,9 +140,9 @@ class Prober:
             return probe, error
         return probe, probe.read(reply)
 
-    async def _post(self, session: ClientSession, probe: _Probe, *, is_patient: bool) -> Any:
+    async def _post(self, client: HttpClient, probe: _Probe, *, is_patient: bool) -> Any:
         endpoint = self._root if probe.path == TOKENIZE else self._endpoint
-        return await endpoint.post(session, probe.body, path=probe.path, is_patient=is_patient)
+        return await endpoint.post(client, probe.body, WholeJson, path=probe.path, is_patient=is_patient)
 
 
 def _abilities(found: list[_Found]) -> Abilities:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from assay.backends import openai_labels, openai_likelihood
-from assay.backends.http_post import Endpoint
+from assay.backends.http_post import Endpoint, WholeJson
 from assay.backends.openai_arguments import Api, Asked
 from assay.backends.openai_likelihood import Way
 from assay.backends.openai_probe import TOKENIZE, Abilities, Prober
@@ -26,7 +26,7 @@ from assay.core.request import Kind, Labels, Span
 from assay.core.response import Failure, LabelProbs, Likelihood
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from assay.backends.http_client import HttpClient
 
 _IDS_PER_CALL = 128
 """As many as vLLM takes."""
@@ -66,7 +66,7 @@ class ServerScoring:
 
     def described(self, card: ModelCard, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return a card that says which of these kinds the server can do, and how."""
-        api: Api = self._asked.args.api or ("chat" if is_chat else "completions")
+        api = api_of(() if is_chat else "", self._asked)
         self.learn(kinds, api)
         ways, cannot = dict(card.ways), dict(card.cannot)
         for kind in sorted(kinds - {Kind.GENERATE}):
@@ -96,20 +96,20 @@ class ServerScoring:
 
     # --- asking: on the loop's thread ---
 
-    async def outcome(self, session: ClientSession, ask: Span | Labels) -> Likelihood | LabelProbs | Failure:
+    async def outcome(self, client: HttpClient, ask: Span | Labels) -> Likelihood | LabelProbs | Failure:
         """Return the answer to an ask for whose kind and path it has learned; may raise CallTrouble."""
         if isinstance(ask, Span):
-            return await self._span(session, ask)
-        made = await self._labels(session, ask)
+            return await self._span(client, ask)
+        made = await self._labels(client, ask)
         self._n_bounded += isinstance(made, LabelProbs) and bool(made.at_most)
         return made
 
-    async def _span(self, session: ClientSession, ask: Span) -> Likelihood | Failure:
+    async def _span(self, client: HttpClient, ask: Span) -> Likelihood | Failure:
         api = api_of(ask.prompt, self._asked)
         way = _span_way(self._abilities[Kind.SPAN, api], api, not isinstance(ask.prompt, str))
         if way.way is None:
             return Failure("no_likelihood", way.words)
-        tokens = way.way.read(await self._post(session, ask.prompt, way.way.fields))
+        tokens = way.way.read(await self._post(client, ask.prompt, way.way.fields))
         if isinstance(tokens, Failure):
             return tokens
         self._n_spans += 1
@@ -119,37 +119,37 @@ class ServerScoring:
         context = openai_likelihood.context_of(ask)
         if context is None:
             return wrong("the tokens' texts do not add up to what was sent, and nothing stands before it")
-        before = way.way.read(await self._post(session, context, way.way.fields))
+        before = way.way.read(await self._post(client, context, way.way.fields))
         if isinstance(before, Failure):
             return before
         self._n_by_context += 1
         return openai_likelihood.by_context(ask, tokens, before)
 
-    async def _labels(self, session: ClientSession, ask: Labels) -> LabelProbs | Failure:
+    async def _labels(self, client: HttpClient, ask: Labels) -> LabelProbs | Failure:
         api = api_of(ask.prompt, self._asked)
         abilities = self._abilities[Kind.LABELS, api]
         if api == "chat" and isinstance(ask.prompt, str):
             # The labels begin the reply to it, and do not go on with what the user says.
             ask = msgspec.structs.replace(ask, prompt=(Message("user", ask.prompt),))
         if api in abilities.by_ids:
-            return await self._by_ids(session, ask, api)
+            return await self._by_ids(client, ask, api)
         if api not in abilities.n_top:
             return Failure("no_probabilities", _labels_way(abilities, api).words)
         n = abilities.n_top[api]
         fields = openai_labels.top_fields(n, is_chat=api == "chat")
-        reply = await self._post(session, openai_labels.context_of(ask), fields)
+        reply = await self._post(client, openai_labels.context_of(ask), fields)
         shown = next_tokens(reply)
         if isinstance(shown, Failure):
             return shown
         return openai_labels.by_top_list(ask, shown, n, _n_prompt_tokens(reply))
 
-    async def _by_ids(self, session: ClientSession, ask: Labels, api: Api) -> LabelProbs | Failure:
+    async def _by_ids(self, client: HttpClient, ask: Labels, api: Api) -> LabelProbs | Failure:
         """Return exact probabilities: spellings as the server's tokens, each token asked for by its id."""
         context = openai_labels.context_of(ask)
         texts = list(dict.fromkeys(text for spellings in ask.labels for text in spellings))
         prompts = [context, *(openai_labels.spelled(context, text) for text in texts)]
         encoded: list[tuple[int, ...]] = []
-        for ids in await asyncio.gather(*(self._tokenized(session, prompt, api) for prompt in prompts)):
+        for ids in await asyncio.gather(*(self._tokenized(client, prompt, api) for prompt in prompts)):
             if isinstance(ids, Failure):
                 return ids
             encoded.append(ids)
@@ -159,12 +159,12 @@ class ServerScoring:
             return labels
         every = [one for spellings in labels for one in spellings]
         known = await self._probs_of(
-            session, context, [one.next_id for one in every if one.next_id is not None]
+            client, context, [one.next_id for one in every if one.next_id is not None]
         )
         if isinstance(known, Failure):
             return known
         longer = {one.text: one for one in every if one.next_id is None}
-        made = await asyncio.gather(*(self._longer(session, context, begin, one) for one in longer.values()))
+        made = await asyncio.gather(*(self._longer(client, context, begin, one) for one in longer.values()))
         probs: dict[str, float] = {one.text: known[one.next_id] for one in every if one.next_id is not None}
         for text, prob in zip(longer, made, strict=True):
             if isinstance(prob, Failure):
@@ -173,19 +173,19 @@ class ServerScoring:
         lows = [math.fsum(probs[one.text] for one in spellings) for spellings in labels]
         return openai_labels.label_probs(lows, lows, len(begin))
 
-    async def _tokenized(self, session: ClientSession, prompt: Prompt, api: Api) -> tuple[int, ...] | Failure:
-        body = {"model": self._model(), **prompt_fields(prompt, api)}
+    async def _tokenized(self, client: HttpClient, prompt: Prompt, api: Api) -> tuple[int, ...] | Failure:
+        body = {"model": self._model(), **prompt_fields(prompt, api), **self._tools()}
         template = {k: v for k, v in self._asked.extra.items() if k.startswith("chat_template")}
-        return token_ids(await self._root.post(session, {**body, **template}, path=TOKENIZE))
+        return token_ids(await self._root.post(client, {**body, **template}, WholeJson, path=TOKENIZE))
 
     async def _probs_of(
-        self, session: ClientSession, context: Prompt, ids: Sequence[int]
+        self, client: HttpClient, context: Prompt, ids: Sequence[int]
     ) -> dict[int, float] | Failure:
         known: dict[int, float] = {}
         is_chat = api_of(context, self._asked) == "chat"
         for at in range(0, len(ids), _IDS_PER_CALL):
             some = ids[at : at + _IDS_PER_CALL]
-            reply = await self._post(session, context, openai_labels.id_fields(some, is_chat=is_chat))
+            reply = await self._post(client, context, openai_labels.id_fields(some, is_chat=is_chat))
             shown = next_tokens(reply)
             if isinstance(shown, Failure):
                 return shown
@@ -196,11 +196,11 @@ class ServerScoring:
         return known
 
     async def _longer(
-        self, session: ClientSession, context: Prompt, begin: tuple[int, ...], one: openai_labels.Spelling
+        self, client: HttpClient, context: Prompt, begin: tuple[int, ...], one: openai_labels.Spelling
     ) -> float | Failure:
         """Return the probability of a spelling of several tokens: its tokens' after the context's."""
         way = Way("prompt_logprobs", 1)
-        tokens = way.read(await self._post(session, openai_labels.spelled(context, one.text), way.fields))
+        tokens = way.read(await self._post(client, openai_labels.spelled(context, one.text), way.fields))
         if isinstance(tokens, Failure):
             return tokens
         if len(tokens.logprobs) != len(one.ids):
@@ -213,15 +213,19 @@ class ServerScoring:
             return Failure("labels", f"spelling {one.text!r} is no token of its own")
         return math.exp(math.fsum(logprob for logprob in logprobs if logprob is not None))
 
-    async def _post(self, session: ClientSession, prompt: Prompt, fields: dict[str, Any]) -> Any:
+    def _tools(self) -> dict[str, Any]:
+        """Return the tools that are offered: a template writes them into the prompt."""
+        return {"tools": list(self._asked.tools)} if self._asked.tools else {}
+
+    async def _post(self, client: HttpClient, prompt: Prompt, fields: dict[str, Any]) -> Any:
         api = api_of(prompt, self._asked)
         if media_of(prompt):
             # Reads files: other calls go on meanwhile.
             asked = await asyncio.to_thread(prompt_fields, prompt, api)
         else:
             asked = prompt_fields(prompt, api)
-        body = {"model": self._model(), **asked, **fields, **self._asked.extra}
-        return await self._endpoint.post(session, sent_fields(body, self._asked), path=PATHS[api])
+        body = {"model": self._model(), **asked, **fields, **self._tools(), **self._asked.extra}
+        return await self._endpoint.post(client, sent_fields(body, self._asked), WholeJson, path=PATHS[api])
 
 
 class _Chosen(NamedTuple):

@@ -7,33 +7,29 @@ This file keeps calls under way and puts the texts of a request together; what i
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from assay.backends.addresses import checked_address
+from assay.backends.concurrency import MOST, FixedLevel, FoundLevel, Level
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
-from assay.backends.http_pull import in_flight
+from assay.backends.http_pull import Ended, in_flight, most_connections
 from assay.backends.media_bytes import MediaTrouble
+from assay.backends.openai_address import address_of, first_listed
 from assay.backends.openai_arguments import read_asked, read_key
 from assay.backends.openai_protocol import (
     PATHS,
     Part,
-    Reply,
     api_of,
     body_of,
-    checked,
-    decoded,
-    model_ids,
     n_prompt_tokens,
+    n_written_tokens,
     parts_of,
     read,
 )
+from assay.backends.openai_reading import OpenAIReading, Read
 from assay.backends.openai_scoring import ServerScoring
-from assay.backends.openai_stream import StreamedReply
-from assay.backends.problems import no_such_endpoint, unknown_model, unreachable
 from assay.backends.request_parts import Answer, UnderWay
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -42,12 +38,7 @@ from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, Outcome, Output, Response
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
-
-EXAMPLE = "write openai:MODEL@http://127.0.0.1:8000/v1, or openai:@http://... for the server's first model"
-FEWEST_LOST = 32
-"""Calls lost in a row before a server that still takes connections counts as gone."""
-_WHERE = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
+    from assay.backends.http_client import HttpClient
 
 
 class OpenAIBackend:
@@ -56,23 +47,28 @@ class OpenAIBackend:
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         """Check the address, the arguments and that a named key is there; connects to nothing."""
         self._asked = read_asked(args)
-        self._named, url = _split(where)
-        self._name = f"openai:{self._named}@{url}"
+        address = address_of(where)
+        self._named = address.model
+        self._name = f"openai:{address.model}@{address.url}"
         given = self._asked.args
         patience = Patience(
             given.timeout_s,
             given.retries,
             given.retry_wait_s,
-            lost_in_a_row=max(FEWEST_LOST, 2 * given.concurrency),
+            idle_s=given.idle_s,
+            gives_up=True,
         )
-        fix = f"give the address up to /v1, and a model that {url}/models lists"
+        self._level = _level(given.concurrency)
         key = read_key(given)
-        self._endpoint = Endpoint(url, patience, key=key, fix=fix)
-        # What vLLM has beside the protocol lies beside /v1.
-        self._root = Endpoint(url.removesuffix("/v1"), patience, key=key, fix=fix)
+        self._endpoint = Endpoint(address.url, patience, key=key, fix=address.fix, level=self._level)
+        # What vLLM has beside the protocol lies beside /v1. It is no work of the model: no level hears of it.
+        self._root = Endpoint(address.url.removesuffix("/v1"), patience, key=key, fix=address.fix)
         self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._asked)
         self._card: ModelCard | None = None
         self._n_unsaid = 0
+        self._ended = Ended()
+        self._is_stream = given.stream is not False
+        self._notes: list[str] = []
 
     @property
     def card(self) -> ModelCard:
@@ -109,10 +105,16 @@ class OpenAIBackend:
         """Keep some calls under way; pull requests as places become free."""
         under_way = UnderWay()
         jobs = self._jobs(requests, under_way)
-        for done in in_flight(jobs, self._work, at_most=self._asked.args.concurrency):
+        url = self._endpoint.url
+        for done in in_flight(jobs, self._work, url=url, level=self._level, ended=self._ended):
             response = done if isinstance(done, Response) else under_way.complete(done)
             if response is not None:
                 yield response
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether another call has ended already."""
+        return self._ended.has_more
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return nothing: the server does not show its tokens."""
@@ -123,19 +125,27 @@ class OpenAIBackend:
         return None
 
     def stats(self) -> Mapping[str, float]:
-        """Return calls made, and how often one was repeated."""
+        """Return calls made, how often one was repeated or refused, and how many were under way."""
         both = (self._endpoint, self._root)
         return {
             "calls": float(sum(one.n_calls for one in both)),
             "retries": float(sum(one.n_retries for one in both)),
+            "refusals": float(self._level.n_refused),
+            "concurrency": float(self._level.limit),
+            "highest_concurrency": float(self._level.highest),
         }
 
     def notes(self) -> Sequence[str]:
         """Say what had to be asked again, and what the server left open."""
-        notes = []
+        notes = list(self._notes)
         if self._endpoint.retries:
             reasons = ", ".join(f"{why} ({n:,})" for why, n in self._endpoint.retries.most_common())
             notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were repeated after {reasons}")
+        if self._level.n_falls:
+            notes.append(
+                f"{self._name} pushed back: of {self._level.highest:,} calls under way at most, "
+                f"{self._level.limit:,} were left in the end; --concurrency N sets a number"
+            )
         if self._n_unsaid:
             notes.append(
                 f"{self._name} did not say why {self._n_unsaid:,} texts ended: they count as ended by "
@@ -153,8 +163,8 @@ class OpenAIBackend:
         """Return the model's name; the first one that the server lists, when the person gave none."""
         if self._named:
             return self._named
-        [name] = in_flight([None], self._first_listed, at_most=1)
-        return name
+        listing = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
+        return next(listing)
 
     def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Request | Response]:
         """Yield what to ask for, and the responses to what no server needs to be asked."""
@@ -179,100 +189,102 @@ class OpenAIBackend:
 
     # --- sending: on the loop's thread ---
 
-    async def _work(self, session: ClientSession, job: Part | Request | Response) -> Answer | Response:
-        if isinstance(job, Request):
-            return await self._scored(session, job)
-        return job if isinstance(job, Response) else await self._answered(session, job)
+    async def _listed(self, client: HttpClient, _: None) -> str:
+        return await first_listed(self._endpoint, client)
 
-    async def _scored(self, session: ClientSession, request: Request) -> Response:
+    async def _work(self, client: HttpClient, job: Part | Request | Response) -> Answer | Response:
+        if isinstance(job, Request):
+            return await self._scored(client, job)
+        return job if isinstance(job, Response) else await self._answered(client, job)
+
+    async def _scored(self, client: HttpClient, request: Request) -> Response:
         """Return the response to what is no text: a likelihood, or probabilities."""
         began = time.perf_counter()
         outcome: Outcome
         assert not isinstance(request.ask, Generate)
         try:
-            outcome = await self._scoring.outcome(session, request.ask)
+            outcome = await self._scoring.outcome(client, request.ask)
         except CallTrouble as trouble:
             outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
         except MediaTrouble as trouble:
             outcome = Failure("media", str(trouble))
         return Response(request.id, request.key, outcome, time.perf_counter() - began)
 
-    async def _answered(self, session: ClientSession, part: Part) -> Answer:
+    async def _answered(self, client: HttpClient, part: Part) -> Answer:
         """Return the texts of a part, or why there are none."""
         began = time.perf_counter()
-        n_read = 0
-        outcome: tuple[Output, ...] | Failure
         try:
-            outcome, n_read = await self._texts(session, part)
+            told = await self._texts(client, part)
         except CallTrouble as trouble:
-            outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
+            told = _Told(Failure(trouble.kind, str(trouble), trouble.attempts))
         except MediaTrouble as trouble:
-            outcome = Failure("media", str(trouble))
-        return Answer(part.request, part.number, outcome, time.perf_counter() - began, n_read)
+            told = _Told(Failure("media", str(trouble)))
+        seconds = time.perf_counter() - began
+        return Answer(part.request, part.number, told.outcome, seconds, told.n_prompt_tokens, told.first_s)
 
-    async def _texts(self, session: ClientSession, part: Part) -> tuple[tuple[Output, ...] | Failure, int]:
-        """Return a part's texts and the tokens of its prompt. Who writes fewer than asked is asked again."""
-        reply = await self._reply(session, part)
-        written = read(reply, part.ask)
+    async def _texts(self, client: HttpClient, part: Part) -> _Told:
+        """Return a part's texts. Who writes fewer than asked is asked again."""
+        reply, first_s = await self._reply(client, part)
+        written = read(reply, part.ask, offers_tools=bool(self._asked.tools))
+        n_read = n_prompt_tokens(reply)
         if isinstance(written, Failure):
-            return written, n_prompt_tokens(reply)
+            return _Told(written, n_read, first_s)
         written = written[: part.n_texts]
         self._n_unsaid += sum(not one.is_end_said for one in written)
         outputs = tuple(one.output for one in written)
         rest = part.after(len(outputs))
         if not rest.n_texts:
-            return outputs, n_prompt_tokens(reply)
-        more, _ = await self._texts(session, rest)
-        return more if isinstance(more, Failure) else outputs + more, n_prompt_tokens(reply)
+            return _Told(outputs, n_read, first_s)
+        more = (await self._texts(client, rest)).outcome
+        return _Told(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
 
-    async def _reply(self, session: ClientSession, part: Part) -> Reply:
-        prompt = part.ask.prompt
-        if media_of(prompt):
-            # Reads files: other calls go on meanwhile.
-            body = await asyncio.to_thread(body_of, part, self._model, self._asked)
-        else:
-            body = body_of(part, self._model, self._asked)
-        path = PATHS[api_of(prompt, self._asked)]
-        return await self._endpoint.post(session, body, path=path, read=self._read)
-
-    async def _read(self, reply: ClientResponse) -> Reply:
-        """Read a reply as it comes; some servers send it whole though asked for a stream."""
-        if reply.content_type != "text/event-stream":
-            return checked(decoded(await reply.read()))
-        streamed = StreamedReply()
-        async for chunk in reply.content.iter_any():
-            streamed.feed(chunk)
-        return checked(streamed.whole())
-
-    async def _first_listed(self, session: ClientSession, _: None) -> str:
-        url = f"{self._endpoint.url}/models"
+    async def _reply(self, client: HttpClient, part: Part) -> Read:
+        is_stream = self._is_stream
         try:
-            names = await self._endpoint.get(session, path="/models", read=_listed)
+            return await self._posted(client, part, is_stream=is_stream)
         except CallTrouble as trouble:
-            raise unreachable(f"{url} does not say which models there are: {trouble}") from None
-        if not names:
-            raise no_such_endpoint(f"{url} lists no model", EXAMPLE)
-        return names[0]
+            if not (is_stream and self._asked.args.stream is None and _is_about_streams(trouble)):
+                raise
+        if self._is_stream:
+            self._is_stream = False
+            self._notes.append(f"{self._name} refuses to stream: answers came whole, and TTFT is not known")
+        return await self._posted(client, part, is_stream=False)
 
-
-async def _listed(reply: ClientResponse) -> list[str]:
-    return model_ids(await reply.read())
-
-
-def _split(where: str) -> tuple[str, str]:
-    """Return the model's name and the address, or raise MODEL-001."""
-    if not where:
-        raise unknown_model("openai needs a model and the address of its server", EXAMPLE)
-    found = _WHERE.fullmatch(where)
-    if found is None:
-        raise unknown_model(
-            "openai needs an address that begins with http:// or https:// after an @", EXAMPLE
+    async def _posted(self, client: HttpClient, part: Part, *, is_stream: bool) -> Read:
+        prompt = part.ask.prompt
+        written = partial(
+            body_of,
+            part.ask,
+            self._model,
+            self._asked,
+            is_stream=is_stream,
+            seed=part.seed,
+            n_texts=part.n_texts,
         )
-    url = checked_address(found["url"], EXAMPLE).rstrip("/")
-    if "?" in url or "#" in url:
-        raise unknown_model(
-            "the address holds a ? or a #, and all after it would be written into every run", EXAMPLE
-        )
-    if url.endswith(tuple(PATHS.values())):
-        raise unknown_model(f"{url} is the address of one call: the base is needed", EXAMPLE)
-    return found["model"], url
+        # Reading media files takes a while: other calls go on meanwhile.
+        body = await asyncio.to_thread(written) if media_of(prompt) else written()
+        path = PATHS[api_of(prompt, self._asked)]
+        return await self._endpoint.post(client, body, OpenAIReading, path=path, n_tokens=_n_written)
+
+
+def _n_written(read: Read) -> int:
+    return n_written_tokens(read.reply)
+
+
+def _level(concurrency: int | None) -> Level:
+    if concurrency is not None:
+        return FixedLevel(concurrency)
+    return FoundLevel(most=min(MOST, most_connections()))
+
+
+def _is_about_streams(trouble: CallTrouble) -> bool:
+    """Whether a server says no to a stream; it says nothing about the ask then."""
+    return trouble.kind == "refused" and "stream" in str(trouble).lower()
+
+
+class _Told(NamedTuple):
+    """What a server told about a part."""
+
+    outcome: tuple[Output, ...] | Failure
+    n_prompt_tokens: int = 0
+    first_s: float = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 from assay.core.request import Generate, Request
@@ -17,6 +18,8 @@ class Answer(NamedTuple):
     outcome: tuple[Output, ...] | Likelihood | Failure
     seconds: float
     n_prompt_tokens: int = 0
+    first_s: float = 0.0
+    """Until the first text came, where the server streams."""
 
 
 class UnderWay:
@@ -25,6 +28,7 @@ class UnderWay:
     def __init__(self) -> None:
         self._n_owed: dict[str, int] = {}
         self._answers: dict[str, list[Answer]] = {}
+        self._last = time.perf_counter()
 
     def expect(self, request: Request, n_parts: int) -> None:
         """Note that a request has so many parts."""
@@ -39,8 +43,16 @@ class UnderWay:
         if len(answers) < self._n_owed[request.id]:
             return None
         del self._n_owed[request.id], self._answers[request.id]
-        seconds = sum(one.seconds for one in answers)
-        return Response(request.id, request.key, _outcome(request, answers), seconds)
+        latency_s = max(one.seconds for one in answers)
+        first_s = min((one.first_s for one in answers if one.first_s), default=0.0)
+        outcome = _outcome(request, answers)
+        return Response(request.id, request.key, outcome, self._share(), latency_s=latency_s, first_s=first_s)
+
+    def _share(self) -> float:
+        """Return the time since the response before: calls run side by side, their times do not add up."""
+        now = time.perf_counter()
+        share, self._last = now - self._last, now
+        return share
 
 
 def _outcome(request: Request, answers: list[Answer]) -> Outcome:

@@ -42,6 +42,13 @@ class Backend(Protocol):
         with one request is a `Failure`; it raises only when the model is gone.
         """
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether `run` will give its next response without waiting for it.
+
+        Responses that came together are then written down together, which is several times cheaper.
+        """
+
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask. Needs a tokenizer, not weights; empty when it has none."""
 
@@ -74,6 +81,9 @@ class TimedClient(Protocol):
     async def __aexit__(self, *error: object) -> None:
         """Close all connections; calls under way are the caller's to end first."""
 
+    async def connect(self, n: int) -> None:
+        """Have so many connections open, as far as the server takes them: that is no part of a call."""
+
     async def call(self, ask: Generate) -> TimedCall:
         """Send one ask and read its answer. Trouble is a `Failure` in it; raises only when cancelled."""
 
@@ -85,7 +95,10 @@ class Journal(Protocol):
         """Return the stored response to exactly this ask."""
 
     def append(self, response: Response) -> None:
-        """Store a response so that killing the process does not lose it."""
+        """Take a response; it is safe after the next `flush`."""
+
+    def flush(self) -> None:
+        """Store what was appended so that killing the process does not lose it."""
 
 
 class ResponseCache(Protocol):

@@ -45,6 +45,9 @@ Prompt: TypeAlias = str | tuple[Message, ...]
 """Text is read as it is. Messages go through the model's own chat template; a final assistant
 message is the beginning of the reply, which the model continues."""
 
+AFTER_TURN = "\n\n"
+"""What parts the turns of a plain text."""
+
 
 def final_text(prompt: Prompt) -> str:
     """Return the text that a continuation follows: the text itself, or the last message's last text."""
@@ -66,6 +69,14 @@ def with_final_text(prompt: Prompt, text: str) -> Prompt:
         before = content[:-1] if content and isinstance(content[-1], Text) else content
         return (*prompt[:-1], Message(prompt[-1].role, (*before, Text(text)) if text else before))
     return (*prompt[:-1], msgspec.structs.replace(prompt[-1], content=text))
+
+
+def continued(prompt: Prompt, answer: str, turn: str) -> Prompt:
+    """Return the prompt after the model has answered it and the user has said something more."""
+    if isinstance(prompt, str):
+        space = "" if not prompt or prompt[-1].isspace() or answer[:1].isspace() else " "
+        return f"{prompt}{space}{answer}{AFTER_TURN}{turn}"
+    return (*prompt, Message("assistant", answer), Message("user", turn))
 
 
 def media_of(prompt: Prompt) -> frozenset[Medium]:

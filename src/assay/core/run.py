@@ -61,6 +61,32 @@ class Cost(msgspec.Struct):
         return self.n_prompt_tokens + self.n_scored_tokens + self.n_generated_tokens
 
 
+class Spread(msgspec.Struct, frozen=True):
+    """How a number of values lie, in their own unit."""
+
+    n: int
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    max: float
+
+
+class ServerSpeed(msgspec.Struct, frozen=True):
+    """How fast a server answered a run's own requests; failed and cached ones do not count."""
+
+    n_requests: int
+    seconds: float
+    """Wall time in which they were answered, over all starts of the run."""
+    n_input_tokens: int
+    n_output_tokens: int
+    """As the server counted; 0 where it does not."""
+    latency: Spread
+    """Seconds from the first attempt to the whole answer."""
+    first_text: Spread | None = None
+    """Seconds to the first text, of the answers that came as streams."""
+
+
 class RunManifest(msgspec.Struct, frozen=True):
     """A state: stored as manifest.json when the run starts, and again when it ends."""
 
@@ -85,6 +111,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     """The model that graded answers."""
     card: ModelCard | None = None
     """What the model could do, for whoever scores its answers when it is gone."""
+    speed: ServerSpeed | None = None
+    """How fast the model's server was, where it has one."""
     groups: dict[str, tuple[str, ...]] = {}
     """Tasks that are also reported together, by the name of their group."""
     schema_version: int = SCHEMA_VERSION

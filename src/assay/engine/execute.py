@@ -15,12 +15,14 @@ import msgspec
 from assay.core.ports import Aggregator, Backend, Journal, ResponseCache, Sink
 from assay.core.request import Request
 from assay.core.response import Completion, Failure, Likelihood, Outcome, Response
-from assay.core.run import Cost
+from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
-from assay.engine.turns import run_turns
+from assay.engine.refusals import unless_all_refused
+from assay.engine.server_speed import SpeedGauge
+from assay.engine.turns import TurnByTurn
 
 _MEMO_LIMIT = 50_000
 _MEMO_TOKENS = 1024
@@ -91,9 +93,11 @@ class Execution:
         aggregator: Aggregator,
         on_progress: Callable[[Tally], None],
         fitting: MakesRequests | None = None,
+        keeps_going: bool = True,
     ) -> None:
+        """`keeps_going`: whether refusals alike, with no answer before them, are no end of the run."""
         self._tasks = tasks
-        self._backend = backend
+        self._turns = TurnByTurn(backend)
         self._fitting = fitting or Fitting(backend)
         self._scorers = {
             task: [scorer for scorer in named if isinstance(scorer, Scorer)]
@@ -108,6 +112,7 @@ class Execution:
         self._sink = sink
         self._aggregator = aggregator
         self._on_progress = on_progress
+        self._keeps_going = keeps_going
         self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
         self._flights: deque[_Flight] = deque()
         # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
@@ -115,11 +120,16 @@ class Execution:
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
         self._scoring_notes: list[str] = []
+        self._gauge = SpeedGauge()
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
-        for response in run_turns(self._backend, self._owed()):
+        responses = self._turns.run(self._owed())
+        if not self._keeps_going:
+            responses = unless_all_refused(responses, lambda: self.tally.n_cached > 0)
+        for response in responses:
             self._settle(response)
+        self._journal.flush()
         self._land()
         self._score_corpora()
         return self.tally
@@ -130,6 +140,10 @@ class Execution:
         costs = self.tally.costs.values()
         shortened = [self._fitting.note(cost, sizes[cost.task]) for cost in costs if cost.n_shortened]
         return [*shortened, *self._scoring_notes]
+
+    def speed(self) -> ServerSpeed | None:
+        """Return how fast the model's server was; None where the model has none."""
+        return self._gauge.speed()
 
     def _owed(self) -> Iterator[Request]:
         """Walk the samples and yield the requests nobody has answered yet."""
@@ -147,6 +161,7 @@ class Execution:
                         self._waiting[request.key].append((flight, index))
                     else:
                         self._waiting[request.key] = [(flight, index)]
+                        self._journal.flush()
                         yield request
                 self._land()
 
@@ -182,6 +197,8 @@ class Execution:
         if not isinstance(response.outcome, Failure):
             self._cache.put(response.key, response.outcome)
             self._remember(response)
+        if not self._turns.has_more_at_hand:
+            self._journal.flush()
         self._land()
 
     def _remember(self, response: Response) -> None:
@@ -254,6 +271,7 @@ class Execution:
             if request.n_shots or request.n_shots_left_out:
                 shots[request.track] = cost, request
             cost.seconds += response.seconds
+            self._gauge.add(response)
             outcome = response.outcome
             if isinstance(outcome, Failure):
                 # Not every server can say how likely an option is alone; where it decides, the score fails.

@@ -23,9 +23,9 @@ class _Address(msgspec.Struct):
 class FileJournal:
     """Responses in a file that is only ever appended to.
 
-    A line is whole or absent: it goes to the operating system in one write before the next request is
-    pulled, so killing the process loses at most what was in flight. A torn last line, left by a
-    machine that went down, is cut off and its request asked again.
+    A line is whole or absent: responses that came together go to the operating system in one write before
+    the next request is pulled, so killing the process loses at most what was in flight. A torn last line,
+    left by a machine that went down, is cut off and its request asked again.
     """
 
     def __init__(self, path: Path, *, forget_failures: bool = False) -> None:
@@ -33,7 +33,10 @@ class FileJournal:
         self._forget_failures = forget_failures
         self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 (closed by close)
         self._places: dict[str, tuple[str, int, int]] = {}
+        self._unwritten = bytearray()
         self.n_torn = 0
+        self.has_answers = False
+        """Whether any response that was there is no failure."""
         self._index()
 
     def __len__(self) -> int:
@@ -48,11 +51,19 @@ class FileJournal:
         return None if self._forget_failures and isinstance(response.outcome, Failure) else response
 
     def append(self, response: Response) -> None:
-        """Store a response so that killing the process does not lose it."""
-        self._file.write(_encoder.encode(response) + b"\n")
+        """Take a response; it is safe after the next `flush`."""
+        self._unwritten += _encoder.encode(response)
+        self._unwritten += b"\n"
+
+    def flush(self) -> None:
+        """Store what was appended so that killing the process does not lose it."""
+        if self._unwritten:
+            self._file.write(self._unwritten)
+            self._unwritten.clear()
 
     def close(self) -> None:
-        """Close the file."""
+        """Store what was appended and close the file."""
+        self.flush()
         self._file.close()
 
     def _index(self) -> None:
@@ -67,6 +78,8 @@ class FileJournal:
                     break
                 address = addresses.decode(line)
                 self._places[address.request_id] = (address.key, position, len(line))
+                if not self.has_answers:
+                    self.has_answers = not isinstance(_decoder.decode(line).outcome, Failure)
                 position += len(line)
         if self.n_torn:
             os.truncate(self._file.fileno(), position)

@@ -138,11 +138,14 @@ class JudgeDesk:
             return None
         self.tally.n_cached += 1
         self._journal.append(Response(asked.id, asked.key, outcome, cached=True))
+        self._journal.flush()
         return self._remember(asked.key, outcome)
 
     def _settle(self, response: Response, outcomes: dict[str, Completion | Failure]) -> None:
         """Take a reply from the backend: journal it before anything else is asked."""
         self._journal.append(response)
+        if not self._backend.has_more_at_hand:
+            self._journal.flush()
         outcome = outcomes[response.key] = self._remember(response.key, response.outcome)
         self.tally.seconds += response.seconds
         if isinstance(outcome, Failure):

@@ -106,6 +106,11 @@ class StoredModel:
                 failure = Failure(NOT_ASKED, "the model was never asked this: its answers are not stored")
             yield Response(request.id, request.key, failure)
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Return False: answers are looked up one by one."""
+        return False
+
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return nothing: its tokenizer is not opened."""
         return ()
@@ -148,6 +153,10 @@ class ScoringJournal:
         outcome = response.outcome
         if not (isinstance(outcome, Failure) and outcome.kind == NOT_ASKED):
             self._journal.append(response)
+
+    def flush(self) -> None:
+        """Store what was appended."""
+        self._journal.flush()
 
 
 class RecordedFitting:

@@ -13,12 +13,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from assay.core.ports import Backend
-from assay.core.prompt import Message, Prompt
+from assay.core.prompt import Prompt, continued
 from assay.core.request import Generate, Request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
-
-AFTER_TURN = "\n\n"
-"""What parts the turns of a plain text."""
 
 
 class _Talk(msgspec.Struct):
@@ -31,10 +28,13 @@ class _Talk(msgspec.Struct):
     answers: list[Output]
     n_prompt_tokens: int = 0
     seconds: float = 0.0
+    latency_s: float = 0.0
+    first_s: float = 0.0
 
     def answered(self, outcome: Outcome) -> Response:
         """Return the response to the conversation as a whole."""
-        return Response(self.request.id, self.request.key, outcome, self.seconds)
+        id_, key = self.request.id, self.request.key
+        return Response(id_, key, outcome, self.seconds, latency_s=self.latency_s, first_s=self.first_s)
 
     def joined(self) -> Completion:
         """Return all answers as one completion."""
@@ -48,19 +48,22 @@ class _Talk(msgspec.Struct):
         return Completion((output,), self.n_prompt_tokens)
 
 
-def run_turns(backend: Backend, requests: Iterable[Request]) -> Iterator[Response]:
-    """Answer requests as the backend does, those with several turns as well."""
-    return _TurnByTurn(backend).run(requests)
+class TurnByTurn:
+    """Answers requests as the backend does, those with several turns as well."""
 
-
-class _TurnByTurn:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._talks: dict[str, _Talk] = {}
         self._owed: deque[Request] = deque()
         """Turns that can be asked now."""
 
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether `run` gives its next response without waiting; an answer to a turn may not be one."""
+        return self._backend.has_more_at_hand and not self._talks
+
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Answer requests, in any order."""
         for response in self._backend.run(self._feed(requests)):
             yield from self._settled(response)
         # The last answers came when the backend no longer asked for requests.
@@ -96,6 +99,8 @@ class _TurnByTurn:
             yield response
             return
         talk.seconds += response.seconds
+        talk.latency_s += response.latency_s
+        talk.first_s = talk.first_s or response.first_s
         outcome = response.outcome
         if not isinstance(outcome, Completion):
             yield talk.answered(_at_turn(outcome, len(talk.answers) + 1))
@@ -106,7 +111,7 @@ class _TurnByTurn:
             yield talk.answered(talk.joined())
             return
         turn = talk.ask.turns[len(talk.answers) - 1]
-        talk.prompt = _continued(talk.prompt, outcome.outputs[0].text, turn)
+        talk.prompt = continued(talk.prompt, outcome.outputs[0].text, turn)
         self._owed.append(self._asked(talk))
 
 
@@ -114,10 +119,3 @@ def _at_turn(outcome: Outcome, turn: int) -> Failure:
     if not isinstance(outcome, Failure):
         return Failure("no_text", f"turn {turn}: expected a text, got {type(outcome).__name__}")
     return msgspec.structs.replace(outcome, message=f"turn {turn}: {outcome.message}")
-
-
-def _continued(prompt: Prompt, answer: str, turn: str) -> Prompt:
-    if isinstance(prompt, str):
-        space = "" if not prompt or prompt[-1].isspace() or answer[:1].isspace() else " "
-        return f"{prompt}{space}{answer}{AFTER_TURN}{turn}"
-    return (*prompt, Message("assistant", answer), Message("user", turn))

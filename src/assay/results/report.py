@@ -17,6 +17,7 @@ from assay.results.rows import (
     mean_rows,
     plain,
     result_rows,
+    speed_line,
     text_rows,
     work_line,
 )
@@ -231,7 +232,7 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
     ]
     settings = [[name, _shown(setting.value), setting.source] for name, setting in manifest.settings.items()]
     stats = [[name, f"{value:,.6g}"] for name, value in manifest.stats.items()]
-    line = work_line(manifest)
+    line, speed = work_line(manifest), speed_line(manifest)
     return [
         "## Model",
         markdown_table(["fact", "value"], facts),
@@ -239,6 +240,7 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
         markdown_table(["setting", "value", "from"], settings),
         "## Run",
         *([f"The model: {line}."] if line is not None else []),
+        *([f"The server: {speed}."] if speed is not None else []),
         markdown_table(
             ["fact", "value"],
             [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.core.run import Cost, RunManifest
+from assay.core.run import Cost, RunManifest, Spread
 from assay.core.score import MACRO, Metric
 from assay.results.families import families, is_mean
 
@@ -215,6 +215,28 @@ def work_line(manifest: RunManifest) -> str | None:
     if not stats.get("requests_journaled") and not stats.get("preparation_journaled"):
         parts.append(f"{computed / seconds:,.0f} tokens/s")
     return ", ".join(parts)
+
+
+def speed_line(manifest: RunManifest) -> str | None:
+    """Say how fast the model's server answered; None where there was none."""
+    speed = manifest.speed
+    if speed is None or not speed.seconds:
+        return None
+    rates = {"requests/s": speed.n_requests, "tokens/s read": speed.n_input_tokens}
+    rates["tokens/s written"] = speed.n_output_tokens
+    parts = [f"{_digits(n / speed.seconds)} {unit}" for unit, n in rates.items() if n]
+    if speed.first_text is not None:
+        parts.append(f"first text {_times(speed.first_text)}")
+    parts.append(f"whole answer {_times(speed.latency)}")
+    return ", ".join(parts)
+
+
+def _times(spread: Spread) -> str:
+    return f"p50 {_digits(1000 * spread.p50)} ms, p99 {_digits(1000 * spread.p99)} ms"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def recalled_line(manifest: RunManifest) -> str | None:

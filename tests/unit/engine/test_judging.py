@@ -29,6 +29,9 @@ class NoJournal:
     def append(self, response: object) -> None:
         pass
 
+    def flush(self) -> None:
+        pass
+
 
 def texts(outcomes: Sequence[Completion | Failure]) -> list[str]:
     return [one.outputs[0].text if isinstance(one, Completion) else one.kind for one in outcomes]

@@ -19,7 +19,7 @@ from assay.core.task import Answered
 from assay.engine.cache import NoCache
 from assay.engine.execute import Execution
 from assay.engine.journal import FileJournal
-from assay.engine.turns import run_turns
+from assay.engine.turns import TurnByTurn
 from assay.scoring.aggregate import MeanAggregator
 from fakes.engine import FakeBackend, FakeTask
 
@@ -107,7 +107,7 @@ def test_each_conversation_as_if_it_were_alone(
 ) -> None:
     backend = Talker(window)
     asked = requests_of(conversations)
-    responses = {response.request_id: response for response in run_turns(backend, iter(asked))}
+    responses = {response.request_id: response for response in TurnByTurn(backend).run(iter(asked))}
     assert len(responses) == len(asked)
     for one, (first, turns) in zip(asked, conversations, strict=True):
         response, right = responses[one.id], expected(first, turns)
@@ -139,7 +139,7 @@ def test_new_conversations_begin_while_others_go_on() -> None:
             yield one
 
     backend = Talker(2)
-    stream = run_turns(backend, source())
+    stream = TurnByTurn(backend).run(source())
     next(stream)
     assert len(pulled) < 6
     assert len(list(stream)) == 5

@@ -10,6 +10,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from assay.core.names import composed
@@ -58,6 +59,7 @@ def label_sequence() -> Iterable[str]:
             yield first + second
 
 
+@lru_cache(maxsize=64)
 def labels_for(n: int) -> tuple[str, ...]:
     """Return the first n labels."""
     return tuple(label for label, _ in zip(label_sequence(), range(n), strict=False))
@@ -127,14 +129,28 @@ _READERS: dict[AnswerForm, Callable[[Any, Options], int | None]] = {
 class AnswerForms:
     """Which readings of the answer fit, counted over all rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, trusts_labels: bool = False) -> None:
+        """Read every answer in every way; or, trusting labels, no further while they fit.
+
+        A label is never in doubt, so nothing else matters where all answers are labels. Where one is not,
+        the counts are of no use, and `is_whole` says so.
+        """
         self.n = 0
         self.fits: dict[AnswerForm, int] = dict.fromkeys(FORMS, 0)
         self.differ: set[frozenset[AnswerForm]] = set()
+        self._trusts_labels = trusts_labels
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the counts decide: all readings were counted, or labels fit every row."""
+        return not self._trusts_labels or self.fits["label"] == self.n
 
     def add(self, value: Any, options: Options) -> None:
         """Take one row's answer."""
         self.n += 1
+        if self._trusts_labels:
+            self.fits["label"] += read_answer(value, options, "label") is not None
+            return
         readings = {form: gold for form in FORMS if (gold := read_answer(value, options, form)) is not None}
         for form in readings:
             self.fits[form] += 1

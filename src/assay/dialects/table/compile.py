@@ -224,8 +224,8 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     different = tuple(dict.fromkeys(dialogues))
     braces = sorted({name for dialogue in different if dialogue.is_plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
-    for sample in Rows(source, layout).samples():
-        values = values_of(sample)
+    for record in source.records():
+        values = values_of(layout.sample(record.fields, record.origin, ""))
         for name in braces:
             if field(values, name, None) is None:
                 seen = "is null" if has_field(values, name) else "is not there"
@@ -234,7 +234,7 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
                         "TABLE-005",
                         f"the prompt shows {{{name}}}, which {seen} in this row",
                         "fill it in, or use a Jinja template with {% if ... %}",
-                        sample.origin,
+                        record.origin,
                     )
                 )
         if has_jinja and (trouble := _trouble(different, values)) is not None:
@@ -243,7 +243,7 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
                     "TABLE-015",
                     f"the prompt cannot be rendered: {trouble}",
                     "correct the template, or guard it with {% if ... %}",
-                    sample.origin,
+                    record.origin,
                 )
             )
     problems.raise_if_any()

@@ -48,7 +48,7 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         if isinstance(self.options, str):
             texts = listed(fields, self.options) or []
         else:
-            texts = [_text(field(fields, name, None)) for name in self.options]
+            texts = [_cell(fields, name) for name in self.options]
             while texts and not texts[-1].strip() and not self.keeps_empty_options:
                 texts.pop()
         return Options(self._labels(fields, len(texts)), tuple(texts))
@@ -117,6 +117,12 @@ def values_of(sample: Sample) -> dict[str, Any]:
         return sample.fields
     listing = "\n".join(f"{label}. {text}" for label, text in zip(sample.labels, sample.choices, strict=True))
     return {**dict(zip(sample.labels, sample.choices, strict=True)), OPTION_LIST: listing, **sample.fields}
+
+
+def _cell(fields: Mapping[str, Any], name: str) -> str:
+    """Return a field as text. Most are texts at once: the hot path of every table with options."""
+    value = fields.get(name)
+    return value if type(value) is str else _text(field(fields, name, None))
 
 
 def _text(value: Any) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
-from assay.dialects.parts.choices import AnswerForms, listed, option_columns, read_answer
+from assay.dialects.parts.choices import AnswerForms, Options, listed, option_columns, read_answer
 from assay.dialects.parts.requested import MAX_TOKENS
 from assay.dialects.parts.template import field
 from assay.dialects.table.layout import Layout, content_id
@@ -65,7 +65,7 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
     notes: list[str] = []
     layout = _settle(table, said, notes, faithful=faithful)
     found = Survey(layout, notes=notes)
-    forms = AnswerForms()
+    forms = AnswerForms(trusts_labels=said.answer_is is None)
     problems = Problems()
     seen: dict[int, int] = {}
     ids: Counter[str] = Counter()
@@ -76,7 +76,8 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
         found.n_rows += 1
         row = record.origin.row or found.n_rows
         fields = record.fields
-        _check_row(layout, record, problems)
+        options = layout.options_of(fields) if layout.data_type == "mcq" else None
+        _check_row(layout, record, options, problems)
         own = layout.own_id(fields)
         if own is not None:
             ids[own] += 1
@@ -85,8 +86,7 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
         found.n_without_answer += answer is None and layout.data_type != "text"
         if (group := layout.group_of(fields)) is not None:
             groups[group] += 1
-        if layout.data_type == "mcq":
-            options = layout.options_of(fields)
+        if options is not None:
             sizes[len(options.texts)] += 1
             if answer is not None:
                 forms.add(answer, options)
@@ -95,6 +95,7 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
         found.longest = max(found.longest, (length, row))
     problems.raise_if_any()
     if layout.data_type == "mcq" and forms.n:
+        forms = forms if forms.is_whole else _all_readings(table, layout)
         layout = _settle_answer_form(table, layout, said, forms, notes)
     found.layout = _settle_ids(table, layout, said, ids, notes)
     found.label_counts, found.group_counts, found.option_counts = dict(labels), dict(groups), dict(sizes)
@@ -249,7 +250,7 @@ def _missing(table: Table, name: str, columns: tuple[str, ...], why: str) -> Pro
     )
 
 
-def _check_row(layout: Layout, record: Record, problems: Problems) -> None:
+def _check_row(layout: Layout, record: Record, options: Options | None, problems: Problems) -> None:
     if layout.data_type == "text":
         _check_text(layout, record, problems)
         return
@@ -263,9 +264,8 @@ def _check_row(layout: Layout, record: Record, problems: Problems) -> None:
     except ValueError as error:
         fix = "write how many tokens the answer may have, or leave it empty"
         problems.add(Problem("TABLE-017", str(error), fix, record.origin.at(MAX_TOKENS)))
-    if layout.data_type != "mcq":
+    if options is None:
         return
-    options = layout.options_of(record.fields)
     if len(options.texts) < 2:
         problems.add(
             Problem(
@@ -315,6 +315,15 @@ def _note_twin(found: Survey, seen: dict[int, int], content: str, row: int) -> N
         found.twins.setdefault(content, [seen[key]]).append(row)
     else:
         seen[key] = row
+
+
+def _all_readings(table: Table, layout: Layout) -> AnswerForms:
+    """Walk the rows again for every way to read their answers: not all of them are labels."""
+    forms = AnswerForms()
+    for record in table.records():
+        if (answer := layout.answer_of(record.fields)) is not None:
+            forms.add(answer, layout.options_of(record.fields))
+    return forms
 
 
 def _settle_answer_form(

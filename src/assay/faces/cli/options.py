@@ -29,6 +29,13 @@ _TABLE = {
     "bot_prompt": "bot_prompt",
 }
 
+offline_option = click.option(
+    "--offline",
+    is_flag=True,
+    default=None,
+    help="Connect to nothing but the named endpoint; who tries is told, and ends it.",
+)
+
 _OPTIONS = (
     click.option(
         "--model",
@@ -37,6 +44,12 @@ _OPTIONS = (
     ),
     click.option(
         "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An argument of the model."
+    ),
+    click.option(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="Calls under way at a server. [as many as turn out to pay]",
     ),
     click.option("--method", multiple=True, help="ppl, prob, gen, or several: --method ppl,prob,gen."),
     click.option("--shots", type=int, help="Solved examples before each question."),
@@ -109,6 +122,7 @@ _OPTIONS = (
     ),
     click.option("--split", help="Split of a dataset named under the data root."),
     click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
+    offline_option,
     click.option("--name", help="Name of the task. [the file's name]"),
     click.option(
         "--data-type",
@@ -156,7 +170,7 @@ def settings_from(flags: dict[str, Any]) -> Settings:
     if table:
         flags["table"] = table
     for name, example in _PAIRS.items():
-        flags[name] = _pairs(flags.pop(name, ()), example) or None
+        flags[name] = pairs(flags.pop(name, ()), example) or None
     for name in _DATASET_ARGS:
         value = flags.pop(name, None)
         if value is not None:
@@ -173,6 +187,11 @@ def runs_folder(flag: str | None) -> Path:
     return Path(resolve_settings({"runs_dir": flag}, os.environ, Path.cwd()).values.runs_dir)
 
 
+def is_offline(flag: bool | None) -> bool:
+    """Return whether to connect to nothing: by the flag, the environment or the settings file."""
+    return resolve_settings({"offline": flag}, os.environ, Path.cwd()).values.offline
+
+
 def _listed(values: tuple[str, ...]) -> list[str] | str:
     names = [name.strip() for value in values for name in value.split(",")]
     return names[0] if len(names) == 1 else names
@@ -185,9 +204,10 @@ _PAIRS = {
 }
 
 
-def _pairs(pairs: tuple[str, ...], example: str) -> dict[str, str]:
+def pairs(given: tuple[str, ...], example: str) -> dict[str, str]:
+    """Read `key=value` of an option that may be given several times."""
     args = {}
-    for pair in pairs:
+    for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(

@@ -34,6 +34,7 @@ from assay.results.rows import (
     mean_rows,
     recalled_line,
     result_rows,
+    speed_line,
     text_rows,
     work_line,
 )
@@ -286,6 +287,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
             out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
+    if (speed := speed_line(manifest)) is not None:
+        out.print(f"[dim]server: {speed}[/]", soft_wrap=True)
     if (recalled := recalled_line(manifest)) is not None:
         out.print(f"[dim]{recalled}[/]", soft_wrap=True)
 

@@ -1,0 +1,201 @@
+"""What a person asks of a serving benchmark, as the commands say it, and the plan that it becomes."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assay.app.bench import BenchPlan, Ladder
+from assay.app.bench_items import SYNTHETIC, ItemsAsked
+from assay.app.settings import RunSettings
+from assay.bench.arrivals import Arrivals, Ramp, Trace
+from assay.bench.lengths import parse_lengths
+from assay.bench.limits import Limits
+from assay.bench.load import Closed, Load, Open
+from assay.bench.mooncake import TraceTimes
+from assay.bench.search import Search
+from assay.bench.sweep import LevelOf, TrialLength, parse_levels
+from assay.core.errors import Problem, UsageError
+from assay.core.request import Sampling
+from assay.core.run import Setting
+from assay.dialects.parts.requested import SamplingMode
+
+DEFAULT_CONCURRENCY = 16
+Profile: TypeAlias = Literal["assay", "aisbench"]
+
+
+class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that can be set for a benchmark; texts are read as the command line writes them."""
+
+    model: str
+    model_args: dict[str, str] = {}
+    # --- what is sent ---
+    dataset: str = SYNTHETIC
+    requests: int | None = None
+    input: str | None = None
+    output: str | None = None
+    token_ids: bool = False
+    shared_prefix: int = 0
+    prefix_groups: int = 1
+    tokenizer: str | None = None
+    order: SamplingMode = "default"
+    chat: bool = True
+    trace_speed: float | None = None
+    trace_start_ms: float | None = None
+    trace_end_ms: float | None = None
+    run: RunSettings = RunSettings()
+    """How a dataset is read."""
+    # --- when ---
+    concurrency: int | None = None
+    rate: float | None = None
+    burstiness: float = 0.0
+    ramp: str | None = None
+    """`1..50`: from one rate to the other."""
+    ramp_form: Literal["linear", "exponential"] = "linear"
+    ramp_seconds: float | None = None
+    duration: float | None = None
+    replay: bool | None = None
+    """Send a trace's requests when it says that they came. None: where it is one and nothing else is said."""
+    max_under_way: int | None = None
+    grace: float | None = None
+    think: float = 0.0
+    warm_up: int = 1
+    seed: int = 0
+    temperature: float = 0.0
+    # --- several loads ---
+    sweep: LevelOf | None = None
+    levels: str | None = None
+    search: LevelOf | None = None
+    limits: tuple[str, ...] = ()
+    trial_requests: int = 100
+    trial_seconds: float = 10.0
+    # --- what comes out ---
+    profile: Profile = "assay"
+    offline: bool = False
+    """Refuse every connection but to the server."""
+    out: str | None = None
+    runs_dir: str = "runs"
+
+    def recorded(self) -> dict[str, Setting]:
+        """Return what was set, for the manifest; the rest are defaults."""
+        unset = BenchSettings(model="")
+        said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "run"}
+        return {name: Setting(value, "flag") for name, value in said.items() if value != getattr(unset, name)}
+
+
+def items_asked(asked: BenchSettings) -> ItemsAsked:
+    """Return what is asked of the items."""
+    times = TraceTimes(asked.trace_start_ms, asked.trace_end_ms, speed=asked.trace_speed or 1.0)
+    return ItemsAsked(
+        n=asked.requests,
+        seed=asked.seed,
+        is_chat=asked.chat,
+        output=None if asked.output is None else parse_lengths(asked.output, "--output"),
+        tokenizer=asked.tokenizer,
+        order=asked.order,
+        input=None if asked.input is None else parse_lengths(asked.input, "--input"),
+        kind="token_ids" if asked.token_ids else "text",
+        shared_prefix=asked.shared_prefix,
+        prefix_groups=asked.prefix_groups,
+        trace=times,
+        run=asked.run,
+    )
+
+
+def plan_of(asked: BenchSettings, *, is_trace: bool) -> BenchPlan:
+    """Return the plan, or raise when what is asked does not go together."""
+    return BenchPlan(
+        load=_load(asked, is_trace=is_trace),
+        n_warm_up=asked.warm_up,
+        limits=Limits.parse(asked.limits),
+        sweep=_sweep(asked),
+        trial=TrialLength(asked.trial_requests, asked.trial_seconds),
+        seed=asked.seed,
+    )
+
+
+def _load(asked: BenchSettings, *, is_trace: bool) -> Load:
+    # An item's own length goes before; this one is for datasets that name none.
+    sampling = Sampling(temperature=asked.temperature, seed=asked.seed if asked.temperature else None)
+    goes_round = asked.duration is not None and not (is_trace and asked.replay is not False)
+    return Load(
+        _shape(asked, is_trace=is_trace),
+        sampling,
+        n=asked.requests,
+        seconds=asked.duration,
+        grace_s=asked.grace,
+        goes_round=goes_round and not (asked.sweep or asked.search),
+        think_s=asked.think,
+    )
+
+
+def _shape(asked: BenchSettings, *, is_trace: bool) -> Closed | Open:
+    has_rate = asked.rate is not None or asked.ramp is not None
+    is_replayed = is_trace and not has_rate and asked.concurrency is None
+    if asked.replay is False or (asked.sweep or asked.search):
+        is_replayed = False
+    if asked.replay and not is_trace:
+        raise _wrong("--replay: the dataset is no trace", "give --concurrency or --rate")
+    if asked.replay and (has_rate or asked.concurrency is not None):
+        raise _wrong("--replay sends at the trace's own times", "leave --rate, --ramp and --concurrency away")
+    if has_rate and asked.concurrency is not None:
+        raise _wrong(
+            "--concurrency is a closed load, --rate and --ramp are open ones",
+            "give one of them; --max-under-way N bounds an open load",
+        )
+    if is_replayed:
+        return Open(Trace(), asked.max_under_way)
+    if has_rate:
+        return Open(_arrivals(asked), asked.max_under_way)
+    if asked.burstiness:
+        raise _wrong("--burstiness is about the gaps of a rate", "give --rate")
+    if asked.max_under_way is not None:
+        raise _wrong("--max-under-way bounds a load with a rate", "give --rate, or --concurrency alone")
+    return Closed(asked.concurrency or DEFAULT_CONCURRENCY)
+
+
+def _arrivals(asked: BenchSettings) -> Arrivals:
+    ramp: Ramp | None = None
+    if asked.ramp is not None:
+        if asked.rate is not None:
+            raise _wrong("--ramp says the rate already", "leave --rate away")
+        start, dots, end = asked.ramp.partition("..")
+        try:
+            ramp = Ramp(float(start), float(end), asked.ramp_form, asked.ramp_seconds)
+        except ValueError:
+            dots = ""
+        if not dots:
+            raise _wrong(f"--ramp: found {asked.ramp!r}", "write two rates, such as --ramp 1..50")
+    is_rescaled = asked.profile == "aisbench" and ramp is None and asked.requests is not None
+    return Arrivals(asked.rate, ramp, asked.burstiness, asked.seed, is_rescaled=is_rescaled)
+
+
+def _sweep(asked: BenchSettings) -> Ladder | Search | None:
+    if asked.sweep is not None and asked.search is not None:
+        raise _wrong("--sweep and --search are two ways to go up", "give one of them")
+    if asked.sweep is not None:
+        default = "1..64"
+        return Ladder(asked.sweep, parse_levels(asked.levels or default, asked.sweep))
+    if asked.search is None:
+        if asked.levels is not None:
+            raise _wrong("--levels belongs to a sweep", "add --sweep concurrency, or --sweep rate")
+        return None
+    if not asked.limits:
+        raise _wrong(
+            "--search looks for the highest level that keeps limits, and none is given",
+            "add --limit 'p99 ttft < 500ms'",
+        )
+    if asked.levels is None:
+        return Search(asked.search)
+    start, dots, most = asked.levels.partition("..")
+    try:
+        return Search(asked.search, float(start), float(most) if dots else None)
+    except ValueError:
+        raise _wrong(
+            f"--levels: found {asked.levels!r}", "write where to begin and end, such as --levels 1..512"
+        ) from None
+
+
+def _wrong(what: str, fix: str) -> UsageError:
+    return UsageError(Problem("LOAD-010", what, fix))

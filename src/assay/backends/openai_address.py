@@ -1,0 +1,74 @@
+"""Where a model behind an OpenAI-compatible address is: `MODEL@http://127.0.0.1:8000/v1`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from assay.backends.addresses import checked_address
+from assay.backends.http_exchange import Reply, Taker
+from assay.backends.http_post import CallTrouble, Endpoint
+from assay.backends.openai_protocol import PATHS, model_ids
+from assay.backends.problems import no_such_endpoint, unknown_model, unreachable
+
+if TYPE_CHECKING:
+    from assay.backends.http_client import HttpClient
+
+EXAMPLE = "write openai:MODEL@http://127.0.0.1:8000/v1, or openai:@http://... for the server's first model"
+_WHERE = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
+
+
+class Address(NamedTuple):
+    """A model's name on a server, and the server's address."""
+
+    model: str
+    """Empty: the first one that the server lists."""
+    url: str
+    """Without a slash at its end."""
+
+    @property
+    def fix(self) -> str:
+        """What to do about an address that the server does not serve."""
+        return f"give the address up to /v1, and a model that {self.url}/models lists"
+
+
+def address_of(where: str) -> Address:
+    """Return where a model is, or raise MODEL-001."""
+    if not where:
+        raise unknown_model("openai needs a model and the address of its server", EXAMPLE)
+    found = _WHERE.fullmatch(where)
+    if found is None:
+        raise unknown_model(
+            "openai needs an address that begins with http:// or https:// after an @", EXAMPLE
+        )
+    url = checked_address(found["url"], EXAMPLE).rstrip("/")
+    if "?" in url or "#" in url:
+        raise unknown_model(
+            "the address holds a ? or a #, and all after it would be written into every run", EXAMPLE
+        )
+    if url.endswith(tuple(PATHS.values())):
+        raise unknown_model(f"{url} is the address of one call: the base is needed", EXAMPLE)
+    return Address(found["model"], url)
+
+
+async def first_listed(endpoint: Endpoint, client: HttpClient) -> str:
+    """Return the first model that a server lists."""
+    url = f"{endpoint.url}/models"
+    try:
+        names = await endpoint.get(client, _Listed, path="/models")
+    except CallTrouble as trouble:
+        raise unreachable(f"{url} does not say which models there are: {trouble}") from None
+    if not names:
+        raise no_such_endpoint(f"{url} lists no model", EXAMPLE)
+    return names[0]
+
+
+class _Listed:
+    """Reads a list of models."""
+
+    def taker(self, headers: Mapping[str, str]) -> Taker | None:
+        return None
+
+    def read(self, reply: Reply) -> list[str]:
+        return model_ids(reply.content)

@@ -1,0 +1,223 @@
+"""The numbers of AISBench, by its own formulas and names, for runs that are compared with it.
+
+It times every event of a stream, also those without text, rounds seconds to four digits, and gives 0 where
+there is no value. `docs/bench_metrics.md` tells where that differs from Assay's own numbers, and what is put
+right here, too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from array import array
+from collections.abc import Callable, Mapping
+
+import msgspec
+import numpy as np
+
+from assay.bench.pool import Pool, Stats
+from assay.bench.records import CallRecord
+
+STATS = ("Average", "Min", "Max", "Median", "P75", "P90", "P99")
+PARAMETERS = (
+    "E2EL",
+    "TTFT",
+    "TPOT",
+    "ITL",
+    "InputTokens",
+    "OutputTokens",
+    "OutputTokenThroughput",
+    "PrefillTokenThroughput",
+)
+_MILLISECONDS = ("E2EL", "TTFT", "TPOT", "ITL")
+_RATES = ("OutputTokenThroughput", "PrefillTokenThroughput")
+
+
+class StableStage(msgspec.Struct, frozen=True):
+    """From when to when as many calls were under way as could be, in seconds on the clock of the calls."""
+
+    start: float
+    end: float
+
+
+class NoResult(msgspec.Struct, frozen=True):
+    """There is nothing to tell, and why."""
+
+    reason: str
+
+
+class ProfileTable(msgspec.Struct, frozen=True):
+    """A table as the original prints it."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class ProfileResult(msgspec.Struct, frozen=True):
+    """The numbers of a stage, under their original names and with their units."""
+
+    stage: str
+    """`total` or `stable`."""
+    parameters: Mapping[str, Mapping[str, str | float]]
+    """By metric and statistic; times and rates are texts with a unit, numbers of tokens and `N` numbers."""
+    common: Mapping[str, str | float]
+
+    def tables(self) -> tuple[ProfileTable, ProfileTable]:
+        """Return the two tables that the original prints."""
+        parameters = ProfileTable(
+            ("Performance Parameters", "Stage", *STATS, "N"),
+            tuple(
+                (name, self.stage, *(str(value) for value in values.values()))
+                for name, values in self.parameters.items()
+            ),
+        )
+        common = ProfileTable(
+            ("Common Metric", "Stage", "Value"),
+            tuple((name, self.stage, str(value)) for name, value in self.common.items()),
+        )
+        return parameters, common
+
+    def csv(self) -> str:
+        """Return the text of `<dataset>.csv`: the table of parameters."""
+        table, _ = self.tables()
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows([table.headings, *table.rows])
+        return text.getvalue()
+
+    def json(self) -> str:
+        """Return the text of `<dataset>.json`: the common metrics."""
+        stages = {name: {self.stage: value} for name, value in self.common.items()}
+        return json.dumps(stages, indent=4, ensure_ascii=False)
+
+
+class AISBenchProfile:
+    """Takes calls in any order.
+
+    With a stage, the numbers are those of the calls that began in it. `stable_stage` finds it once all calls
+    have been seen, so that calls are taken twice, by two objects.
+    """
+
+    def __init__(self, batch_size: int, *, stage: StableStage | None = None) -> None:
+        self._batch_size = batch_size
+        self._stage = stage
+        self._pools = {name: Pool() for name in PARAMETERS}
+        self._began = array("d")
+        self._ended = array("d")
+        self._n_calls = self._n_succeeded = self._n_decoded = 0
+        self._n_input = self._n_output = 0
+
+    def add(self, record: CallRecord) -> None:
+        """Take one call that has ended."""
+        times = record.times
+        is_ok = record.failure is None
+        if is_ok:
+            # Of successes alone, in the stage or not: the original does not see others under way.
+            self._began.append(times.began)
+            self._ended.append(times.event_at[-1] if times.event_at else times.ended)
+        if self._stage is not None and not self._stage.start <= times.began <= self._stage.end:
+            return
+        self._n_calls += 1
+        if is_ok:
+            self._add_success(record)
+
+    def _add_success(self, record: CallRecord) -> None:
+        times, n_input, n_output = record.times, record.n_input, record.n_output
+        e2el, ttft, tpot = self._ended[-1] - times.began, 0.0, 0.0
+        if times.event_at:
+            ttft = times.event_at[0] - times.began
+            tpot = (e2el - ttft) / (n_output - 1) if n_output > 1 else 0.0
+        gaps = np.diff(np.array(times.event_at))
+        self._n_succeeded += 1
+        self._n_decoded += bool(gaps.any())
+        self._n_input += n_input
+        self._n_output += n_output
+        self._pools["ITL"].add(gaps)
+        for name, value in (
+            ("E2EL", e2el),
+            ("TTFT", ttft),
+            ("TPOT", tpot),
+            ("InputTokens", n_input),
+            ("OutputTokens", n_output),
+            ("OutputTokenThroughput", n_output / e2el if e2el > 0 else 0.0),
+            ("PrefillTokenThroughput", n_input / ttft if ttft > 0 else 0.0),
+        ):
+            self._pools[name].add((value,))
+
+    def stable_stage(self) -> StableStage | NoResult:
+        """Find the stage: it opens with the second call that fills the batch, and closes when last full."""
+        moments = np.column_stack([np.array(self._began), np.array(self._ended)]).ravel()
+        is_start = np.tile([True, False], len(self._began))
+        order = np.argsort(moments, kind="stable")
+        moments, is_start = moments[order], is_start[order]
+        is_full = np.cumsum(np.where(is_start, 1, -1)) == self._batch_size
+        starts = np.flatnonzero(is_full & is_start)
+        if len(starts) < 2:
+            return NoResult(
+                f"no stable stage: {self._batch_size:,} calls that succeeded were under way together "
+                f"{('never', 'only once')[len(starts)]}"
+            )
+        stage = StableStage(float(moments[starts[1]]), float(moments[np.flatnonzero(is_full)[-1]]))
+        return stage if stage.end > stage.start else NoResult("no stable stage: it would last no time")
+
+    def result(self) -> ProfileResult | NoResult:
+        """Return the numbers."""
+        if not self._n_succeeded:
+            return NoResult("no call succeeded")
+        is_stable = self._stage is not None
+        seconds = (
+            self._stage.end - self._stage.start
+            if self._stage is not None
+            else max(self._ended) - min(self._began)
+        )
+        if seconds <= 0:
+            return NoResult("the calls that succeeded took no time")
+        return ProfileResult("stable" if is_stable else "total", self._parameters(), self._common(seconds))
+
+    def _parameters(self) -> dict[str, dict[str, str | float]]:
+        """Return the rows; without a stream there are none of its metrics."""
+        absent = {name for name in ("TTFT", "TPOT") if not self._pools[name].total}
+        if "TTFT" in absent:
+            absent.add("PrefillTokenThroughput")
+        found = {name: self._pools[name].stats("s") for name in PARAMETERS if name not in absent}
+        return {name: self._row(name, stats) for name, stats in found.items() if stats is not None}
+
+    def _row(self, name: str, stats: Stats) -> dict[str, str | float]:
+        values = (stats.mean, stats.min, stats.max, stats.p50, stats.p75, stats.p90, stats.p99)
+        show: Callable[[float], str | float] = _rounded
+        if name in _MILLISECONDS:
+            show = _milliseconds
+        elif name in _RATES:
+            show = _per_second
+        n = self._n_decoded if name in ("TPOT", "ITL") else self._n_succeeded
+        return {**{stat: show(value) for stat, value in zip(STATS, values, strict=True)}, "N": n}
+
+    def _common(self, seconds: float) -> dict[str, str | float]:
+        concurrency = _rounded(self._pools["E2EL"].total / seconds)
+        return {
+            "Benchmark Duration": f"{_rounded(1000 * seconds)} ms",
+            "Total Requests": self._n_calls,
+            "Failed Requests": self._n_calls - self._n_succeeded,
+            "Success Requests": self._n_succeeded,
+            "Concurrency": concurrency if self._stage is None else min(concurrency, self._batch_size),
+            "Max Concurrency": self._batch_size,
+            "Request Throughput": f"{_rounded(self._n_succeeded / seconds)} req/s",
+            "Total Input Tokens": self._n_input,
+            "Total Generated Tokens": self._n_output,
+            "Input Token Throughput": _per_second(self._n_input / seconds),
+            "Output Token Throughput": _per_second(self._n_output / seconds),
+            "Total Token Throughput": _per_second((self._n_input + self._n_output) / seconds),
+        }
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 4)
+
+
+def _milliseconds(seconds: float) -> str:
+    # Rounded twice, as the original does: statistics have a resolution of 0.1 ms.
+    return f"{_rounded(1000 * _rounded(seconds))} ms"
+
+
+def _per_second(rate: float) -> str:
+    return f"{_rounded(rate)} token/s"

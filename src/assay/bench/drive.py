@@ -1,0 +1,324 @@
+"""Carries out a load: sends items through a client when they are to be sent, and hands on what came of each.
+
+One dispatcher sleeps until something is due and starts all that is due by then: clients of a closed load, or
+items of an open one. Nothing exists for an item that waits, and nothing is kept of one that ended: memory is
+what is under way. What the client itself was late with is measured beside, since sockets and timers of one
+process have limits of their own, and a load that was shaped by them must say so.
+
+Knows neither protocols nor files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from itertools import islice
+
+import msgspec
+
+from assay.bench.arrivals import Trace
+from assay.bench.driven import Driven, Progress, Tally
+from assay.bench.items import LoadItem
+from assay.bench.load import Closed, Load, Open
+from assay.bench.records import CallRecord
+from assay.core.ports import TimedClient
+from assay.core.prompt import continued
+from assay.core.request import Generate
+from assay.core.response import Completion, Failure
+from assay.core.timing import TimedCall
+
+Clock = Callable[[], float]
+"""The one that the client reads: when a call was due and when it began must be comparable."""
+
+TICK_S = 0.25
+_STARTED_IN_A_ROW = 64
+"""So many are started before sockets are served again."""
+
+
+class Drive:
+    """One load under way. Used once, on one event loop."""
+
+    def __init__(
+        self,
+        client: TimedClient,
+        items: Iterable[LoadItem],
+        load: Load,
+        on_record: Callable[[CallRecord], None],
+        *,
+        on_progress: Callable[[Progress], None] | None = None,
+        clock: Clock = time.perf_counter,
+    ) -> None:
+        self._client = client
+        self._items = iter(items)
+        self._load = load
+        self._on_record = on_record
+        self._on_progress = on_progress
+        self._clock = clock
+        self._tally = Tally()
+        self._units: set[asyncio.Task[None]] = set()
+        """Clients of a closed load, or items under way of an open one."""
+        self._bell: asyncio.Future[None] | None = None
+        """What the dispatcher waits for."""
+        self._waits_for_place = False
+        self._n_past_due = 0
+        self._held_until = float("-inf")
+        """When the dispatcher last waited for a place."""
+        self._pauses: set[asyncio.Future[None]] = set()
+        self._next_slot = float("-inf")
+        self._began = 0.0
+        self._deadline = float("inf")
+        self._is_stopped = False
+        self._is_out = False
+        """Whether clients of a closed load have nothing more to take."""
+
+    async def run(self) -> Driven:
+        """Send everything, wait for the answers, and return what it came to."""
+        loop = asyncio.get_running_loop()
+        load = self._load
+        self._began = self._clock()
+        timers: list[asyncio.TimerHandle] = []
+        if load.seconds is not None:
+            self._deadline = self._began + load.seconds
+            timers.append(loop.call_later(load.seconds, self._end_sending))
+            if load.grace_s is not None:
+                timers.append(loop.call_later(load.seconds + load.grace_s, self._cut_off))
+        try:
+            async with asyncio.TaskGroup() as whole:
+                ticker = whole.create_task(self._tick())
+                async with asyncio.TaskGroup() as units:
+                    if isinstance(load.shape, Closed):
+                        await self._start_clients(units, load.shape)
+                    else:
+                        await self._send_when_due(units, load.shape)
+                ticker.cancel()
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+        finally:
+            for timer in timers:
+                timer.cancel()
+        return self._tally.driven(load, self._began, is_partial=self._is_stopped)
+
+    def stop(self) -> None:
+        """End it now, from the loop's thread: nothing more is sent, and what is under way is cut off."""
+        self._is_stopped = True
+        self._end_sending()
+        self._cut_off()
+
+    # Starting what is due.
+
+    async def _start_clients(self, group: asyncio.TaskGroup, shape: Closed) -> None:
+        between = 0.0 if shape.starts_per_s is None else 1 / shape.starts_per_s
+        for number in range(shape.concurrency):
+            await self._until(self._began + number * between)
+            if self._is_out or not self._sends:
+                return
+            self._start(group, self._be_client(shape))
+
+    async def _send_when_due(self, group: asyncio.TaskGroup, shape: Open) -> None:
+        most = shape.at_most_under_way
+        for offset, item in self._arriving(shape):
+            due = self._began + offset
+            await self._until(due)
+            while most is not None and len(self._units) >= most and self._sends:
+                await self._ring(None)
+                self._held_until = self._clock()
+            if not self._sends:
+                return
+            # One that found a place at once may still be late through those before it that did not.
+            is_held = due < self._held_until
+            self._tally.n_held += is_held
+            self._tally.n_items += 1
+            self._start(group, self._send_one(item, due, is_held))
+
+    def _arriving(self, shape: Open) -> Iterator[tuple[float, LoadItem]]:
+        if not isinstance(shape.arrivals, Trace):
+            yield from zip(shape.arrivals.moments(self._load.n), self._items, strict=False)
+            return
+        offset = 0.0
+        for item in islice(self._items, self._load.n):
+            offset = shape.arrivals.moment(item, offset)
+            yield offset, item
+
+    def _start(self, group: asyncio.TaskGroup, unit: Coroutine[None, None, None]) -> None:
+        task = group.create_task(unit)
+        self._units.add(task)
+        task.add_done_callback(self._left)
+
+    def _left(self, unit: asyncio.Task[None]) -> None:
+        self._units.discard(unit)
+        if self._waits_for_place:
+            _wake(self._bell)
+
+    async def _until(self, moment: float) -> None:
+        """Wait for a moment, or until nothing more is sent."""
+        if self._clock() >= moment:
+            self._n_past_due += 1
+            if self._n_past_due % _STARTED_IN_A_ROW == 0:
+                await asyncio.sleep(0)
+            return
+        # Timers of some loops know whole milliseconds alone, and ring early.
+        while self._sends and not self._is_out and (wait := moment - self._clock()) > 0:
+            await self._ring(wait)
+
+    async def _ring(self, seconds: float | None) -> None:
+        """Let the dispatcher wait so long, or for a place; less when nothing more is sent."""
+        self._bell = asyncio.get_running_loop().create_future()
+        self._waits_for_place = seconds is None
+        try:
+            await _rung(self._bell, seconds)
+        finally:
+            self._bell = None
+            self._waits_for_place = False
+
+    # What is started.
+
+    async def _be_client(self, shape: Closed) -> None:
+        """Take items and send them, one after the other."""
+        freed: float | None = None
+        while (item := self._taken(shape)) is not None:
+            ended = await self._converse(item, freed=freed)
+            # A client that waits for its slot is not idle through a fault of its own.
+            freed = ended if shape.at_most_per_s is None else None
+
+    def _taken(self, shape: Closed) -> LoadItem | None:
+        """Return the next item for a client; None when there is nothing more to take."""
+        if self._is_out or not self._sends:
+            return None
+        is_enough = self._load.n is not None and self._tally.n_items >= self._load.n
+        is_long_enough = self._clock() - self._began >= shape.least_seconds
+        item = None if is_enough and is_long_enough else next(self._items, None)
+        if item is None:
+            self._is_out = True
+            _wake(self._bell)
+            return None
+        self._tally.n_items += 1
+        return item
+
+    async def _send_one(self, item: LoadItem, due: float, is_held: bool) -> None:
+        await self._converse(item, due=due, is_held=is_held)
+
+    async def _converse(
+        self, item: LoadItem, *, due: float | None = None, is_held: bool = False, freed: float | None = None
+    ) -> float | None:
+        """Send an item turn by turn; return when its last answer ended, None when nothing was sent.
+
+        `due`: when the first turn was to be sent. `freed`: since when its client stood empty.
+        """
+        sampling = self._load.sampling
+        if item.max_tokens is not None:
+            sampling = msgspec.structs.replace(sampling, max_tokens=item.max_tokens)
+        prompt = item.prompt
+        ended: float | None = None
+        for turn in range(len(item.turns) + 1):
+            if turn and self._load.think_s:
+                await self._pause(self._load.think_s)
+            await self._slot()
+            if not self._sends:
+                self._tally.n_turns_unsent += len(item.turns) + 1 - turn
+                break
+            number = self._tally.n_sent
+            call = await self._call(Generate(prompt, sampling))
+            began, ended = call.times.began, call.times.ended
+            if turn == 0 and due is not None:
+                self._tally.late(began - due, is_held=is_held)
+            if turn == 0 and freed is not None:
+                self._tally.idle(began - freed)
+            self._on_record(_record(item, number, call, turn, due if turn == 0 else None))
+            if isinstance(call.outcome, Failure):
+                self._tally.n_turns_unsent += len(item.turns) - turn
+                break
+            if turn < len(item.turns):
+                prompt = continued(prompt, call.outcome.outputs[0].text, item.turns[turn])
+        return ended
+
+    async def _call(self, ask: Generate) -> TimedCall:
+        self._tally.n_sent += 1
+        self._tally.n_under_way += 1
+        try:
+            call = await self._client.call(ask)
+        except asyncio.CancelledError:
+            self._tally.n_cut += 1
+            raise
+        finally:
+            self._tally.n_under_way -= 1
+        self._tally.ended(call)
+        return call
+
+    async def _slot(self) -> None:
+        """Wait for this call's turn where calls per second are limited."""
+        shape = self._load.shape
+        if not isinstance(shape, Closed) or shape.at_most_per_s is None:
+            return
+        now = self._clock()
+        slot = max(now, self._next_slot)
+        self._next_slot = slot + 1 / shape.at_most_per_s
+        if slot > now:
+            await self._pause(slot - now)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long, or until nothing more is sent."""
+        pause = asyncio.get_running_loop().create_future()
+        self._pauses.add(pause)
+        try:
+            await _rung(pause, seconds)
+        finally:
+            self._pauses.discard(pause)
+
+    # Ending, and looking on.
+
+    @property
+    def _sends(self) -> bool:
+        return not self._is_stopped and self._clock() < self._deadline
+
+    def _end_sending(self) -> None:
+        # A timer may come a little before the clock is there.
+        self._deadline = min(self._deadline, self._clock())
+        _wake(self._bell)
+        for pause in self._pauses:
+            _wake(pause)
+
+    def _cut_off(self) -> None:
+        for unit in self._units:
+            unit.cancel()
+
+    async def _tick(self) -> None:
+        """Measure how late timers are, and tell how far the load is."""
+        loop = asyncio.get_running_loop()
+        while True:
+            planned = loop.time() + TICK_S
+            await asyncio.sleep(TICK_S)
+            self._tally.lag.add(loop.time() - planned)
+            progress = self._tally.progress(self._clock() - self._began)
+            if self._on_progress is not None:
+                self._on_progress(progress)
+
+
+def _record(item: LoadItem, number: int, call: TimedCall, turn: int, due: float | None) -> CallRecord:
+    n_known = (item.n_prompt_tokens or 0) if turn == 0 else 0
+    if not isinstance(call.outcome, Completion):
+        return CallRecord(item.id, number, call.times, turn, due, n_known, failure=call.outcome)
+    (output,) = call.outcome.outputs
+    n_input = call.outcome.n_prompt_tokens or n_known
+    return CallRecord(item.id, number, call.times, turn, due, n_input, output.n_tokens, output.finish)
+
+
+async def _rung(bell: asyncio.Future[None], seconds: float | None) -> None:
+    """Wait until a bell is rung, or so long."""
+    timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, _wake, bell)
+    try:
+        await bell
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def _wake(bell: asyncio.Future[None] | None) -> None:
+    if bell is not None and not bell.done():
+        bell.set_result(None)
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first error of groups within groups."""
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

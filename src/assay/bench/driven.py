@@ -1,0 +1,152 @@
+"""What carrying out a load came to: what was sent and ended, and how well the client itself kept to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import msgspec
+
+from assay.bench.delays import LATE_S, Delays, DelayStats
+from assay.bench.load import Load
+from assay.core.response import Failure
+from assay.core.timing import TimedCall
+
+_RATE_OVER_S = 4.0
+"""The rate now is that of the last seconds."""
+_LATE_SHARE = 0.01
+"""Above it the client is said to have been the limit."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a load is."""
+
+    seconds: float
+    n_sent: int
+    n_done: int
+    """Calls that ended, the failed ones among them."""
+    n_failed: int
+    n_under_way: int
+    per_s: float
+    """Calls that ended per second, over the last few seconds."""
+
+
+class Driven(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a load came to."""
+
+    seconds: float
+    """From the start until the last call ended."""
+    n_items: int
+    """Items begun."""
+    n_sent: int
+    """Calls; an item of several turns makes several."""
+    n_done: int
+    n_failed: int
+    n_cut: int = 0
+    """Calls that were under way when the load was ended from outside or its grace was over; of these there is
+    no record."""
+    n_turns_unsent: int = 0
+    """Turns of begun conversations that were not sent: an earlier one failed, or the time was up."""
+    n_held: int = 0
+    """Items that were sent late since as many as may be were under way."""
+    is_partial: bool = False
+    """Whether it was ended from outside."""
+    is_client_bound: bool = False
+    """Whether the client itself was the limit: more than 1 % of the items were sent more than 5 ms late."""
+    lateness: DelayStats | None = None
+    """Open loads: how much later than due calls began."""
+    idleness: DelayStats | None = None
+    """Closed loads: how long a client stood empty between an answer and its next call."""
+    lag: DelayStats | None = None
+    """How late the event loop was for a timer: times of answers may be too long by as much."""
+    notes: tuple[str, ...] = ()
+
+
+class Tally:
+    """Counts while a load is under way."""
+
+    def __init__(self) -> None:
+        self.n_items = self.n_sent = self.n_done = self.n_failed = self.n_under_way = 0
+        self.n_cut = self.n_turns_unsent = self.n_held = 0
+        self.last_ended = float("-inf")
+        self.lag = Delays()
+        self._lateness, self._idleness = Delays(), Delays()
+        self._n_own_late = 0
+        self._seen: deque[tuple[float, int]] = deque([(0.0, 0)])
+
+    def ended(self, call: TimedCall) -> None:
+        """Count a call that ended."""
+        self.n_done += 1
+        self.n_failed += isinstance(call.outcome, Failure)
+        self.last_ended = max(self.last_ended, call.times.ended)
+
+    def late(self, seconds: float, *, is_held: bool) -> None:
+        """Count how late a call that was due began; whether it was held is not the client's fault."""
+        self._lateness.add(seconds)
+        self._n_own_late += not is_held and seconds > LATE_S
+
+    def idle(self, seconds: float) -> None:
+        """Count how long a client of a closed load stood empty."""
+        self._idleness.add(seconds)
+
+    def progress(self, seconds: float) -> Progress:
+        """Return how far the load is so long after its start."""
+        while len(self._seen) > 1 and seconds - self._seen[0][0] > _RATE_OVER_S:
+            self._seen.popleft()
+        since, n_before = self._seen[0]
+        per_s = (self.n_done - n_before) / (seconds - since) if seconds > since else 0.0
+        self._seen.append((seconds, self.n_done))
+        return Progress(seconds, self.n_sent, self.n_done, self.n_failed, self.n_under_way, per_s)
+
+    def driven(self, load: Load, began: float, *, is_partial: bool) -> Driven:
+        """Return what it came to."""
+        return Driven(
+            seconds=max(self.last_ended - began, 0.0),
+            n_items=self.n_items,
+            n_sent=self.n_sent,
+            n_done=self.n_done,
+            n_failed=self.n_failed,
+            n_cut=self.n_cut,
+            n_turns_unsent=self.n_turns_unsent,
+            n_held=self.n_held,
+            is_partial=is_partial,
+            is_client_bound=max(self._own_late_share, self._idleness.late_share) > _LATE_SHARE,
+            lateness=self._lateness.stats(),
+            idleness=self._idleness.stats(),
+            lag=self.lag.stats(),
+            notes=(*self._of_the_load(load, is_partial), *self._of_the_client()),
+        )
+
+    @property
+    def _own_late_share(self) -> float:
+        return self._n_own_late / self._lateness.n if self._lateness.n else 0.0
+
+    def _of_the_load(self, load: Load, is_partial: bool) -> Iterator[str]:
+        if is_partial:
+            yield "the load was ended before it was complete; the numbers are of the calls that ended"
+        elif load.n is not None and load.seconds is None and self.n_items < load.n:
+            yield f"there were {self.n_items:,} items, not the {load.n:,} asked for"
+        if self.n_cut:
+            yield f"{self.n_cut:,} calls were cut off under way; they are in no number"
+        if self.n_turns_unsent:
+            yield f"{self.n_turns_unsent:,} turns were not sent: one before them failed, or the time was up"
+        if self.n_held:
+            yield (
+                f"{self.n_held:,} items were sent late, since as many as may be were under way: the schedule "
+                "was not kept"
+            )
+
+    def _of_the_client(self) -> Iterator[str]:
+        late = f"{LATE_S * 1000:g} ms"
+        if (share := self._own_late_share) > _LATE_SHARE:
+            yield f"the client itself was the limit: it sent {share:.1%} of the items more than {late} late"
+        if (share := self._idleness.late_share) > _LATE_SHARE:
+            yield (
+                f"the client itself was the limit: {share:.1%} of its items were sent more than {late} after "
+                "the answer before"
+            )
+        if self.lag.quantile(0.99) > LATE_S:
+            yield (
+                f"the client was busy: its timers were up to {self.lag.max_s * 1000:.0f} ms late, and times "
+                "of answers may be too long by as much"
+            )

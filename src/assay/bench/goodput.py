@@ -1,0 +1,53 @@
+"""Which calls were good enough: those that kept given limits, each call by itself."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+
+from assay.bench.columns import Calls, Flags
+
+LimitedMetric: TypeAlias = Literal["ttft", "tpot", "itl", "e2el"]
+
+
+class RequestLimit(msgspec.Struct, frozen=True):
+    """What a single call has to keep so that it counts as good; `itl` is its longest gap."""
+
+    metric: LimitedMetric
+    at_most_s: float
+
+    def __str__(self) -> str:
+        return f"{self.metric} <= {1000 * self.at_most_s:g} ms"
+
+
+class Goodput(msgspec.Struct, frozen=True):
+    """How many calls kept the limits."""
+
+    limits: tuple[RequestLimit, ...]
+    n_good: int
+    n_unknown: int
+    """Answered, no limit seen broken, but what a limit speaks of could not be seen: not counted as good."""
+    share: float | None
+    """Of all calls, also those that failed; None without calls."""
+    per_s: float | None
+
+
+def kept(calls: Calls, limits: tuple[RequestLimit, ...]) -> tuple[Flags, Flags]:
+    """Return which calls were answered and broke no limit, and of which it is known that they broke none."""
+    breaks_none, is_known = calls.is_ok.copy(), calls.is_ok.copy()
+    for limit in limits:
+        value = {
+            "ttft": calls.ttft,
+            "tpot": calls.tpot,
+            "itl": calls.longest_gap,
+            "e2el": calls.e2el,
+        }[limit.metric]
+        is_seen = ~np.isnan(value)
+        if limit.metric == "tpot":
+            # A single token is followed by none that could be late.
+            is_seen |= calls.n_output == 1
+        breaks_none &= ~(value > limit.at_most_s)
+        is_known &= is_seen
+    return breaks_none, breaks_none & is_known

@@ -1,0 +1,344 @@
+"""How long prompts and answers of a load are: distributions of whole numbers, all bounds included.
+
+    512    uniform:128..1024    gaussian:mean=512,var=10000,min=1,max=2048
+    zipf:alpha=1.5,min=10,max=1000    percentage:128=0.3,512=0.7
+
+A length depends on the seed, its purpose and the number of its item alone. Shares are the exception: how many
+items have which length is exact, and therefore depends on how many there are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from itertools import accumulate
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+from assay.core.errors import Problem, UsageError, nearest
+from assay.core.ids import draw
+
+LONGEST = 2**20
+"""The longest length that can be asked for, in tokens."""
+HIGHEST_ALPHA = 10.0
+_LEAST = 2.0**-1022
+
+_FORMS = {
+    "uniform": "uniform:128..1024",
+    "gaussian": "gaussian:mean=512,var=10000,min=1,max=2048",
+    "zipf": "zipf:alpha=1.5,min=10,max=1000",
+    "percentage": "percentage:128=0.3,512=0.7",
+}
+_EXAMPLES = " or ".join(("512", *_FORMS.values()))
+
+
+class Lengths(ABC):
+    """A distribution of lengths. Making one with numbers that mean nothing raises ValueError."""
+
+    method: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def shortest(self) -> int:
+        """Return the shortest length there can be."""
+
+    @abstractmethod
+    def drawn(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
+        """Return what gives the length of item 0 to n - 1."""
+
+
+class Quantiles(Lengths):
+    """A distribution that turns a number between 0 and 1 into a length; the larger, the longer."""
+
+    @abstractmethod
+    def quantile(self, share: float) -> int:
+        """Return the length below which at most this share (0 <= share < 1) of all lengths lies."""
+
+    def drawn(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
+        """Return what gives an item's length, whatever `n` is."""
+        return lambda item: self.quantile(draw(seed, purpose, str(item)).random())
+
+
+class Bounded(Quantiles):
+    """A distribution between two bounds."""
+
+    low: int
+    high: int
+
+    @property
+    def shortest(self) -> int:
+        """Return the lower bound."""
+        return self.low
+
+
+@dataclass(frozen=True)
+class Constant(Quantiles):
+    """Always the same."""
+
+    method = "constant"
+    value: int
+
+    def __post_init__(self) -> None:
+        _require_length("value", self.value)
+
+    @property
+    def shortest(self) -> int:
+        """Return the value."""
+        return self.value
+
+    def quantile(self, share: float) -> int:
+        """Return the value."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Uniform(Bounded):
+    """Every length between the bounds is as likely as another."""
+
+    method = "uniform"
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        _require_bounds(self.low, self.high)
+
+    def quantile(self, share: float) -> int:
+        """Return a length between the bounds."""
+        return self.low + int(share * (self.high - self.low + 1))
+
+
+@dataclass(frozen=True)
+class Gaussian(Bounded):
+    """A normal distribution, rounded, and cut off at the bounds.
+
+    What would lie outside of them is drawn again rather than moved onto them, so that no heap of equal
+    lengths stands at a bound. A mean more than 37 standard deviations outside gives the nearest bound.
+    """
+
+    method = "gaussian"
+    mean: float
+    variance: float
+    low: int = 1
+    high: int = LONGEST
+
+    def __post_init__(self) -> None:
+        _require_bounds(self.low, self.high)
+        if not math.isfinite(self.mean):
+            raise ValueError(f"mean is {self.mean}, expected a finite number")
+        if not math.isfinite(self.variance) or self.variance < 0:
+            raise ValueError(f"var is {self.variance}, expected a finite number not below 0")
+
+    def quantile(self, share: float) -> int:
+        """Return a length by the inverse of the truncated distribution: one step, and no redrawing."""
+        nearest_bound = min(max(round(self.mean), self.low), self.high)
+        if self.variance == 0:
+            return nearest_bound
+        deviation = math.sqrt(self.variance)
+        first = (self.low - 0.5 - self.mean) / deviation
+        last = (self.high + 0.5 - self.mean) / deviation
+        # The lower tail is where the distribution function is exact: what lies above the mean is mirrored.
+        is_mirrored = first > 0
+        if is_mirrored:
+            first, last, share = -last, -first, 1 - share
+        below, until = _below(first), _below(last)
+        if until <= below:
+            return nearest_bound
+        # 0 and 1 themselves are infinitely far from the mean.
+        at = min(max(below + share * (until - below), _LEAST), 1 - 2**-53)
+        offset = NormalDist().inv_cdf(at) * deviation
+        return min(max(round(self.mean - offset if is_mirrored else self.mean + offset), self.low), self.high)
+
+
+@dataclass(frozen=True)
+class Zipf(Bounded):
+    """Length k is as likely as k to the power of -alpha, among the lengths between the bounds alone."""
+
+    method = "zipf"
+    alpha: float
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        _require_bounds(self.low, self.high)
+        if not 1 < self.alpha <= HIGHEST_ALPHA:
+            raise ValueError(f"alpha is {self.alpha}, expected more than 1 and at most {HIGHEST_ALPHA:g}")
+
+    def quantile(self, share: float) -> int:
+        """Return a length by the cumulated weights."""
+        until = _cumulated(self.alpha, self.low, self.high)
+        return self.low + min(bisect_right(until, share * until[-1]), len(until) - 1)
+
+
+@dataclass(frozen=True)
+class Shares(Lengths):
+    """Each length for exactly its share of the items, as near as whole items allow; in a seeded order."""
+
+    method = "percentage"
+    shares: tuple[tuple[int, Decimal], ...]
+
+    def __post_init__(self) -> None:
+        if not self.shares:
+            raise ValueError("there are no shares")
+        for length, share in self.shares:
+            _require_length("length", length)
+            if not 0 < share <= 1:
+                raise ValueError(f"the share of {length} is {share}, expected more than 0 and at most 1")
+        total = sum(share for _, share in self.shares)
+        if total != 1:
+            raise ValueError(f"the shares add up to {total}, expected exactly 1")
+
+    @property
+    def shortest(self) -> int:
+        """Return the least of the lengths."""
+        return min(length for length, _ in self.shares)
+
+    def counts(self, n: int) -> tuple[int, ...]:
+        """Return how many of n items have each length: what is left after rounding down goes to the largest
+        remainders, of equal ones to the first.
+        """
+        wanted = [share * n for _, share in self.shares]
+        counts = [int(part) for part in wanted]
+        by_remainder = sorted(range(len(wanted)), key=lambda at: counts[at] - wanted[at])
+        for at in by_remainder[: n - sum(counts)]:
+            counts[at] += 1
+        return tuple(counts)
+
+    def drawn(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
+        """Return what gives an item's length."""
+        lengths: list[int] = []
+        for (length, _), count in zip(self.shares, self.counts(n), strict=True):
+            lengths += [length] * count
+        # In order, the load would change in the middle of the run.
+        draw(seed, purpose, "shares").shuffle(lengths)
+        return lengths.__getitem__
+
+
+def _require_length(name: str, value: int) -> None:
+    if not 1 <= value <= LONGEST:
+        raise ValueError(f"{name} is {value}, expected a whole number from 1 to {LONGEST}")
+
+
+def _require_bounds(low: int, high: int) -> None:
+    _require_length("min", low)
+    _require_length("max", high)
+    if low > high:
+        raise ValueError(f"min {low} is more than max {high}")
+
+
+def _below(deviations: float) -> float:
+    """Return the share of a normal distribution below so many standard deviations; exact far below 0."""
+    return math.erfc(-deviations / math.sqrt(2)) / 2
+
+
+@lru_cache(maxsize=4)
+def _cumulated(alpha: float, low: int, high: int) -> Sequence[float]:
+    return tuple(accumulate(k**-alpha for k in range(low, high + 1)))
+
+
+# --- the text grammar ---
+
+
+def _uniform(text: str) -> Lengths:
+    match = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    if match is None:
+        raise ValueError(f"found {text!r}")
+    return Uniform(int(match[1]), int(match[2]))
+
+
+def _gaussian(text: str) -> Lengths:
+    said = _pairs(text, required=("mean", "var"), optional=("min", "max"))
+    low, high = _whole(said.get("min", "1"), "min"), _whole(said.get("max", str(LONGEST)), "max")
+    return Gaussian(_number(said["mean"], "mean"), _number(said["var"], "var"), low, high)
+
+
+def _zipf(text: str) -> Lengths:
+    said = _pairs(text, required=("alpha", "min", "max"))
+    return Zipf(_number(said["alpha"], "alpha"), _whole(said["min"], "min"), _whole(said["max"], "max"))
+
+
+def _percentage(text: str) -> Lengths:
+    shares = []
+    for part in text.split(","):
+        length, equals, share = part.partition("=")
+        if not equals:
+            raise ValueError(f"found {part!r}")
+        shares.append((_whole(length, "length"), exact_share(share)))
+    return Shares(tuple(shares))
+
+
+_READERS: Mapping[str, Callable[[str], Lengths]] = {
+    "uniform": _uniform,
+    "gaussian": _gaussian,
+    "zipf": _zipf,
+    "percentage": _percentage,
+}
+
+
+def parse_lengths(text: str, flag: str) -> Lengths:
+    """Read lengths as a person writes them; `flag` is where."""
+    given = text.strip()
+    name, colon, rest = given.partition(":")
+    try:
+        if not colon and re.fullmatch(r"\d+", given):
+            return Constant(int(given))
+        if name not in _READERS or not colon:
+            raise ValueError(f"there is no {name!r}{nearest(name, _READERS)}")
+        return _READERS[name](rest)
+    except ValueError as error:
+        expected = _FORMS.get(name, _EXAMPLES)
+        raise UsageError(
+            Problem("BENCH-020", f"{flag}: lengths {text!r}: {error}", f"write for example {expected}")
+        ) from None
+
+
+def exact_share(value: Any) -> Decimal:
+    """Return a share as it is written: 0.1 is exactly a tenth."""
+    try:
+        share = Decimal(str(value).strip())
+    except InvalidOperation:
+        raise ValueError(f"the share is {value!r}, expected a number such as 0.25") from None
+    if not share.is_finite():
+        raise ValueError(f"the share is {value!r}, expected a number such as 0.25")
+    return share
+
+
+def described(lengths: Lengths) -> Mapping[str, Any]:
+    """Return a distribution as plain values, for a summary."""
+    said = vars(lengths)
+    if isinstance(lengths, Shares):
+        said = {"shares": [[length, float(share)] for length, share in lengths.shares]}
+    return {"method": lengths.method, **said}
+
+
+def _pairs(text: str, *, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, str]:
+    said: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in required + optional:
+            raise ValueError(f"found {part.strip()!r}{nearest(name, required + optional)}")
+        if name in said:
+            raise ValueError(f"{name!r} stands twice")
+        said[name] = value
+    lacking = [name for name in required if name not in said]
+    if lacking:
+        raise ValueError(f"{lacking[0]!r} is missing")
+    return said
+
+
+def _whole(text: str, name: str) -> int:
+    if re.fullmatch(r"\s*\d+\s*", text) is None:
+        raise ValueError(f"{name} is {text!r}, expected a whole number")
+    return int(text)
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}, expected a number") from None

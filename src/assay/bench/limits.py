@@ -1,0 +1,133 @@
+"""Limits that a load is to keep, as a person writes them: `p99 ttft < 500ms`, `failed < 1%`, `goodput > 95%`.
+
+A time with a statistic is a limit on all calls together. A time without one (`ttft < 500ms`) is a limit on
+each call by itself: calls that keep all such limits are good, and `goodput` is their share. Only what gets
+worse under load can be limited, so that a search may take it that below a level that keeps the limits all do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+from assay.bench.goodput import LimitedMetric, RequestLimit
+from assay.bench.summary import BenchSummary
+from assay.core.errors import Problem, UsageError, listing, nearest
+
+Sign: TypeAlias = Literal["<", "<=", ">", ">="]
+
+TIMES: tuple[str, ...] = get_args(LimitedMetric)
+SHARES = ("failed", "goodput")
+STATS = ("mean", "min", "max", "p50", "p75", "p90", "p95", "p99")
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_FORM = re.compile(
+    r"(?:(?P<stat>\w+)\s+)?(?P<metric>\w+)\s*(?P<sign><=|>=|<|>)\s*"
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>\w+|%)?"
+)
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """One limit on all calls together."""
+
+    metric: str
+    """A time, or a share of the calls."""
+    stat: str | None
+    """Which statistic of a time; None for a share."""
+    sign: Sign
+    value: float
+    """In seconds, or from 0 to 1."""
+
+    def is_kept_by(self, value: float) -> bool:
+        """Whether a number keeps it."""
+        if value == self.value:
+            return self.sign in ("<=", ">=")
+        return (value < self.value) == self.sign.startswith("<")
+
+    def shown(self, value: float) -> str:
+        """Return a number as that of this limit is written."""
+        return f"{value * 100:.4g}%" if self.metric in SHARES else f"{value * 1000:.4g}ms"
+
+    def __str__(self) -> str:
+        name = self.metric if self.stat is None else f"{self.stat} {self.metric}"
+        return f"{name} {self.sign} {self.shown(self.value)}"
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """All limits of a load."""
+
+    of_all: tuple[Limit, ...] = ()
+    of_each: tuple[RequestLimit, ...] = ()
+
+    @classmethod
+    def parse(cls, texts: Sequence[str]) -> Limits:
+        """Read limits; a text may hold several, parted by commas. All that is wrong is told at once."""
+        found = [_read(part.strip()) for text in texts for part in text.split(",")]
+        problems = [one for one in found if isinstance(one, Problem)]
+        of_all = tuple(one for one in found if isinstance(one, Limit))
+        of_each = tuple(one for one in found if isinstance(one, RequestLimit))
+        if not problems and not of_each and any(limit.metric == "goodput" for limit in of_all):
+            problems = [_wrong("'goodput' has no limit on each call", "add one, such as 'ttft < 500ms'")]
+        if problems:
+            raise UsageError(problems)
+        return cls(of_all, of_each)
+
+    def broken(self, summary: BenchSummary) -> tuple[str, ...]:
+        """Return which limits a load did not keep, and what was seen instead."""
+        found = []
+        for limit in self.of_all:
+            value = summary.value(limit.metric, limit.stat)
+            if value is None:
+                found.append(f"{limit}: no call was answered")
+            elif not limit.is_kept_by(value):
+                found.append(f"{limit}: it was {limit.shown(value)}")
+        return tuple(found)
+
+    def require_values(self, summary: BenchSummary) -> None:
+        """Raise when calls were answered and a limit speaks of what they do not show, as without a stream."""
+        problems = [
+            Problem(
+                "LOAD-006",
+                f"the limit '{limit}' cannot be checked: no answer showed its {limit.metric}",
+                "let answers be streamed and have several tokens, or limit e2el instead",
+            )
+            for limit in self.of_all
+            if summary.n_succeeded and limit.stat and summary.value(limit.metric, limit.stat) is None
+        ]
+        if problems:
+            raise UsageError(problems)
+
+
+def _read(text: str) -> Limit | RequestLimit | Problem:
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return _wrong(f"{text!r} is no limit", "write for example 'p99 ttft < 500ms' or 'failed < 1%'")
+    stat, metric = match["stat"] and match["stat"].lower(), match["metric"].lower()
+    known = (*TIMES, *SHARES)
+    if metric not in known:
+        return _wrong(f"{text!r}: unknown name {metric!r}{nearest(metric, known)}", f"use {listing(known)}")
+    wanted: Literal[">", "<"] = ">" if metric == "goodput" else "<"
+    sign: Sign = ">=" if match["sign"] == ">=" else "<=" if match["sign"] == "<=" else wanted
+    if not match["sign"].startswith(wanted):
+        side = "below" if metric == "goodput" else "above"
+        return _wrong(f"{text!r}: what is {side} it would be good", f"write '{metric} {wanted} ...'")
+    number = float(match["number"])
+    if metric in SHARES:
+        if stat is not None or match["unit"] != "%" or number > 100:
+            fix = f"write for example '{metric} {wanted} 5%'"
+            return _wrong(f"{text!r}: expected a share from 0% to 100%, and no statistic", fix)
+        return Limit(metric, None, sign, number / 100)
+    if match["unit"] not in _SECONDS:
+        return _wrong(f"{text!r}: the unit is {match['unit'] or 'missing'}", "write it as 500ms or 0.5s")
+    seconds = number * _SECONDS[match["unit"]]
+    if stat is None:
+        return msgspec.convert({"metric": metric, "at_most_s": seconds}, RequestLimit)
+    if stat not in STATS:
+        return _wrong(f"{text!r}: unknown statistic {stat!r}{nearest(stat, STATS)}", f"use {listing(STATS)}")
+    return Limit(metric, stat, sign, seconds)
+
+
+def _wrong(what: str, fix: str) -> Problem:
+    return Problem("LOAD-005", what, fix)

@@ -1,0 +1,101 @@
+"""What a load is: who sends when, how much of it, and for how long. Specs; `drive.py` carries them out."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from assay.bench.arrivals import Arrivals, Trace
+from assay.core.errors import Problem, UsageError
+from assay.core.request import Sampling
+
+
+class Closed(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
+    """A number of clients, each of which sends its next item when its last one is answered."""
+
+    concurrency: int
+    starts_per_s: float | None = None
+    """How many clients begin per second. None: all at once."""
+    at_most_per_s: float | None = None
+    """Calls per second that all clients together may send, evenly spaced; a slot not used is not made up."""
+    least_seconds: float = 0.0
+    """Go on so long, also when the load's number of items is reached."""
+
+    def __post_init__(self) -> None:
+        _require(self.concurrency >= 1, "the concurrency", self.concurrency, "a number of clients, 1 or more")
+        _require_positive("the clients' starts per second", self.starts_per_s)
+        _require_positive("the highest rate", self.at_most_per_s)
+
+
+class Open(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
+    """Items that are sent when they are due, whatever is under way."""
+
+    arrivals: Arrivals | Trace
+    at_most_under_way: int | None = None
+    """Items under way at most; one that is due meanwhile is sent late, and is counted as held."""
+
+    def __post_init__(self) -> None:
+        n = self.at_most_under_way
+        _require(n is None or n >= 1, "the most items under way", n or 0, "1 or more")
+
+
+class Load(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One load."""
+
+    shape: Closed | Open
+    sampling: Sampling = Sampling()
+    """How answers are written; an item's own length goes before."""
+    n: int | None = None
+    """Items at most. None: as many as there are."""
+    seconds: float | None = None
+    """No call is sent after so long; those under way are waited for."""
+    grace_s: float | None = None
+    """How long they are waited for; what is under way then is cut off and counted. None: until they end."""
+    goes_round: bool = False
+    """Whether the items begin again when they are at their end."""
+    think_s: float = 0.0
+    """How long a user waits after an answer before saying the next turn."""
+
+    def __post_init__(self) -> None:
+        _require(self.n is None or self.n >= 1, "the number of requests", self.n or 0, "1 or more")
+        _require_positive("the load's length in seconds", self.seconds)
+        _require(
+            math.isfinite(self.think_s) and self.think_s >= 0, "the time to think", self.think_s, "0 or more"
+        )
+        _require(self.grace_s is None or self.grace_s >= 0, "the grace", self.grace_s or 0, "0 or more")
+        _require(self.sampling.n == 1, "the answers to a call", self.sampling.n, "1")
+        if self.goes_round and isinstance(self.shape, Open) and isinstance(self.shape.arrivals, Trace):
+            raise UsageError(
+                Problem(
+                    "LOAD-002", "a trace cannot go round: it has an end", "give a rate, or fewer requests"
+                )
+            )
+        if self.goes_round and self.n is None and self.seconds is None:
+            raise UsageError(
+                Problem(
+                    "LOAD-002",
+                    "a load that goes round its items has no end",
+                    "give --requests, or a length in seconds",
+                )
+            )
+        if self.n is None and isinstance(self.shape, Open) and isinstance(self.shape.arrivals, Arrivals):
+            self.shape.arrivals.moments()  # A schedule that needs a number says so now.
+
+    @property
+    def n_expected(self) -> int | None:
+        """Return about how many items it will take; None where the server's answers decide."""
+        if self.n is not None or self.seconds is None or not isinstance(self.shape, Open):
+            return self.n
+        if isinstance(self.shape.arrivals, Trace):
+            return None
+        return math.ceil(self.shape.arrivals.highest_rate * self.seconds)
+
+
+def _require_positive(what: str, seen: float | None) -> None:
+    _require(seen is None or (math.isfinite(seen) and seen > 0), what, seen or 0, "above 0")
+
+
+def _require(holds: bool, what: str, seen: float, expected: str) -> None:
+    if not holds:
+        raise UsageError(Problem("LOAD-001", f"{what} is {seen:g}; expected {expected}", "correct the value"))

@@ -1,0 +1,52 @@
+"""As many items as a load needs, of those that a source has: the first ones, or all of them over and over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, islice
+
+import msgspec
+
+from assay.bench.item_stream import WarmUp
+from assay.bench.items import LoadItem
+
+
+class Rounds:
+    """Items in rounds: of the second round on, an id says which one it is (`17~2`)."""
+
+    def __init__(self, once: Callable[[], Iterable[LoadItem]], n: int, *, period_s: float = 0.0) -> None:
+        self._once = once
+        self._n = n
+        self._period_s = period_s
+        """How much later an item with a time of its own comes in each further round."""
+        self._n_different = 0
+        """Items of the longest round so far."""
+
+    def __iter__(self) -> Iterator[LoadItem]:
+        return islice(self.without_end(), self._n)
+
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield items round after round; rows behind those that were asked for stay out of every round."""
+        for round_ in count():
+            for place, item in enumerate(islice(self._once(), self._n), 1):
+                self._n_different = max(self._n_different, place)
+                yield item if not round_ else self._again(item, round_)
+
+    def warmup(self, n: int) -> WarmUp:
+        """Return so many items that the load does not have; if there are none, its own first ones."""
+        others = list(islice(self._once(), self._n, self._n + n))
+        found = others or list(islice(self._once(), n))
+        return WarmUp([found[at % len(found)] for at in range(n)], are_measured=not others)
+
+    def came_up(self, n_sent: int) -> Sequence[str]:
+        """Say whether items came again."""
+        if n_sent <= self._n_different:
+            return ()
+        return (
+            f"{self._n_different:,} prompts were sent {n_sent:,} times in all; "
+            "a server that keeps prompts answers those that come again faster",
+        )
+
+    def _again(self, item: LoadItem, round_: int) -> LoadItem:
+        at_s = None if item.at_s is None else item.at_s + round_ * self._period_s
+        return msgspec.structs.replace(item, id=f"{item.id}~{round_ + 1}", at_s=at_s)

@@ -1,0 +1,104 @@
+"""The search for the highest level that keeps limits: doubling, or halving, and then bisection.
+
+One trial decides about a level, so trials must be long enough to speak for it. Levels are taken to be in
+order: below one that keeps the limits all do, above one that does not none does.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from assay.bench.limits import Limits
+from assay.bench.sweep import FACTOR, Attempt, LevelOf, OnTrial, Swept, Trial, wrong_level
+from assay.core.errors import Problem, UsageError
+
+_LOWEST_RATE = 1 / 64
+"""Of the rate at which a search began: below it no rate is tried."""
+
+
+class Search(msgspec.Struct, frozen=True):
+    """Where a search begins and when it is content."""
+
+    of: LevelOf
+    start: float = 1.0
+    most: float | None = None
+    """No higher level is tried."""
+    tolerance: float = 0.05
+    """How much higher, relatively, the lowest level that failed may be than the highest that did not."""
+    trials_at_most: int = 30
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.start) and self.start > 0):
+            raise wrong_level(f"the search begins at {self.start:g}", "a level above 0")
+        if self.most is not None and self.most < self.start:
+            raise wrong_level(f"the search goes from {self.start:g} to {self.most:g}", "a higher end")
+        if not 0 < self.tolerance < 1:
+            raise wrong_level(f"the tolerance is {self.tolerance:g}", "a share such as 0.05")
+        if self.trials_at_most < 1:
+            raise wrong_level(f"the search has {self.trials_at_most} trials", "1 or more")
+        whole = (self.start, self.start if self.most is None else self.most)
+        if self.of == "concurrency" and any(level % 1 for level in whole):
+            raise wrong_level(
+                f"the search begins at {whole[0]:g} and ends at {whole[1]:g} clients", "whole numbers"
+            )
+
+    def next_level(self, kept: float | None, broke: float | None) -> float | str:
+        """Return which level is tried next; where there is none, why not.
+
+        `kept` and `broke`: the highest level that kept the limits, and the lowest that did not.
+        """
+        if broke is None:
+            assert kept is not None
+            if kept == self.most:
+                return f"{kept:g} keeps the limits, and no higher level was to be tried"
+            return min(kept * FACTOR, math.inf if self.most is None else self.most)
+        if kept is None:
+            least = 1.0 if self.of == "concurrency" else self.start * _LOWEST_RATE
+            return self._between(0.0, broke) if broke > least else f"not even {broke:g} keeps the limits"
+        is_near = broke <= kept * (1 + self.tolerance) or (self.of == "concurrency" and broke - kept <= 1)
+        return f"{kept:g} keeps the limits and {broke:g} does not" if is_near else self._between(kept, broke)
+
+    def _between(self, low: float, high: float) -> float:
+        if self.of == "concurrency":
+            return float((int(low) + int(high)) // 2)
+        return (low + high) / 2
+
+
+async def search(
+    plan: Search, limits: Limits, attempt: Attempt, *, on_trial: OnTrial = lambda trial: None
+) -> Swept:
+    """Find the highest level that keeps the limits."""
+    if not limits.of_all:
+        raise UsageError(
+            Problem(
+                "LOAD-005",
+                "there is no limit on all calls together, so every level would keep the limits",
+                "add one, such as 'p99 ttft < 500ms' or 'goodput > 95%'",
+            )
+        )
+    trials: list[Trial] = []
+    kept: float | None = None
+    broke: float | None = None
+    level: float | str = plan.start
+    is_partial = False
+    while not isinstance(level, str):
+        attempted = await attempt(level)
+        is_partial = attempted.driven.is_partial
+        if not is_partial:
+            limits.require_values(attempted.summary)
+        broken = limits.broken(attempted.summary)
+        if attempted.driven.is_client_bound:
+            broken = (*broken, "the client itself was the limit: the server was not under this load")
+        trials.append(Trial(level, attempted.driven, attempted.summary, broken))
+        on_trial(trials[-1])
+        if is_partial:
+            level = "it was ended from outside"
+            break
+        kept, broke = (kept, level) if broken else (level, broke)
+        level = plan.next_level(kept, broke)
+        if len(trials) == plan.trials_at_most and not isinstance(level, str):
+            level = f"{len(trials)} trials were made, and more are not allowed"
+    said = tuple(map(str, (*limits.of_all, *limits.of_each)))
+    return Swept(plan.of, tuple(trials), kept, str(level), said, is_partial)

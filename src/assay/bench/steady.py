@@ -1,0 +1,100 @@
+"""The steady window: the part of a load in which as many calls were under way as were meant to be.
+
+A load begins with nothing under way and ends so; what happens then says little about a server under load.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from assay.bench.under_way import UnderWay
+
+TOLERANCE = 0.05
+"""How much of the level may be missing."""
+_SHARE_AT_LEVEL = 0.5
+_DRIFT = 1.2
+
+
+class Window(msgspec.Struct, frozen=True):
+    """From when to when a load was steady, in seconds on the clock of its calls."""
+
+    start: float
+    end: float
+    level: int
+    """How many calls are under way when it is steady."""
+    at_least: int
+    """The window begins when so many are under way for the first time and ends when they no longer are."""
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it is."""
+        return self.end - self.start
+
+
+class NoWindow(msgspec.Struct, frozen=True):
+    """There is no steady window, and why."""
+
+    reason: str
+
+
+def steady_window(under_way: UnderWay, *, level: int | None = None) -> Window | NoWindow:
+    """Find the steady window of a load.
+
+    `level` is the number of calls that a load keeps under way. Without one (calls sent by a schedule) it is
+    the median over the time in which calls were sent. The window then ends with that time, and from its first
+    third to its last the number must not have risen or fallen by more than chance would have it.
+    """
+    if not under_way.n_calls or under_way.end == under_way.start:
+        return NoWindow("no call took any time")
+    if level is not None:
+        return _at_level(under_way, level, under_way.end)
+    last_sent = under_way.last_began
+    if last_sent == under_way.start:
+        return NoWindow("all calls were sent at the same moment")
+    level = under_way.median(under_way.start, last_sent)
+    if level < 1:
+        return NoWindow("for more than half of the time no call was under way")
+    window = _at_level(under_way, level, last_sent)
+    return window if isinstance(window, NoWindow) else _without_drift(window, under_way)
+
+
+def _at_level(under_way: UnderWay, level: int, no_later_than: float) -> Window | NoWindow:
+    at_least = max(1, math.ceil(level * (1 - TOLERANCE) - 1e-9))
+    is_early = under_way.times < no_later_than
+    (reached,) = ((under_way.levels >= at_least) & is_early).nonzero()
+    if not len(reached):
+        peak = under_way.peak(under_way.start, under_way.end)
+        return NoWindow(
+            f"at most {peak:,} calls were under way at once; {at_least:,} of {level:,} make a load steady"
+        )
+    start, end = (float(under_way.times[at]) for at in (reached[0], reached[-1] + 1))
+    window = Window(start, min(end, no_later_than), level, at_least)
+    share = under_way.share(at_least, window.start, window.end)
+    if share < _SHARE_AT_LEVEL:
+        return NoWindow(
+            f"{at_least:,} calls or more were under way for only {100 * share:.0f} % of the time between the "
+            "first moment with so many and the last"
+        )
+    return window
+
+
+def _without_drift(window: Window, under_way: UnderWay) -> Window | NoWindow:
+    third = window.seconds / 3
+    first = under_way.mean(window.start, window.start + third)
+    last = under_way.mean(window.end - third, window.end)
+    # Of calls that arrive by chance, the number under way has a variance as large as its level, and moments
+    # that are a call's length apart say something new.
+    call_s = (
+        under_way.mean(under_way.start, under_way.end) * (under_way.end - under_way.start) / under_way.n_calls
+    )
+    variance = window.level * min(1.0, 2 * call_s / third)
+    by_chance = 3 * math.sqrt(2 * variance)
+    if abs(last - first) > by_chance and max(first, last) > _DRIFT * min(first, last):
+        moved = "rising" if last > first else "falling"
+        return NoWindow(
+            f"the number of calls under way kept {moved}: {first:.1f} in the first third of the time, "
+            f"{last:.1f} in the last"
+        )
+    return window

@@ -1,0 +1,158 @@
+"""Several loads, one after the other: a ladder of levels.
+
+A level is a concurrency or a rate. Pure choice of levels: how one is tried is the caller's, who also sees to
+it that no trial sends what an earlier one has sent while there is anything else to send.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assay.bench.arrivals import Arrivals
+from assay.bench.driven import Driven
+from assay.bench.load import Closed, Load, Open
+from assay.bench.summary import BenchSummary
+from assay.core.errors import Problem, UsageError
+
+LevelOf: TypeAlias = Literal["concurrency", "rate"]
+
+FACTOR = 2
+"""From rung to rung of a ladder that is given by its ends."""
+_ROUNDS = 5
+"""Calls that each client of a closed trial makes at least: its first and its last are not the whole load."""
+
+
+class Attempted(msgspec.Struct, frozen=True):
+    """What came of a load at one level."""
+
+    driven: Driven
+    summary: BenchSummary
+
+
+class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One level that was tried."""
+
+    level: float
+    driven: Driven
+    summary: BenchSummary
+    broken: tuple[str, ...] = ()
+    """Of a search: limits that it did not keep, and what was seen."""
+
+
+class Swept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A ladder or a search that ended."""
+
+    of: LevelOf
+    trials: tuple[Trial, ...]
+    """In the order in which they were made."""
+    best: float | None
+    """Of a ladder the level with the most requests answered per second; of a search the highest level that
+    kept the limits. None: there was none."""
+    ended: str
+    """Why it went no further, in words."""
+    limits: tuple[str, ...] = ()
+    """Of a search: what was to be kept."""
+    is_partial: bool = False
+    """Whether it was ended from outside."""
+
+
+Attempt: TypeAlias = Callable[[float], Awaitable[Attempted]]
+OnTrial: TypeAlias = Callable[[Trial], None]
+
+
+class TrialLength(msgspec.Struct, frozen=True):
+    """How long a trial goes on: until both are reached."""
+
+    requests: int = 100
+    seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.requests < 1:
+            raise wrong_level(f"a trial has {self.requests} requests", "1 or more")
+        if not (math.isfinite(self.seconds) and self.seconds >= 0):
+            raise wrong_level(f"a trial has {self.seconds:g} seconds", "0 or more")
+
+
+def trial_load(base: Load, of: LevelOf, level: float, length: TrialLength) -> Load:
+    """Return the load of one level; what is neither its level nor its length is as in `base`."""
+    shape: Closed | Open
+    if of == "rate":
+        open_ = base.shape if isinstance(base.shape, Open) else Open(Arrivals(rate=level))
+        drawn = open_.arrivals if isinstance(open_.arrivals, Arrivals) else Arrivals(rate=level)
+        arrivals = msgspec.structs.replace(drawn, rate=level, ramp=None)
+        shape = msgspec.structs.replace(open_, arrivals=arrivals)
+        n = max(length.requests, math.ceil(level * length.seconds))
+    else:
+        closed = base.shape if isinstance(base.shape, Closed) else Closed(1)
+        shape = msgspec.structs.replace(closed, concurrency=int(level), least_seconds=length.seconds)
+        n = max(length.requests, _ROUNDS * int(level))
+    return msgspec.structs.replace(base, shape=shape, n=n, seconds=None)
+
+
+def parse_levels(text: str, of: LevelOf) -> tuple[float, ...]:
+    """Read the rungs of a ladder: `1,2,4,8`, or `1..64` for doubling from one to the other."""
+    expected = "rising numbers above 0 such as '1,2,4,8', or '1..64' for doubling"
+    try:
+        levels = [float(part) for part in (text.split("..", 1) if ".." in text else text.split(","))]
+    except ValueError:
+        raise wrong_level(f"the levels are {text!r}", expected) from None
+    is_rising = all(before < after for before, after in pairwise(levels))
+    if not is_rising or levels[0] <= 0 or not all(map(math.isfinite, levels)):
+        raise wrong_level(f"the levels are {text!r}", expected)
+    if ".." in text:
+        low, high = levels
+        n = math.ceil(math.log(high / low, FACTOR) - 1e-9)
+        levels = [*(low * FACTOR**number for number in range(n)), high]
+    if of == "concurrency" and any(level % 1 for level in levels):
+        raise wrong_level(f"the levels are {text!r}", "whole numbers: there is no part of a client")
+    return tuple(levels)
+
+
+async def climb(
+    levels: Sequence[float],
+    of: LevelOf,
+    attempt: Attempt,
+    *,
+    failed_at_most: float = 0.05,
+    on_trial: OnTrial = lambda trial: None,
+) -> Swept:
+    """Try levels in order.
+
+    Ends early when too many calls fail, or when twice in a row a level let less through than the one before.
+    """
+    trials: list[Trial] = []
+    through: list[float] = []
+    ended = ""
+    for level in levels:
+        attempted = await attempt(level)
+        trials.append(Trial(level, attempted.driven, attempted.summary))
+        on_trial(trials[-1])
+        through.append(attempted.summary.value("requests_per_s") or 0.0)
+        if ended := _end_of_ladder(trials[-1], through, failed_at_most):
+            break
+    best = trials[through.index(max(through))].level if any(through) else None
+    is_partial = trials[-1].driven.is_partial if trials else False
+    return Swept(of, tuple(trials), best, ended or "all levels were tried", is_partial=is_partial)
+
+
+def _end_of_ladder(last: Trial, through: Sequence[float], failed_at_most: float) -> str:
+    """Return why no higher level is tried; nothing when one is."""
+    if last.driven.is_partial:
+        return "it was ended from outside"
+    failed = last.summary.value("failed")
+    if failed is None or failed > failed_at_most:
+        share = "no call was answered" if failed is None else f"{failed:.1%} of the calls failed"
+        return f"at {last.level:g} {share}; at most {failed_at_most:.1%} may fail"
+    if len(through) > 2 and through[-1] < through[-2] < through[-3]:
+        return f"throughput fell twice, from {through[-3]:.4g} to {through[-1]:.4g} requests/s"
+    return ""
+
+
+def wrong_level(what: str, expected: str) -> UsageError:
+    """Return the error for a level, or a length of trials, that cannot be."""
+    return UsageError(Problem("LOAD-007", f"{what}; expected {expected}", "correct the value"))

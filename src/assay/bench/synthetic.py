@@ -1,0 +1,205 @@
+"""Loads that are made up: prompts and answers of drawn lengths, with or without a beginning in common.
+
+Two kinds of prompt: natural texts, and tokens drawn from the vocabulary and decoded. An item depends on the
+seed and its number alone, so that a longer load begins as a shorter one does; with shares, on how many there
+are as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from assay.bench.item_stream import Inexact, WarmUp
+from assay.bench.items import LoadItem
+from assay.bench.lengths import Lengths, described
+from assay.bench.texts import MadeText, Texts
+from assay.bench.tokenizer import Tokenizer
+from assay.core.errors import Problem, UsageError
+from assay.core.ids import draw
+from assay.core.prompt import Message, Prompt
+
+PromptKind: TypeAlias = Literal["text", "token_ids"]
+_TRIES = 12
+_WARM_UP = 10_368_889
+"""Numbers from here on are those of warm-up items: no load goes so far. Not a round number: one such would
+differ from a load's first ones in the last word of the opening alone."""
+
+
+class SyntheticSpec(msgspec.Struct, frozen=True):
+    """What to make."""
+
+    n: int
+    input: Lengths
+    """Tokens of a prompt, a shared beginning included."""
+    output: Lengths | None = None
+    """Longest answers, in tokens. None: the run's."""
+    kind: PromptKind = "text"
+    shared_prefix: int = 0
+    """Tokens with which all prompts of a group begin."""
+    prefix_groups: int = 1
+    """How many different beginnings there are; items take them in turn."""
+    vocab_size: int | None = None
+    """Of token ids: only those below. None: the tokenizer's whole vocabulary."""
+    seed: int = 0
+    is_chat: bool = True
+    """Whether a prompt is the message of a user, or plain text."""
+
+    def describes(self) -> dict[str, Any]:
+        """Return what was asked for, as plain values."""
+        return {
+            "source": "synthetic",
+            "kind": self.kind,
+            "n": self.n,
+            "input": dict(described(self.input)),
+            "output": None if self.output is None else dict(described(self.output)),
+            "shared_prefix": self.shared_prefix,
+            "prefix_groups": self.prefix_groups,
+            "seed": self.seed,
+        }
+
+
+class SyntheticLoad:
+    """The items of a spec, made as they are walked."""
+
+    def __init__(self, spec: SyntheticSpec, tokenizer: Tokenizer | None = None) -> None:
+        _check(spec, has_tokenizer=tokenizer is not None)
+        self._spec = spec
+        self._maker: _Maker = (
+            _DrawnTokens(spec, tokenizer)
+            if spec.kind == "token_ids" and tokenizer is not None
+            else _NaturalTexts(spec, tokenizer)
+        )
+        self._inexact = Inexact()
+        self._n_input = spec.input.drawn(spec.n, spec.seed, "input")
+        self._n_output = None if spec.output is None else spec.output.drawn(spec.n, spec.seed, "output")
+
+    def __iter__(self) -> Iterator[LoadItem]:
+        return map(self.item, range(self._spec.n))
+
+    def without_end(self) -> Iterator[LoadItem]:
+        """Yield items whose lengths come again and whose texts do not."""
+        return map(self.item, count())
+
+    def warmup(self, n: int) -> WarmUp:
+        """Return items of their own, with the lengths of the first ones."""
+        return WarmUp([self.item(_WARM_UP + at) for at in range(n)], are_measured=False)
+
+    def came_up(self, n_sent: int) -> Sequence[str]:
+        """Say which prompts are not as long as they should be."""
+        return self._inexact.said()
+
+    def item(self, number: int) -> LoadItem:
+        """Return an item; one beyond the last has the lengths of an earlier item and a text of its own."""
+        lengths_of = number % self._spec.n
+        n_tokens = self._n_input(lengths_of)
+        made = self._maker.text(number, n_tokens)
+        item = LoadItem(
+            str(number),
+            as_prompt(made.text, is_chat=self._spec.is_chat),
+            max_tokens=None if self._n_output is None else self._n_output(lengths_of),
+            n_prompt_tokens=made.n_tokens,
+        )
+        return self._inexact.look_at(item, n_tokens)
+
+
+def as_prompt(text: str, *, is_chat: bool) -> Prompt:
+    """Return a text as the message of a user, or as it is."""
+    return (Message("user", text),) if is_chat else text
+
+
+def _check(spec: SyntheticSpec, *, has_tokenizer: bool) -> None:
+    if spec.kind == "token_ids" and not has_tokenizer:
+        what = "token ids are drawn from a vocabulary and decoded, and no tokenizer was named"
+        raise UsageError(Problem("BENCH-021", what, "name one: --tokenizer FOLDER; or let prompts be texts"))
+    if spec.n < 1 or spec.prefix_groups < 1 or spec.shared_prefix < 0:
+        found = f"{spec.n} requests, {spec.prefix_groups} prefix groups, {spec.shared_prefix} shared tokens"
+        what = f"found {found}; expected at least one request, one group, and no number below 0"
+        raise UsageError(Problem("BENCH-025", what, "correct the numbers"))
+    if spec.shared_prefix > spec.input.shortest:
+        what = (
+            f"prompts share {spec.shared_prefix} tokens, and the shortest has {spec.input.shortest} in all;"
+            " the shared beginning is a part of the prompt"
+        )
+        raise UsageError(
+            Problem("BENCH-025", what, "share fewer tokens, or let the shortest prompt be longer")
+        )
+
+
+class _NaturalTexts:
+    """Sentences."""
+
+    def __init__(self, spec: SyntheticSpec, tokenizer: Tokenizer | None) -> None:
+        self._spec = spec
+        self._own = Texts(spec.seed, "synthetic", tokenizer)
+        self._shared = Texts(spec.seed, "shared prefix", tokenizer)
+
+    @cached_property
+    def _prefixes(self) -> Sequence[str]:
+        spec = self._spec
+        if not spec.shared_prefix:
+            return [""]
+        return [self._shared.text(group, spec.shared_prefix).text for group in range(spec.prefix_groups)]
+
+    def text(self, number: int, n_tokens: int) -> MadeText:
+        """Return the text of an item."""
+        return self._own.text(number, n_tokens, after=self._prefixes[number % len(self._prefixes)])
+
+
+class _DrawnTokens:
+    """Tokens drawn alike from the whole vocabulary, its special tokens left out, and decoded.
+
+    Decoded and encoded again, tokens are often others and not as many: some drawn next to each other are one
+    token, some are parts of characters. What is too much is cut, what lacks is drawn, until the number holds.
+    """
+
+    def __init__(self, spec: SyntheticSpec, tokenizer: Tokenizer) -> None:
+        self._spec = spec
+        self._tokenizer = tokenizer
+        self._ids = tokenizer.plain_ids(spec.vocab_size)
+        if not self._ids:
+            what = f"the tokenizer has no plain token below the vocabulary size {spec.vocab_size}"
+            raise UsageError(Problem("BENCH-025", what, "correct the vocabulary size, or leave it away"))
+
+    @cached_property
+    def _prefixes(self) -> Sequence[str]:
+        spec = self._spec
+        if not spec.shared_prefix:
+            return [""]
+        return [
+            self._decoded(f"prefix {group}", spec.shared_prefix, "").text
+            for group in range(spec.prefix_groups)
+        ]
+
+    def text(self, number: int, n_tokens: int) -> MadeText:
+        """Return the text of an item."""
+        return self._decoded(str(number), n_tokens, self._prefixes[number % len(self._prefixes)])
+
+    def _decoded(self, name: str, n_tokens: int, after: str) -> MadeText:
+        made = draw(self._spec.seed, "token ids", name)
+        tokenizer = self._tokenizer
+        n_own = n_tokens - (tokenizer.count(after) if after else 0)
+        own = made.choices(self._ids, k=n_own) if n_own > 0 else []
+        best: MadeText | None = None
+        for _ in range(_TRIES):
+            text = after + tokenizer.decode(own)
+            n_found = tokenizer.count(text)
+            if best is None or abs(n_found - n_tokens) < abs((best.n_tokens or 0) - n_tokens):
+                best = MadeText(text, n_found)
+            if n_found == n_tokens:
+                break
+            # What came of the own part is taken as it is encoded now, which changes less the next time.
+            own = tokenizer.ids(text[len(after) :]) or own
+            if n_found > n_tokens:
+                own = own[: n_tokens - n_found]
+            else:
+                own = own + made.choices(self._ids, k=n_tokens - n_found)
+        assert best is not None
+        return best
+
+
+_Maker: TypeAlias = _NaturalTexts | _DrawnTokens

@@ -1,0 +1,189 @@
+"""AISBench's `config` of a synthetic dataset, read as it is: which keys it has, and what each may be.
+
+    {"Type": "string", "RequestCount": 100, "StringConfig": {
+        "Input": {"Method": "uniform", "Params": {"MinValue": 1, "MaxValue": 200}},
+        "Output": {"Method": "zipf", "Params": {"Alpha": 1.5, "MinValue": 1, "MaxValue": 100}}}}
+
+docs/bench_datasets.md says where what is made differs from the original's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from assay.bench.lengths import (
+    HIGHEST_ALPHA,
+    LONGEST,
+    Constant,
+    Gaussian,
+    Lengths,
+    Shares,
+    Uniform,
+    Zipf,
+    exact_share,
+)
+from assay.bench.synthetic import SyntheticSpec
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+
+_FLOAT32 = 3.4028235e38
+_TYPES = ("string", "tokenid")
+_AT_TOP = ("Type", "RequestCount", "TrustRemoteCode", "StringConfig", "TokenIdConfig")
+
+
+def is_config(value: object) -> bool:
+    """Whether a value is a synthetic dataset's config, right or wrong."""
+    return isinstance(value, Mapping) and "Type" in value and "RequestCount" in value
+
+
+def from_config(
+    config: Mapping[str, Any], where: Origin, *, seed: int = 0, is_chat: bool = True
+) -> SyntheticSpec:
+    """Return what a config asks for; an AuthorError names the key that is wrong."""
+    top = _Table(config, "", where)
+    top.require(("Type", "RequestCount"), optional=_AT_TOP[2:])
+    kind = str(top.values["Type"]).lower()
+    if kind not in _TYPES:
+        top.wrong("Type", f"expected one of {listing(_TYPES)}")
+    n = top.whole("RequestCount", 1)
+    if not isinstance(top.values.get("TrustRemoteCode", False), bool):
+        top.wrong("TrustRemoteCode", "expected true or false")
+    if kind == "string":
+        table = top.table("StringConfig")
+        table.require(("Input", "Output"))
+        prompts, answers = (_lengths(table.table(key)) for key in ("Input", "Output"))
+        return SyntheticSpec(n, prompts, answers, seed=seed, is_chat=is_chat)
+    table = top.table("TokenIdConfig")
+    table.require(("RequestSize",), optional=("PrefixLen", "VocabSize"))
+    size = table.whole("RequestSize", 1)
+    return SyntheticSpec(
+        n,
+        Constant(size),
+        kind="token_ids",
+        shared_prefix=table.whole("PrefixLen", 0, size) if "PrefixLen" in table.values else 0,
+        vocab_size=table.whole("VocabSize", 1) if table.values.get("VocabSize") is not None else None,
+        seed=seed,
+        is_chat=is_chat,
+    )
+
+
+def _uniform(params: _Table) -> Lengths:
+    return Uniform(*params.bounds())
+
+
+def _gaussian(params: _Table) -> Lengths:
+    return Gaussian(params.number("Mean"), params.number("Var", least=0), *params.bounds())
+
+
+def _zipf(params: _Table) -> Lengths:
+    alpha = params.number("Alpha")
+    if not 1 < alpha <= HIGHEST_ALPHA:
+        params.wrong("Alpha", f"expected more than 1 and at most {HIGHEST_ALPHA:g}")
+    return Zipf(alpha, *params.bounds())
+
+
+def _percentage(params: _Table) -> Lengths:
+    key, given = "PercentageDistribute", params.values["PercentageDistribute"]
+    if not isinstance(given, list | tuple) or not all(map(_is_pair, given)):
+        params.wrong(key, "expected pairs of a length and its share, such as [[128, 0.3], [512, 0.7]]")
+    try:
+        return Shares(tuple((_whole(length), exact_share(share)) for length, share in given))
+    except ValueError as error:
+        params.wrong(key, str(error))
+
+
+class _Method(NamedTuple):
+    keys: tuple[str, ...]
+    make: Callable[[_Table], Lengths]
+
+
+_METHODS = {
+    "uniform": _Method(("MinValue", "MaxValue"), _uniform),
+    "gaussian": _Method(("Mean", "Var", "MinValue", "MaxValue"), _gaussian),
+    "zipf": _Method(("Alpha", "MinValue", "MaxValue"), _zipf),
+    # Not in the original's, whose custom datasets alone have it.
+    "percentage": _Method(("PercentageDistribute",), _percentage),
+}
+
+
+def _lengths(table: _Table) -> Lengths:
+    table.require(("Method", "Params"))
+    name = table.values["Method"]
+    if not isinstance(name, str) or name not in _METHODS:
+        table.wrong("Method", f"expected one of {listing(_METHODS)}{nearest(str(name), _METHODS)}")
+    params = table.table("Params")
+    params.require(_METHODS[name].keys)
+    return _METHODS[name].make(params)
+
+
+class _Table:
+    """A dict of the config, which knows what it is called."""
+
+    def __init__(self, values: Mapping[str, Any], name: str, where: Origin) -> None:
+        self.values = values
+        self._name = name
+        self._where = where
+
+    def require(self, required: tuple[str, ...], *, optional: tuple[str, ...] = ()) -> None:
+        """Raise unless it has these keys, and no other."""
+        known = required + optional
+        for key in required:
+            if key not in self.values:
+                self._raise(f"key {self._path(key)!r} is missing", f"it has the keys {listing(known)}")
+        for key in self.values:
+            if key not in known:
+                what = f"unknown key {self._path(str(key))!r}{nearest(str(key), known)}"
+                self._raise(what, f"use {listing(known)}")
+
+    def table(self, key: str) -> _Table:
+        """Return the dict under a key."""
+        if key not in self.values:
+            self._raise(f"key {self._path(key)!r} is missing", "add it")
+        value = self.values[key]
+        if not isinstance(value, Mapping):
+            self.wrong(key, "expected a dict")
+        return _Table(value, self._path(key), self._where)
+
+    def whole(self, key: str, least: int, most: int = LONGEST) -> int:
+        """Return the whole number under a key."""
+        value = self.values[key]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            self.wrong(key, f"expected a whole number from {least} to {most}")
+        return value
+
+    def number(self, key: str, least: float = -_FLOAT32) -> float:
+        """Return the number under a key, within what float32 holds."""
+        value = self.values[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= _FLOAT32:
+            self.wrong(key, "expected a number" + (f" not below {least:g}" if least > -_FLOAT32 else ""))
+        return float(value)
+
+    def bounds(self) -> tuple[int, int]:
+        """Return MinValue and MaxValue."""
+        low, high = self.whole("MinValue", 1), self.whole("MaxValue", 1)
+        if low > high:
+            self.wrong("MinValue", f"expected at most MaxValue, which is {high}")
+        return low, high
+
+    def wrong(self, key: str, expected: str) -> NoReturn:
+        """Raise the problem of a value."""
+        self._raise(
+            f"key {self._path(key)!r}: found {self.values[key]!r:.80}, {expected}", "correct the value"
+        )
+
+    def _path(self, key: str) -> str:
+        return f"{self._name}.{key}" if self._name else key
+
+    def _raise(self, what: str, fix: str) -> NoReturn:
+        raise AuthorError(Problem("BENCH-022", what, fix, self._where))
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"the length is {value!r}, expected a whole number")
+    return value

@@ -1,0 +1,132 @@
+"""A load's numbers as tables of words: headings and rows, which a face lays out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from assay.bench.pool import Stats
+from assay.bench.summary import BenchSummary, Throughput
+
+_NAMES = {
+    "ttft": "TTFT, ms",
+    "itl": "ITL, ms",
+    "tpot": "TPOT, ms",
+    "e2el": "E2EL, ms",
+    "late": "sent late, ms",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "output_rate": "output tokens/s of a call",
+}
+_RATES = {
+    "requests_per_s": "requests/s",
+    "input_tokens_per_s": "input tokens/s",
+    "output_tokens_per_s": "output tokens/s",
+    "total_tokens_per_s": "total tokens/s",
+}
+_SHOWN = ("mean", "std", "min", "max", "p50", "p75", "p90", "p95", "p99")
+NOT_COUNTED = "not counted"
+NONE = "-"
+
+
+class Table(NamedTuple):
+    """A table; the first column holds names, the others are aligned to the right."""
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def tables(run: BenchSummary, steady: BenchSummary | None = None) -> list[Table]:
+    """Return the tables of a load: how long calls took, what went through, and what failed."""
+    found = [latency_table(run, "all calls")]
+    if steady is not None:
+        found.append(latency_table(steady, "calls that began in the steady window"))
+    found.append(totals_table(run, steady))
+    if run.failures:
+        found.append(
+            Table(
+                "failures",
+                ("kind", "calls", "for example"),
+                [(failure.kind, f"{failure.n:,}", failure.example) for failure in run.failures],
+            )
+        )
+    return [table for table in found if table.rows]
+
+
+def latency_table(summary: BenchSummary, title: str) -> Table:
+    """Return a row for each metric that has values."""
+    rows = [
+        (name, *(_shown(getattr(stats, stat), stats) for stat in _SHOWN), f"{stats.n:,}")
+        for metric, name in _NAMES.items()
+        if (stats := summary.metrics.get(metric)) is not None
+    ]
+    return Table(title, ("", *_SHOWN, "n"), rows)
+
+
+def totals_table(run: BenchSummary, steady: BenchSummary | None = None) -> Table:
+    """Return what is said once of a load, of the whole run and beside it of its steady window."""
+    parts = [run] if steady is None else [run, steady]
+    lines: list[tuple[str, Callable[[BenchSummary], str]]] = [
+        ("duration, s", lambda part: f"{part.duration_s:,.2f}"),
+        ("calls", lambda part: f"{part.n_calls:,}"),
+        ("succeeded", lambda part: f"{part.n_succeeded:,}"),
+        ("failed", lambda part: f"{part.n_failed:,}"),
+        ("input tokens", lambda part: _tokens(part.input_tokens)),
+        ("output tokens", lambda part: _tokens(part.output_tokens)),
+    ]
+    lines.extend((name, _rate(field)) for field, name in _RATES.items())
+    if any(part.n_output_uncounted for part in parts):
+        lines.append(("output pieces/s (not tokens)", _rate("output_pieces_per_s")))
+    if run.goodput is not None:
+        limits = ", ".join(str(limit) for limit in run.goodput.limits)
+        lines.append((f"good calls, % ({limits})", _good_share))
+        lines.append(("good calls/s", _good_rate))
+    lines.append(("calls under way, mean", lambda part: _under_way(part, "mean")))
+    lines.append(("calls under way, most", lambda part: _under_way(part, "max")))
+    headings = ("", "whole run") if steady is None else ("", "whole run", "steady window")
+    return Table("totals", headings, [(name, *(show(part) for part in parts)) for name, show in lines])
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time with as many digits as it deserves: hundredths below 10 ms, none from 1,000 on."""
+    value = 1000 * seconds
+    digits = 0 if abs(value) >= 999.95 else 1 if abs(value) >= 9.995 else 2
+    return f"{value:,.{digits}f}"
+
+
+def _shown(value: float, stats: Stats) -> str:
+    return milliseconds(value) if stats.unit == "s" else _number(value)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return NONE
+    return f"{value:,.0f}" if value == round(value) or value >= 1000 else f"{value:,.4g}"
+
+
+def _tokens(count: int | None) -> str:
+    return NOT_COUNTED if count is None else f"{count:,}"
+
+
+def _rate(field: str) -> Callable[[BenchSummary], str]:
+    def show(part: BenchSummary) -> str:
+        rate: float | None = getattr(part.throughput, field)
+        if rate is None and part.throughput != Throughput() and "tokens" in field:
+            return NOT_COUNTED
+        return _number(rate)
+
+    return show
+
+
+def _under_way(part: BenchSummary, stat: Literal["mean", "max"]) -> str:
+    return NONE if part.concurrency is None else _number(getattr(part.concurrency, stat))
+
+
+def _good_share(part: BenchSummary) -> str:
+    share = part.goodput.share if part.goodput else None
+    return NONE if share is None else f"{100 * share:.1f}"
+
+
+def _good_rate(part: BenchSummary) -> str:
+    return _number(part.goodput.per_s if part.goodput else None)

@@ -1,0 +1,175 @@
+"""A benchmark on the screen: how it goes, and its tables."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table as Grid
+from rich.text import Text
+
+from assay.app.bench import BenchObserver
+from assay.app.bench_page import PAGE, StoredBench, aisbench_numbers
+from assay.app.bench_settings import Profile
+from assay.bench.aisbench_profile import NoResult
+from assay.bench.driven import Driven, Progress
+from assay.bench.folder import SUMMARY, BenchManifest
+from assay.bench.load import Load
+from assay.bench.sweep import Swept, Trial
+from assay.bench.table import Table, milliseconds, tables
+from assay.faces.cli.render import err, out, print_table
+
+_LINE_EVERY_S = 10.0
+
+
+class BenchScreen(BenchObserver):
+    """Shows a benchmark that goes on: one line that changes on a terminal, now and then a line elsewhere."""
+
+    def __init__(self, *, is_quiet: bool = False) -> None:
+        self._is_quiet = is_quiet
+        self._live: Live | None = None
+        self._level = ""
+        self._drawn = time.monotonic()
+
+    def __enter__(self) -> BenchScreen:
+        if err.is_terminal and not self._is_quiet:
+            self._live = Live(console=err, transient=True, refresh_per_second=10)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def started(self, manifest: BenchManifest, folder: Path) -> None:
+        """Say what is measured."""
+        if not self._is_quiet:
+            items = manifest.items
+            out.print(f"[bold]server[/]   {escape(manifest.model)}")
+            out.print(
+                f"[bold]requests[/] {escape(str(items.get('source', items.get('kind'))))}, {items['n']:,}"
+            )
+
+    def warmed_up(self, driven: Driven) -> None:
+        """Nothing is shown of a warm-up that went well; one that did not is an error."""
+
+    def load_began(self, load: Load, level: float | None) -> None:
+        """Note the level."""
+        self._level = "" if level is None else f"level {level:g}: "
+
+    def progress(self, progress: Progress) -> None:
+        """Show how far the load is."""
+        now = time.monotonic()
+        line = (
+            f"{self._level}{progress.n_done:,} of {progress.n_sent:,} sent are done, "
+            f"{progress.n_under_way:,} under way, {progress.per_s:,.1f}/s, {progress.seconds:,.0f} s"
+        )
+        if progress.n_failed:
+            line += f", {progress.n_failed:,} failed"
+        if self._live is not None:
+            self._live.update(Text(line))
+        elif not self._is_quiet and now - self._drawn >= _LINE_EVERY_S:
+            self._drawn = now
+            err.print(line)
+
+    def tried(self, trial: Trial) -> None:
+        """Say what a level came to."""
+        if not self._is_quiet:
+            err.print(Text("  ".join(_level_row(trial))))
+
+
+def show_bench(finished: StoredBench, *, is_json: bool, profile: Profile) -> None:
+    """Print what a benchmark came to."""
+    if is_json:
+        out.file.write((finished.folder / SUMMARY).read_text(encoding="utf-8"))
+        return
+    result = finished.result
+    if profile == "aisbench":
+        _show_aisbench(finished)
+    elif result.swept is not None:
+        _show_table(_levels(result.swept))
+        out.print(escape(_verdict(result.swept)))
+    elif result.summary is not None:
+        for table in tables(result.summary, result.steady):
+            _show_table(table)
+        if result.not_steady:
+            out.print(f"[dim]no steady window: {escape(result.not_steady)}[/]", soft_wrap=True)
+    notes = (*result.notes, *(result.summary.notes if result.summary is not None else ()))
+    for note in dict.fromkeys(notes):
+        out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
+    if result.is_partial:
+        out.print("[yellow]it was ended early: the numbers are of what was complete by then[/]")
+    out.print(f"[dim]page[/]  {escape(str(finished.folder / PAGE))}", soft_wrap=True)
+
+
+def _show_aisbench(finished: StoredBench) -> None:
+    numbers = aisbench_numbers(finished)
+    if isinstance(numbers, NoResult):
+        out.print(f"[yellow]no numbers by AISBench's formulas: {escape(numbers.reason)}[/]")
+        return
+    for table in numbers.tables():
+        _show_table(Table("", table.headings, table.rows))
+
+
+_LEVEL_HEADINGS = (
+    "requests/s",
+    "output tokens/s",
+    "TTFT p50",
+    "TTFT p99",
+    "TPOT p50",
+    "E2EL p50",
+    "E2EL p99",
+)
+
+
+def _levels(swept: Swept) -> Table:
+    rows = [_level_row(trial) for trial in sorted(swept.trials, key=lambda trial: trial.level)]
+    return Table(f"by {swept.of}, times in ms", (swept.of, *_LEVEL_HEADINGS, "failed", ""), rows)
+
+
+def _level_row(trial: Trial) -> tuple[str, ...]:
+    summary = trial.summary
+
+    def time_of(metric: str, stat: str) -> str:
+        value = summary.value(metric, stat)
+        return "-" if value is None else milliseconds(value)
+
+    def rate_of(name: str) -> str:
+        value = summary.value(name)
+        return "-" if value is None else f"{value:,.4g}"
+
+    return (
+        f"{trial.level:g}",
+        rate_of("requests_per_s"),
+        rate_of("output_tokens_per_s"),
+        time_of("ttft", "p50"),
+        time_of("ttft", "p99"),
+        time_of("tpot", "p50"),
+        time_of("e2el", "p50"),
+        time_of("e2el", "p99"),
+        f"{summary.n_failed:,}",
+        "; ".join(trial.broken),
+    )
+
+
+def _verdict(swept: Swept) -> str:
+    if swept.best is None:
+        return f"no level was good enough: {swept.ended}"
+    what = "keeps the limits" if swept.limits else "let the most requests through"
+    return f"{swept.of} {swept.best:g} {what}; {swept.ended}"
+
+
+def _show_table(table: Table) -> None:
+    grid = Grid(title=table.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for number, heading in enumerate(table.headings):
+        is_text = heading in ("", "for example")
+        grid.add_column(heading, justify="right" if number and not is_text else "left", no_wrap=not is_text)
+    for row in table.rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    out.print()
+    print_table(grid)

@@ -1,0 +1,70 @@
+"""What a serving benchmark cannot send: one clear error that names the place, the value and the fix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assay.app.bench_items import ItemsAsked, load_items
+from assay.bench.lengths import Constant, parse_lengths
+from assay.core.errors import AssayError
+
+BROKEN = Path(__file__).parent / "broken" / "bench"
+
+CASES = [
+    (
+        "synthetic.json",
+        ItemsAsked(),
+        "BENCH-022",
+        ("synthetic.json:", "'StringConfig.Input.Params.Alpha'", "found 1.0", "more than 1"),
+    ),
+    (
+        "trace.jsonl",
+        ItemsAsked(),
+        "BENCH-023",
+        (
+            "trace.jsonl row 2 (line 2), column 'hash_ids'",
+            "found 2 ids for 1536 tokens, expected 3",
+            "row 3 (line 3), column 'input_length'",
+            "'many'",
+        ),
+    ),
+    (
+        "chats.jsonl",
+        ItemsAsked(),
+        "BENCH-024",
+        ("chats.jsonl row 2 (line 2), column 'conversations'", "'narrator'", "'human'"),
+    ),
+    ("synthetic", ItemsAsked(tokenizer="model"), "BENCH-021", ("tokenizer.json", "does not load")),
+    ("synthetic", ItemsAsked(kind="token_ids"), "BENCH-021", ("no tokenizer", "--tokenizer")),
+    ("trace.jsonl", ItemsAsked(input=Constant(5)), "BENCH-025", ("'trace.jsonl'", "prompts of its own")),
+    ("synthetic", ItemsAsked(input=Constant(5), shared_prefix=9), "BENCH-025", ("share 9 tokens", "has 5")),
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "asked", "code", "parts"), CASES, ids=[f"{case[0]} {case[2]}" for case in CASES]
+)
+def test_bad_items(
+    source: str, asked: ItemsAsked, code: str, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if asked.tokenizer is not None:
+        pytest.importorskip("tokenizers")
+    monkeypatch.chdir(BROKEN)
+    with pytest.raises(AssayError) as caught:
+        # What is wrong with a later row shows itself when the rows are walked.
+        list(load_items(source, asked))
+    said = str(caught.value)
+    assert said.startswith(code)
+    assert "Fix: " in said
+    for part in parts:
+        assert part in said
+
+
+def test_bad_lengths() -> None:
+    with pytest.raises(AssayError) as caught:
+        parse_lengths("zipf:alpha=0.5,min=10,max=1000", "--input")
+    said = str(caught.value)
+    assert said.startswith("BENCH-020 --input: lengths 'zipf:alpha=0.5,min=10,max=1000': alpha is 0.5")
+    assert said.endswith("Fix: write for example zipf:alpha=1.5,min=10,max=1000")

@@ -1,0 +1,189 @@
+"""Ladders and searches over what a level is said to show."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.bench.arrivals import Arrivals, Ramp, Trace
+from assay.bench.limits import Limits
+from assay.bench.load import Closed, Load, Open
+from assay.bench.search import Search, search
+from assay.bench.sweep import LevelOf, Trial, TrialLength, climb, parse_levels, trial_load
+from assay.core.errors import UsageError
+from fakes.attempts import attempted, attempts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1,2,4", (1, 2, 4)),
+        ("8", (8,)),
+        ("1..8", (1, 2, 4, 8)),
+        ("1..10", (1, 2, 4, 8, 10)),
+        ("3..5", (3, 5)),
+        (" 2 , 3 ", (2, 3)),
+    ],
+)
+def test_levels_are_read(text: str, expected: tuple[float, ...]) -> None:
+    assert parse_levels(text, "concurrency") == expected
+
+
+def test_rates_need_not_be_whole() -> None:
+    assert parse_levels("0.5..3", "rate") == (0.5, 1, 2, 3)
+
+
+@pytest.mark.parametrize("text", ["", "a", "0,1", "2,1", "1,1", "4..2", "1..inf", "-1..4", "1.5,2", "1...4"])
+def test_what_are_no_levels_is_told(text: str) -> None:
+    with pytest.raises(UsageError, match="LOAD-007"):
+        parse_levels(text, "concurrency")
+
+
+def test_the_load_of_a_level_is_long_enough_by_both_measures() -> None:
+    base = Load(Open(Arrivals(ramp=Ramp(1, 2), burstiness=1, seed=9), 7), n=3, seconds=4, think_s=1)
+    at_20 = trial_load(base, "rate", 20, TrialLength(100, 10))
+    assert at_20.shape == Open(Arrivals(rate=20, burstiness=1, seed=9), 7)
+    assert (at_20.n, at_20.seconds, at_20.think_s) == (200, None, 1)
+    assert trial_load(base, "rate", 2.05, TrialLength(100, 10)).n == 100
+    assert trial_load(Load(Open(Trace())), "rate", 20.05, TrialLength(1, 10)).n == 201
+    closed = trial_load(Load(Closed(3, starts_per_s=5)), "concurrency", 64, TrialLength(100, 10))
+    assert closed.shape == Closed(64, starts_per_s=5, least_seconds=10)
+    assert closed.n == 320
+
+
+def test_a_ladder_tells_the_level_with_the_highest_throughput() -> None:
+    attempt, levels = attempts(lambda level: attempted(per_s=min(level, 6) - level / 100))
+    told: list[Trial] = []
+    swept = asyncio.run(climb((1, 2, 4, 8), "concurrency", attempt, on_trial=told.append))
+    assert levels == [1, 2, 4, 8]
+    assert swept.best == 8
+    assert (swept.ended, swept.is_partial) == ("all levels were tried", False)
+    assert tuple(told) == swept.trials
+
+
+def test_a_ladder_ends_when_throughput_fell_twice_in_a_row() -> None:
+    through = {1: 10.0, 2: 20, 3: 18, 4: 19, 8: 21, 16: 20, 32: 19, 64: 99}
+    attempt, levels = attempts(lambda level: attempted(per_s=through[int(level)]))
+    swept = asyncio.run(climb(list(through), "concurrency", attempt))
+    assert levels == [1, 2, 3, 4, 8, 16, 32]
+    assert swept.best == 8
+    assert swept.ended == "throughput fell twice, from 21 to 19 requests/s"
+
+
+@pytest.mark.parametrize(("failed", "said"), [(0.06, "6.0% of the calls failed"), (1.0, "100.0%")])
+def test_a_ladder_ends_when_too_many_calls_fail(failed: float, said: str) -> None:
+    attempt, levels = attempts(lambda level: attempted(per_s=level, failed=failed if level > 2 else 0.05))
+    swept = asyncio.run(climb((1, 2, 4, 8), "rate", attempt))
+    assert levels == [1, 2, 4]
+    assert said in swept.ended
+
+
+def test_a_person_may_end_a_ladder() -> None:
+    attempt, levels = attempts(lambda level: attempted(is_partial=level == 2))
+    swept = asyncio.run(climb((1, 2, 4), "rate", attempt))
+    assert levels == [1, 2]
+    assert swept.is_partial
+
+
+LIMITS = Limits.parse(["p99 ttft < 500ms"])
+
+
+@given(
+    start=st.floats(0.1, 300), capacity=st.floats(0.05, 5000), tolerance=st.sampled_from([0.01, 0.05, 0.3])
+)
+@settings(max_examples=60, deadline=None)
+def test_a_search_finds_the_rate_from_which_on_limits_break(
+    start: float, capacity: float, tolerance: float
+) -> None:
+    attempt, levels = attempts(lambda level: attempted(n=3, ttft_s=0.1 if level <= capacity else 0.6))
+    plan = Search("rate", start, tolerance=tolerance)
+    swept = asyncio.run(search(plan, LIMITS, attempt))
+    if capacity < start / 64:
+        assert swept.best is None or swept.best <= capacity
+        assert min(levels) >= start / 128
+        return
+    assert swept.best is not None
+    assert swept.best <= capacity <= swept.best * (1 + tolerance) + 1e-9
+    assert all(bool(trial.broken) == (trial.level > capacity) for trial in swept.trials)
+    # Doubling and halving, then bisection: no more trials than it takes.
+    far = abs(math.log2(capacity / start)) + 2
+    assert len(levels) <= far + math.log2(1 / tolerance) + 2
+
+
+@given(start=st.integers(1, 300), capacity=st.integers(0, 3000))
+@settings(max_examples=60, deadline=None)
+def test_a_search_finds_the_number_of_clients_exactly_where_few_are_kept(start: int, capacity: int) -> None:
+    attempt, levels = attempts(lambda level: attempted(n=3, ttft_s=0.1 if level <= capacity else 0.6))
+    swept = asyncio.run(search(Search("concurrency", start, tolerance=0.01), LIMITS, attempt))
+    assert all(level == int(level) >= 1 for level in levels)
+    assert len(set(levels)) == len(levels)
+    if capacity == 0:
+        assert swept.best is None
+        assert swept.ended == "not even 1 keeps the limits"
+    elif capacity < 100:
+        assert swept.best == capacity
+    else:
+        assert swept.best is not None
+        assert swept.best <= capacity <= swept.best * 1.01
+
+
+def test_a_search_goes_no_higher_than_it_may() -> None:
+    attempt, levels = attempts(lambda level: attempted())
+    swept = asyncio.run(search(Search("rate", 3, most=20), LIMITS, attempt))
+    assert levels == [3, 6, 12, 20]
+    assert swept.best == 20
+    assert swept.ended == "20 keeps the limits, and no higher level was to be tried"
+    swept = asyncio.run(search(Search("rate", 3, trials_at_most=4), LIMITS, attempt))
+    assert (len(swept.trials), swept.best) == (4, 24)
+    assert "4 trials were made" in swept.ended
+
+
+def test_a_level_at_which_the_client_was_the_limit_is_no_level_of_the_server() -> None:
+    attempt, _ = attempts(lambda level: attempted(is_client_bound=level > 50))
+    swept = asyncio.run(search(Search("rate", 10, tolerance=0.1), LIMITS, attempt))
+    assert swept.best is not None
+    assert 45 <= swept.best <= 50
+    assert any("client itself was the limit" in said for trial in swept.trials for said in trial.broken)
+
+
+def test_a_person_may_end_a_search() -> None:
+    attempt, levels = attempts(lambda level: attempted(is_partial=level > 3))
+    swept = asyncio.run(search(Search("rate", 1), LIMITS, attempt))
+    assert levels == [1, 2, 4]
+    assert (swept.best, swept.is_partial, swept.ended) == (2, True, "it was ended from outside")
+    assert swept.limits == ("p99 ttft < 500ms",)
+
+
+def test_a_search_needs_a_limit_that_levels_can_break() -> None:
+    attempt, levels = attempts(lambda level: attempted())
+    with pytest.raises(UsageError, match="LOAD-005 there is no limit on all calls"):
+        asyncio.run(search(Search("rate"), Limits.parse(["ttft < 500ms"]), attempt))
+    assert levels == []
+
+
+@pytest.mark.parametrize(
+    ("of", "values", "said"),
+    [
+        ("rate", {"start": 0}, "begins at 0"),
+        ("rate", {"start": 9, "most": 3}, "from 9 to 3"),
+        ("rate", {"tolerance": 0}, "tolerance is 0"),
+        ("rate", {"trials_at_most": 0}, "0 trials"),
+        ("concurrency", {"start": 1.5}, "whole numbers"),
+        ("concurrency", {"start": 1, "most": 2.5}, "whole numbers"),
+    ],
+)
+def test_searches_that_cannot_be_are_told(of: LevelOf, values: dict[str, float], said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Search(of, **values)  # type: ignore[arg-type]
+    assert error.value.problems[0].code == "LOAD-007"
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("values", [(0, 1.0), (1, -1.0), (1, math.inf)])
+def test_trials_that_cannot_be_are_told(values: tuple[int, float]) -> None:
+    with pytest.raises(UsageError, match="LOAD-007"):
+        TrialLength(*values)
