@@ -243,7 +243,8 @@ class FoundLevel(Level):
         """Take the next step; where there is none, turn."""
         limit = self._limit
         if not self._is_rising:
-            target = limit - limit // (_STEP_UP + 1)
+            # A server that refuses nobody is not spared by less than that, and the client has its own waits.
+            target = max(limit - limit // (_STEP_UP + 1), min(limit, START))
             why = "whether fewer do as well"
         else:
             ceiling = self._ceiling_now(now)

@@ -267,7 +267,7 @@ class _Connection(asyncio.Protocol):
         """Pass on, or gather, some bytes."""
         self._has_begun = True
         if self._taker is not None:
-            self._taker(body)
+            self._taker(body, self._heard)
         else:
             self._content.append(body)
 

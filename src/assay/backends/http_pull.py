@@ -10,8 +10,6 @@ Knows neither prompts nor protocols: what is done with a job is the caller's.
 from __future__ import annotations
 
 import asyncio
-import resource
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from itertools import chain, islice
@@ -33,14 +31,6 @@ T = TypeVar("T")
 LOOK_AHEAD = 10_000
 LOOK_AHEAD_ROUNDS = 64
 """Jobs pulled since the oldest one under way: so many, or so many times those that may be under way."""
-SPARE_FILES = 128
-"""What a process opens beside connections."""
-
-
-def most_connections() -> int:
-    """Return how many connections this process may have open."""
-    n_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return sys.maxsize if n_files == resource.RLIM_INFINITY else max(1, n_files - SPARE_FILES)
 
 
 class Ended:

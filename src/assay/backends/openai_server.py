@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assay.backends.concurrency import MOST, FixedLevel, FoundLevel, Level
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
-from assay.backends.http_pull import Ended, in_flight, most_connections
+from assay.backends.http_pull import Ended, in_flight
 from assay.backends.media_bytes import MediaTrouble
+from assay.backends.open_files import room_for_connections
 from assay.backends.openai_address import address_of, first_listed
 from assay.backends.openai_arguments import read_asked, read_key
 from assay.backends.openai_protocol import (
@@ -274,7 +275,7 @@ def _n_written(read: Read) -> int:
 def _level(concurrency: int | None) -> Level:
     if concurrency is not None:
         return FixedLevel(concurrency)
-    return FoundLevel(most=min(MOST, most_connections()))
+    return FoundLevel(most=room_for_connections(MOST))
 
 
 def _is_about_streams(trouble: CallTrouble) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from assay.backends.event_stream import EventStream
@@ -27,9 +26,8 @@ class StreamedReply:
         self.event_at: list[float] = []
         """When each event came, also those without text, such as the first that names the role."""
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes, now: float) -> None:
         """Take the next bytes; raise CallTrouble when they are no such stream, or tell of an error."""
-        now = time.perf_counter()
         for data in self._events.feed(chunk):
             if data.strip() == _DONE:
                 self._is_done = True

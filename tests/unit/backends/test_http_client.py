@@ -255,7 +255,7 @@ def test_pieces_are_taken_as_they_come() -> None:
         await is_first_there.wait()  # Only who sees the first piece before the rest lets it go on.
         await wire.say(CHUNKED[-7:])
 
-    def take(piece: bytes) -> None:
+    def take(piece: bytes, now: float) -> None:
         taken.append(piece)
         is_first_there.set()
 
@@ -273,7 +273,7 @@ def test_pieces_are_taken_as_they_come() -> None:
 
 def test_what_a_taker_raises_ends_the_call_and_its_connection() -> None:
     def on_head(status: int, headers: Mapping[str, str]) -> Taker | None:
-        def take(piece: bytes) -> None:
+        def take(piece: bytes, now: float) -> None:
             raise LookupError("not what I wanted")
 
         return take
