@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -199,13 +205,139 @@ def test_a_finished_benchmark_is_shown_again_by_other_formulas() -> None:
         (("--input", "many"), "BENCH-0"),
         (("--limit", "p99 speed < 1s"), "LOAD-005"),
         (("--concurrency", "10000000"), "LOAD-011"),
+        (("--concurrency", "0"), "LOAD-001"),
+        (("--warm-up", "-1"), "LOAD-001"),
+        (("--temperature", "-1"), "LOAD-001"),
+        (("--search", "rate", "--limit", "ttft < 1s"), "LOAD-005"),
+        # What nothing would be done with is not passed over.
+        (("--ramp-seconds", "3"), "LOAD-010"),
+        (("--ramp-form", "exponential"), "LOAD-010"),
+        (("--think", "1"), "LOAD-010"),
+        (("--grace", "1"), "LOAD-010"),
+        (("--trial-requests", "5"), "LOAD-010"),
+        (("--prefix-groups", "3"), "BENCH-025"),
+        (("--sweep", "concurrency", "--concurrency", "5"), "LOAD-010"),
+        (("--sweep", "concurrency", "--duration", "5"), "LOAD-010"),
+        (("--sweep", "rate", "--rate", "5"), "LOAD-010"),
+        (("--search", "rate", "--ramp", "1..5", "--limit", "failed < 1%"), "LOAD-010"),
+        (("--sweep", "rate", "--requests", "5"), "LOAD-010"),
     ],
 )
 def test_what_does_not_go_together_is_told_before_a_call(options: tuple[str, ...], code: str) -> None:
     with serving(streaming_model) as server:
         result = assay("bench", f"openai:m@{server.url}", *options)
         assert (result.status, server.bodies) == (2, [])
+        assert not Path("runs").exists()
     assert code in result.err
+
+
+def test_help_shows_its_examples_line_by_line() -> None:
+    said = assay("bench", "--help").out
+    assert "\\b" not in said
+    assert "  assay bench openai:qwen@http://127.0.0.1:8000/v1 --concurrency 64 --requests 1000\n" in said
+
+
+def test_a_rate_is_swept_with_the_gaps_and_the_bound_that_are_asked_for() -> None:
+    quick = ("--trial-requests", "6", "--trial-seconds", "0", "--output", "1", "--input", "12")
+    with serving(streaming_model) as server:
+        measured(server, "--sweep", "rate", "--levels", "100", "--burstiness", "1", *quick)
+        due = sorted(call["due"] for call in calls("b/trials/01-100"))
+        assert len({round(later - before, 6) for before, later in pairwise(due)}) > 1, "drawn gaps"
+        options = ("--sweep", "rate", "--levels", "1000", "--max-under-way", "1", *quick)
+        assert assay("bench", f"openai:m@{server.url}", *options, "--out", "bounded").status == 0
+    assert json.loads(Path("bounded/summary.json").read_bytes())["swept"]["trials"][0]["driven"]["n_held"] > 0
+
+
+def test_it_is_said_whether_limits_were_kept() -> None:
+    limits = ("--limit", "p99 ttft < 1us", "--limit", "failed < 1%")
+    with serving(streaming_model) as server:
+        out = measured(server, "-n", "4", "--output", "2", *limits)
+        quick = ("--trial-requests", "4", "--trial-seconds", "0", "--output", "1", "--input", "12")
+        swept = ("--sweep", "concurrency", "--levels", "1", "--out", "s", *quick, *limits)
+        assert assay("bench", f"openai:m@{server.url}", *swept).status == 0
+    assert "limit p99 ttft < 0.001ms: NOT kept, it was " in out
+    assert "limit failed < 1%: kept, it was 0%" in out
+    (trial,) = json.loads(Path("s/summary.json").read_bytes())["swept"]["trials"]
+    (broken,) = trial["broken"]
+    assert broken.startswith("p99 ttft < 0.001ms: it was ")
+
+
+def test_a_search_whose_limits_cannot_be_kept_ends_when_calls_are_alone() -> None:
+    quick = ("--trial-requests", "3", "--trial-seconds", "0", "--output", "1", "--input", "12")
+    with serving(streaming_model) as server:
+        out = measured(server, "--search", "rate", "--levels", "5", "--limit", "p50 ttft < 1us", *quick)
+    assert len(summary()["swept"]["trials"]) == 1
+    assert "not even 5 keeps the limits, where no two calls were under way at once" in out
+
+
+def test_nothing_measured_is_a_status_of_its_own() -> None:
+    with serving(failing(500)) as server:
+        measured(server, "-n", "3", "--warm-up", "0", status=2)
+
+
+def test_calls_that_never_end_are_cut_off_after_the_grace() -> None:
+    is_over = threading.Event()
+
+    def never(body: dict[str, Any]) -> Any:
+        is_over.wait(20)
+        return streaming_model(body)
+
+    with serving(never) as server:
+        options = ("-c", "2", "--duration", "0.2", "--grace", "0.1", "--warm-up", "0")
+        out = measured(server, *options, status=2)
+        is_over.set()
+    assert "2 calls were cut off" in out
+    assert "no steady window: no call ended" in out
+
+
+def test_a_folder_that_cannot_be_written_is_told() -> None:
+    Path("notes.txt").write_text("mine", encoding="utf-8")
+    with serving(streaming_model) as server:
+        result = assay("bench", f"openai:m@{server.url}", "-n", "2", "--out", "notes.txt/bench")
+        assert (result.status, server.bodies) == (2, [])
+    assert "STORE-011 notes.txt/bench" in result.err
+    assert "Not a directory" in result.err
+
+
+def test_other_commands_know_a_benchmark() -> None:
+    with serving(streaming_model) as server:
+        assert assay("bench", f"openai:m@{server.url}", "-n", "2", "--out", "runs/mine").status == 0
+    shown = assay("report", "runs/mine")
+    assert (shown.status, shown.out) == (0, assay("bench", "runs/mine").out)
+    assert "TTFT, ms" in shown.out
+    assert "benchmark  runs/mine" in assay("ls").out
+    ignored = assay("bench", "runs/mine", "--concurrency", "5")
+    assert ignored.status == 2
+    assert "--concurrency: a finished benchmark is shown" in ignored.err
+
+
+@pytest.mark.parametrize("is_warming_up", [False, True])
+def test_ctrl_c_keeps_what_is_complete_and_never_promises_to_go_on(is_warming_up: bool) -> None:
+    is_over = threading.Event()
+
+    def slow(body: dict[str, Any]) -> Any:
+        if len(server.bodies) > (0 if is_warming_up else 3):
+            is_over.wait(20)
+        return streaming_model(body)
+
+    with serving(slow) as server:
+        options = ("-c", "1", "-n", "50", "--output", "2", "--input", "12", "--out", "b")
+        command = (sys.executable, "-m", "assay", "bench", f"openai:m@{server.url}", *options)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while len(server.bodies) < (1 if is_warming_up else 4):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        is_over.set()
+    assert process.returncode == 130, err
+    assert "goes on from here" not in err
+    if is_warming_up:
+        assert "the same command begins anew" in err
+    else:
+        assert "it was ended early" in out
+        assert len(calls()) == summary()["summary"]["n_calls"] == 2
 
 
 def test_only_servers_are_measured() -> None:

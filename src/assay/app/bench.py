@@ -24,12 +24,13 @@ from assay.bench.limits import Limits
 from assay.bench.load import Closed, Load
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
-from assay.bench.search import Search, search
+from assay.bench.search import Search, require_common_limit, search
 from assay.bench.steady import NoWindow, steady_window
 from assay.bench.stock import Stock
 from assay.bench.summary import BenchSummary
 from assay.bench.sweep import Attempted, LevelOf, Swept, Trial, TrialLength, climb, trial_load
 from assay.bench.warm_up import warm_up
+from assay.core.errors import Problem, UsageError
 from assay.core.ports import TimedClient
 from assay.core.run import Setting
 
@@ -58,6 +59,13 @@ class BenchPlan(msgspec.Struct, frozen=True):
     trial: TrialLength = TrialLength()
     """How long each level of a sweep is tried."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_warm_up < 0:
+            what = f"{self.n_warm_up} calls to warm up are asked for; expected 0 or more"
+            raise UsageError(Problem("LOAD-001", what, "correct the value"))
+        if isinstance(self.sweep, Search):
+            require_common_limit(self.limits)
 
 
 class Target(NamedTuple):
@@ -105,9 +113,18 @@ class FinishedBench(NamedTuple):
     @property
     def n_failed(self) -> int:
         """Return how many calls failed; of a sweep, at all levels together."""
+        return sum(summary.n_failed for summary in self._summaries)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether a call succeeded: without one there is no number."""
+        return any(summary.n_succeeded for summary in self._summaries)
+
+    @property
+    def _summaries(self) -> list[BenchSummary]:
         swept = self.result.swept
-        summaries = [trial.summary for trial in swept.trials] if swept else [self.result.summary]
-        return sum(summary.n_failed for summary in summaries if summary is not None)
+        found = [trial.summary for trial in swept.trials] if swept else [self.result.summary]
+        return [summary for summary in found if summary is not None]
 
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, BenchResult]], BenchResult]
@@ -196,6 +213,7 @@ class _Bench:
                     sweep.levels,
                     sweep.of,
                     attempt,
+                    limits=self._plan.limits,
                     failed_at_most=sweep.failed_at_most,
                     on_trial=self._observer.tried,
                 )
@@ -217,14 +235,20 @@ class _Bench:
             for record in read_records(path):
                 inside.add(record)
             steady = inside.summary()
+        summary = measures.summary()
         return BenchResult(
             driven=driven,
-            summary=measures.summary(),
+            summary=summary,
             steady=steady,
             not_steady=window.reason if isinstance(window, NoWindow) else "",
             is_partial=driven.is_partial,
             finished=now(),
-            notes=(*self._notes, *self._items.came_up(driven.n_items), *driven.notes),
+            notes=(
+                *self._plan.limits.verdicts(summary),
+                *self._notes,
+                *self._items.came_up(driven.n_items),
+                *driven.notes,
+            ),
         )
 
     async def _trial(self, of: LevelOf, level: float, stock: Stock) -> Attempted:
@@ -287,9 +311,9 @@ class _Bench:
 
 
 def _connections(load: Load) -> int:
-    """Return how many connections a load surely needs; of an open one nobody knows."""
+    """Return how many connections a load surely needs; of an open one nobody knows more than the first."""
     if not isinstance(load.shape, Closed):
-        return 0
+        return 1
     return load.shape.concurrency if load.n is None else min(load.shape.concurrency, load.n)
 
 

@@ -94,6 +94,11 @@ def _check(asked: ItemsAsked) -> None:
     if asked.n is not None and asked.n < 1:
         what = f"{asked.n} requests are asked for, expected at least one"
         raise UsageError(Problem("BENCH-025", what, "ask for more"))
+    if asked.prefix_groups != 1 and not asked.shared_prefix:
+        what = (
+            f"{asked.prefix_groups} groups of prompts that begin alike are asked for, and they share 0 tokens"
+        )
+        raise UsageError(Problem("BENCH-025", what, "say how many: --shared-prefix N"))
 
 
 def _tokenizer(asked: ItemsAsked) -> Tokenizer | None:

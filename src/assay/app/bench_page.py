@@ -40,6 +40,11 @@ def is_bench(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
+def bench_folders(root: Path) -> list[Path]:
+    """Return the benchmarks in a folder, by name."""
+    return sorted(filter(is_bench, root.iterdir())) if root.is_dir() else []
+
+
 def read_bench(folder: Path) -> StoredBench:
     """Return a benchmark from its folder."""
     if not (folder / SUMMARY).is_file():

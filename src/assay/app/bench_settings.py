@@ -105,6 +105,7 @@ def items_asked(asked: BenchSettings) -> ItemsAsked:
 
 def plan_of(asked: BenchSettings, *, is_trace: bool) -> BenchPlan:
     """Return the plan, or raise when what is asked does not go together."""
+    _require_use(asked, is_trace=is_trace)
     return BenchPlan(
         load=_load(asked, is_trace=is_trace),
         n_warm_up=asked.warm_up,
@@ -113,6 +114,28 @@ def plan_of(asked: BenchSettings, *, is_trace: bool) -> BenchPlan:
         trial=TrialLength(asked.trial_requests, asked.trial_seconds),
         seed=asked.seed,
     )
+
+
+def _require_use(asked: BenchSettings, *, is_trace: bool) -> None:
+    """Raise when something is set that this benchmark has no use for: it would be passed over in silence."""
+    unset = BenchSettings(model="")
+    level_of = asked.sweep or asked.search
+    if asked.ramp is None and (asked.ramp_form, asked.ramp_seconds) != (unset.ramp_form, unset.ramp_seconds):
+        raise _wrong("--ramp-form and --ramp-seconds belong to a ramp", "add --ramp A..B")
+    if asked.think and (is_trace or asked.dataset == SYNTHETIC):
+        raise _wrong("--think is a pause between turns, and all prompts have one", "name conversations")
+    if asked.grace is not None and asked.duration is None:
+        raise _wrong("--grace counts from the end of --duration", "add --duration")
+    if level_of is None:
+        if (asked.trial_requests, asked.trial_seconds) != (unset.trial_requests, unset.trial_seconds):
+            raise _wrong("--trial-requests and --trial-seconds belong to a sweep", "add --sweep or --search")
+        return
+    for name in ("requests", "concurrency", "rate", "ramp", "duration"):
+        if getattr(asked, name) is not None:
+            raise _wrong(
+                f"--{name} is not asked of a sweep or a search: the levels say how much is sent",
+                "leave it away; --trial-requests and --trial-seconds say how long each level is tried",
+            )
 
 
 def _load(asked: BenchSettings, *, is_trace: bool) -> Load:
@@ -144,6 +167,9 @@ def _shape(asked: BenchSettings, *, is_trace: bool) -> Closed | Open:
             "--concurrency is a closed load, --rate and --ramp are open ones",
             "give one of them; --max-under-way N bounds an open load",
         )
+    if "rate" in (asked.sweep, asked.search):
+        # Each level has a rate of its own.
+        return Open(Arrivals(1.0, None, asked.burstiness, asked.seed), asked.max_under_way)
     if is_replayed:
         return Open(Trace(), asked.max_under_way)
     if has_rate:
@@ -152,7 +178,7 @@ def _shape(asked: BenchSettings, *, is_trace: bool) -> Closed | Open:
         raise _wrong("--burstiness is about the gaps of a rate", "give --rate")
     if asked.max_under_way is not None:
         raise _wrong("--max-under-way bounds a load with a rate", "give --rate, or --concurrency alone")
-    return Closed(asked.concurrency or DEFAULT_CONCURRENCY)
+    return Closed(DEFAULT_CONCURRENCY if asked.concurrency is None else asked.concurrency)
 
 
 def _arrivals(asked: BenchSettings) -> Arrivals:

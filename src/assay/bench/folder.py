@@ -91,12 +91,18 @@ class BenchFolder:
                     Origin(str(path)),
                 )
             )
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(path, error) from None
         self.path = path
 
     def write_manifest(self, manifest: BenchManifest) -> None:
-        """Store what was asked."""
-        self._replace(MANIFEST, manifest)
+        """Store what was asked; where nothing can be written, this is when it shows."""
+        try:
+            self._replace(MANIFEST, manifest)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
 
     def write_result(self, result: BenchResult) -> None:
         """Store the numbers; a reader sees all of them or none."""
@@ -114,6 +120,11 @@ class BenchFolder:
         draft = self.path / f".{name}.new"
         draft.write_bytes(msgspec.json.format(_encoder.encode(content), indent=1) + b"\n")
         draft.replace(self.path / name)
+
+
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    what = f"the benchmark cannot be written here: {error.strerror}"
+    return StoreError(Problem("STORE-011", what, "choose another --out", Origin(str(path))))
 
 
 class RecordWriter:

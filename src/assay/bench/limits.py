@@ -85,6 +85,18 @@ class Limits(msgspec.Struct, frozen=True):
                 found.append(f"{limit}: it was {limit.shown(value)}")
         return tuple(found)
 
+    def verdicts(self, summary: BenchSummary) -> tuple[str, ...]:
+        """Say of each limit on all calls whether a load kept it."""
+        said = []
+        for limit in self.of_all:
+            value = summary.value(limit.metric, limit.stat)
+            if value is None:
+                said.append(f"limit {limit}: not checked, no answer showed it")
+            else:
+                kept = "kept" if limit.is_kept_by(value) else "NOT kept"
+                said.append(f"limit {limit}: {kept}, it was {limit.shown(value)}")
+        return tuple(said)
+
     def require_values(self, summary: BenchSummary) -> None:
         """Raise when calls were answered and a limit speaks of what they do not show, as without a stream."""
         problems = [

@@ -64,6 +64,8 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
             math.isfinite(self.think_s) and self.think_s >= 0, "the time to think", self.think_s, "0 or more"
         )
         _require(self.grace_s is None or self.grace_s >= 0, "the grace", self.grace_s or 0, "0 or more")
+        temperature = self.sampling.temperature
+        _require(math.isfinite(temperature) and temperature >= 0, "the temperature", temperature, "0 or more")
         _require(self.sampling.n == 1, "the answers to a call", self.sampling.n, "1")
         if self.goes_round and isinstance(self.shape, Open) and isinstance(self.shape.arrivals, Trace):
             raise UsageError(

@@ -53,12 +53,13 @@ class Measures:
         self._examples: dict[str, str] = {}
         self._first_began = inf
         self._last_ended = -inf
-        self._n_calls = self._n_succeeded = self._n_through = 0
+        self._n_calls = self._n_succeeded = 0
+        self._n_through = self._n_good_through = 0.0
         self._n_input_uncounted = self._n_output_uncounted = self._n_untimed = 0
         self._counts_input = self._counts_output = False
         self._input_tokens = self._output_tokens = 0.0
         self._output_pieces = 0
-        self._n_good = self._n_unknown = self._n_good_through = 0
+        self._n_good = self._n_unknown = 0
 
     def add(self, record: CallRecord) -> None:
         """Take one call that has ended."""
@@ -142,6 +143,20 @@ class Measures:
             return np.ones(len(moments), dtype=np.bool_)
         return (moments > self._window.start) & (moments <= self._window.end)
 
+    def _share_inside(self, calls: Calls) -> Numbers:
+        """Return which share of each call's time lies in the window.
+
+        Counted by their ends, calls in step with each other (equal lengths, all clients begun at once) would
+        all but one be missing: the window ends as the first of the last ones does.
+        """
+        took = calls.ended - calls.began
+        if self._window is None:
+            return np.ones(len(took))
+        inside = np.minimum(calls.ended, self._window.end) - np.maximum(calls.began, self._window.start)
+        at_once = self._came_inside(calls.ended).astype(np.float64)
+        shares: Numbers = np.divide(np.maximum(inside, 0.0), took, out=at_once, where=took > 0)
+        return shares
+
     def _add_calls(self, calls: Calls, is_mine: Flags, is_used: Flags) -> None:
         """Add what single calls say: of those that began in the window and succeeded."""
         gaps, of_call = calls.gaps
@@ -166,14 +181,15 @@ class Measures:
             self._last_ended = max(self._last_ended, float(calls.ended[is_used].max()))
 
     def _add_what_came_through(self, calls: Calls, is_good: Flags) -> None:
-        """Count calls by their end and tokens by their own times, whenever their call began."""
+        """Count calls by their share of the window and tokens by their own times, whenever a call began."""
         is_through = calls.is_ok & self._came_inside(calls.ended)
+        through = np.where(calls.is_ok, self._share_inside(calls), 0.0)
         is_read = calls.is_ok & self._came_inside(np.where(calls.is_timed, calls.first_text, calls.ended))
         is_written = calls.is_ok[calls.of_piece] & self._came_inside(calls.text_at)
         self._counts_input |= bool((calls.is_ok & (calls.n_input > 0)).any())
         self._counts_output |= bool((calls.is_ok & (calls.n_output > 0)).any())
-        self._n_through += _n(is_through)
-        self._n_good_through += _n(is_through & is_good)
+        self._n_through += float(through.sum())
+        self._n_good_through += float(through[is_good].sum())
         self._input_tokens += float(calls.n_input[is_read].sum())
         self._output_pieces += _n(is_written)
         self._output_tokens += float(calls.tokens_of_piece[is_written].sum())

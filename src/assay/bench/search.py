@@ -11,6 +11,7 @@ import math
 import msgspec
 
 from assay.bench.limits import Limits
+from assay.bench.summary import BenchSummary
 from assay.bench.sweep import FACTOR, Attempt, LevelOf, OnTrial, Swept, Trial, wrong_level
 from assay.core.errors import Problem, UsageError
 
@@ -66,10 +67,8 @@ class Search(msgspec.Struct, frozen=True):
         return (low + high) / 2
 
 
-async def search(
-    plan: Search, limits: Limits, attempt: Attempt, *, on_trial: OnTrial = lambda trial: None
-) -> Swept:
-    """Find the highest level that keeps the limits."""
+def require_common_limit(limits: Limits) -> None:
+    """Raise when there is nothing that a level could break."""
     if not limits.of_all:
         raise UsageError(
             Problem(
@@ -78,6 +77,13 @@ async def search(
                 "add one, such as 'p99 ttft < 500ms' or 'goodput > 95%'",
             )
         )
+
+
+async def search(
+    plan: Search, limits: Limits, attempt: Attempt, *, on_trial: OnTrial = lambda trial: None
+) -> Swept:
+    """Find the highest level that keeps the limits."""
+    require_common_limit(limits)
     trials: list[Trial] = []
     kept: float | None = None
     broke: float | None = None
@@ -89,6 +95,7 @@ async def search(
         if not is_partial:
             limits.require_values(attempted.summary)
         broken = limits.broken(attempted.summary)
+        is_alone = bool(broken) and _were_alone(attempted.summary)
         if attempted.driven.is_client_bound:
             broken = (*broken, "the client itself was the limit: the server was not under this load")
         trials.append(Trial(level, attempted.driven, attempted.summary, broken))
@@ -98,7 +105,15 @@ async def search(
             break
         kept, broke = (kept, level) if broken else (level, broke)
         level = plan.next_level(kept, broke)
+        if kept is None and is_alone and not isinstance(level, str):
+            # A lower level would only take longer: with 100 calls, hours at the lowest rate.
+            level = f"not even {broke:g} keeps the limits, where no two calls were under way at once"
         if len(trials) == plan.trials_at_most and not isinstance(level, str):
             level = f"{len(trials)} trials were made, and more are not allowed"
     said = tuple(map(str, (*limits.of_all, *limits.of_each)))
     return Swept(plan.of, tuple(trials), kept, str(level), said, is_partial)
+
+
+def _were_alone(summary: BenchSummary) -> bool:
+    """Whether no two calls met at the server: then no lower level is easier for it."""
+    return summary.concurrency is not None and summary.concurrency.max <= 1

@@ -46,7 +46,9 @@ def steady_window(under_way: UnderWay, *, level: int | None = None) -> Window | 
     the median over the time in which calls were sent. The window then ends with that time, and from its first
     third to its last the number must not have risen or fallen by more than chance would have it.
     """
-    if not under_way.n_calls or under_way.end == under_way.start:
+    if not under_way.n_calls:
+        return NoWindow("no call ended")
+    if under_way.end == under_way.start:
         return NoWindow("no call took any time")
     if level is not None:
         return _at_level(under_way, level, under_way.end)

@@ -15,6 +15,7 @@ import msgspec
 
 from assay.bench.arrivals import Arrivals
 from assay.bench.driven import Driven
+from assay.bench.limits import Limits
 from assay.bench.load import Closed, Load, Open
 from assay.bench.summary import BenchSummary
 from assay.core.errors import Problem, UsageError
@@ -41,7 +42,7 @@ class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
     driven: Driven
     summary: BenchSummary
     broken: tuple[str, ...] = ()
-    """Of a search: limits that it did not keep, and what was seen."""
+    """Limits that it did not keep, and what was seen."""
 
 
 class Swept(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -118,6 +119,7 @@ async def climb(
     of: LevelOf,
     attempt: Attempt,
     *,
+    limits: Limits | None = None,
     failed_at_most: float = 0.05,
     on_trial: OnTrial = lambda trial: None,
 ) -> Swept:
@@ -130,7 +132,8 @@ async def climb(
     ended = ""
     for level in levels:
         attempted = await attempt(level)
-        trials.append(Trial(level, attempted.driven, attempted.summary))
+        broken = limits.broken(attempted.summary) if limits else ()
+        trials.append(Trial(level, attempted.driven, attempted.summary, broken))
         on_trial(trials[-1])
         through.append(attempted.summary.value("requests_per_s") or 0.0)
         if ended := _end_of_ladder(trials[-1], through, failed_at_most):

@@ -17,8 +17,9 @@ from assay.bench import columns
 from assay.bench.goodput import RequestLimit
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
-from assay.bench.steady import Window
+from assay.bench.steady import Window, steady_window
 from assay.bench.summary import METRICS, BenchSummary
+from assay.core.timing import CallTimes
 from fakes.calls import call, calls
 
 LIMITS = (
@@ -130,6 +131,13 @@ def test_counts_over_time_add_up_to_the_totals(records: list[CallRecord]) -> Non
     assert -found.over_time.width_s < found.over_time.start_s <= 0
 
 
+def share_inside(record: CallRecord, window: Window) -> float:
+    began, ended = record.times.began, record.times.ended
+    if began == ended:
+        return float(window.start < ended <= window.end)
+    return max(0.0, min(ended, window.end) - max(began, window.start)) / (ended - began)
+
+
 @given(calls(), st.floats(1000, 1010), st.floats(0.5, 10))
 def test_a_window_holds_the_calls_that_began_in_it_and_the_tokens_that_came_in_it(
     records: list[CallRecord], start: float, seconds: float
@@ -141,7 +149,7 @@ def test_a_window_holds_the_calls_that_began_in_it_and_the_tokens_that_came_in_i
     assert found.n_failed == sum(record.failure is not None for record in mine)
     assert_stats(found, mine)
     ok = [record for record in records if record.failure is None]
-    n_through = sum(start < record.times.ended <= window.end for record in ok)
+    n_through = sum(share_inside(record, window) for record in ok)
     tokens, pieces = 0.0, 0
     for record in ok:
         came = record.times.text_at or (record.times.ended,)
@@ -307,3 +315,21 @@ def test_numbers_are_found_by_name() -> None:
     for metric, stat in (("ttft", "p42"), ("tfft", "p99"), ("ttft", "unit"), ("speed", None)):
         with pytest.raises(KeyError):
             found.value(metric, stat)
+
+
+def test_calls_in_step_are_all_in_the_throughput_of_the_steady_window() -> None:
+    # Eight places whose calls take a second each and begin within a millisecond: five rounds.
+    records = [
+        CallRecord("a", n, CallTimes(at, at + 0.9999, (at + 0.5, at + 0.9999)), n_input=1, n_output=2)
+        for n, at in enumerate(turn + place * 1e-4 for turn in range(5) for place in range(8))
+    ]
+    limits = (RequestLimit("ttft", 0.6),)
+    run = Measures(limits)
+    for record in records:
+        run.add(record)
+    window = steady_window(run.under_way(), level=8)
+    assert isinstance(window, Window)
+    steady = summary(records, limits, window)
+    assert steady.throughput.requests_per_s == pytest.approx(8.0, rel=0.01)
+    assert steady.goodput is not None
+    assert steady.goodput.per_s == pytest.approx(8.0, rel=0.01)

@@ -9,6 +9,12 @@ import click
 
 FAILED_CALLS = 3
 """Exit status of a benchmark in which calls failed."""
+NOTHING_MEASURED = 2
+"""Exit status of one in which no call succeeded."""
+STOPPED = 130
+"""Exit status of one that a person ended, as shells have it."""
+_OF_A_FOLDER = {"model", "profile", "is_json"}
+"""What can be said when a finished benchmark is shown."""
 
 
 @click.command()
@@ -84,8 +90,9 @@ FAILED_CALLS = 3
 @click.option("--out", metavar="DIR", help="Folder of the benchmark. [runs/bench-...]")
 @click.option("--runs-dir", metavar="DIR", help="Where benchmarks without --out are kept. [runs]")
 @click.option("--json", "is_json", is_flag=True, help="Print summary.json instead of tables.")
-def bench(model: str, dataset: str, is_json: bool, **flags: Any) -> int:
-    r"""Measure how fast a model's server is.
+@click.pass_context
+def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **flags: Any) -> int:
+    """Measure how fast a model's server is.
 
     MODEL is openai:NAME@URL. DATASET is made up unless named: any dataset that `assay run` takes, a file of
     conversations, or a trace with timestamps. Instead of a model, the folder of an earlier benchmark is shown
@@ -95,7 +102,7 @@ def bench(model: str, dataset: str, is_json: bool, **flags: Any) -> int:
     assay bench openai:qwen@http://127.0.0.1:8000/v1 --concurrency 64 --requests 1000
     assay bench openai:qwen@http://127.0.0.1:8000/v1 --rate 20 --burstiness 1 --duration 60
     assay bench openai:qwen@http://127.0.0.1:8000/v1 --search rate --limit 'p99 ttft < 500ms'
-    """
+    """  # noqa: D301 (click wants the character itself)
     from assay.app.bench_page import StoredBench, is_bench, read_bench, write_page
     from assay.app.bench_run import run_bench
     from assay.app.bench_settings import BenchSettings
@@ -103,6 +110,7 @@ def bench(model: str, dataset: str, is_json: bool, **flags: Any) -> int:
     from assay.faces.cli.options import pairs, runs_folder
 
     if is_bench(Path(model)):
+        _require_no_load(context)
         stored = read_bench(Path(model))
         write_page(stored)
         show_bench(stored, is_json=is_json, profile=flags["profile"])
@@ -110,7 +118,25 @@ def bench(model: str, dataset: str, is_json: bool, **flags: Any) -> int:
     flags["model_args"] = pairs(flags["model_args"], "--model-arg stream=false")
     flags["runs_dir"] = str(runs_folder(flags["runs_dir"]))
     given = {name: value for name, value in flags.items() if value is not None}
-    with BenchScreen(is_quiet=is_json) as screen:
-        finished = run_bench(BenchSettings(model=model, dataset=dataset, **given), screen)
+    try:
+        with BenchScreen(is_quiet=is_json) as screen:
+            finished = run_bench(BenchSettings(model=model, dataset=dataset, **given), screen)
+    except KeyboardInterrupt:
+        click.echo("\nStopped. A benchmark does not go on: the same command begins anew.", err=True)
+        return STOPPED
     show_bench(StoredBench(*finished), is_json=is_json, profile=flags["profile"])
+    if finished.result.is_partial:
+        return STOPPED
+    if not finished.is_measured:
+        return NOTHING_MEASURED
     return FAILED_CALLS if finished.n_failed else 0
+
+
+def _require_no_load(context: click.Context) -> None:
+    """Raise when options of a load stand beside the folder of a benchmark, which has had its load."""
+    is_given = click.core.ParameterSource.COMMANDLINE
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in _OF_A_FOLDER and context.get_parameter_source(name) is is_given:
+            said = parameter.opts[0]
+            raise click.UsageError(f"{said}: a finished benchmark is shown; only --profile and --json apply")

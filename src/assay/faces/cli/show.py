@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from assay.faces.cli.lazy import Command, LazyGroup
@@ -17,12 +19,21 @@ _LISTS = {
 @runs_option
 @click.option("--markdown", is_flag=True, help="Print report.md as it is.")
 def report(run: str, runs_dir: str | None, markdown: bool) -> None:
-    """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest."""
+    """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest.
+
+    The folder of a benchmark is shown as `assay bench FOLDER` shows it.
+    """
+    from assay.app.bench_page import is_bench, read_bench
     from assay.core.run import RunStatus
     from assay.faces.cli.render import out, show_metrics, show_notes
     from assay.results.read import find_run
     from assay.results.report import Highlights, render_report
 
+    if is_bench(Path(run)) and not markdown:
+        from assay.faces.cli.bench_screen import show_bench
+
+        show_bench(read_bench(Path(run)), is_json=False, profile="assay")
+        return
     stored = find_run(run, runs_folder(runs_dir))
     if markdown:
         click.echo(render_report(stored.manifest, stored.metrics(), Highlights(stored.scores())), nl=False)
@@ -49,8 +60,10 @@ def ls(context: click.Context, runs_dir: str | None) -> None:
     """List the runs, the latest last; or datasets."""
     if context.invoked_subcommand is not None:
         return
+    from rich.markup import escape
     from rich.table import Table
 
+    from assay.app.bench_page import bench_folders
     from assay.faces.cli.render import out, print_table
     from assay.results.families import families, foremost, is_mean
     from assay.results.read import StoredRun, run_folders
@@ -58,7 +71,8 @@ def ls(context: click.Context, runs_dir: str | None) -> None:
 
     root = runs_folder(runs_dir)
     folders = run_folders(root)
-    if not folders:
+    benches = bench_folders(root)
+    if not folders and not benches:
         out.print(f"no runs under {root}/; `assay run data.csv` makes one")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -82,4 +96,9 @@ def ls(context: click.Context, runs_dir: str | None) -> None:
         if not shown:
             titles = ", ".join(family.title for family in families(manifest.tasks))
             table.add_row(*head, titles, "", "", "")
-    print_table(table)
+    if folders:
+        print_table(table)
+    if folders and benches:
+        out.print()
+    for bench in benches:
+        out.print(f"[bold]benchmark[/]  {escape(str(bench))}", soft_wrap=True)
