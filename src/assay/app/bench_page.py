@@ -138,7 +138,7 @@ def _head(bench: StoredBench) -> PageHead:
         address=address,
         dataset=str(manifest.items.get("source", manifest.items.get("kind", ""))),
         load=load_in_words(manifest.load) if result.swept is None else f"levels of {result.swept.of}",
-        date=manifest.started,
+        date=manifest.started[:16].replace("T", " ") + " UTC",
         duration_s=sum(summary.duration_s for summary in found),
         n_calls=sum(summary.n_calls for summary in found),
         n_failed=sum(summary.n_failed for summary in found),
@@ -157,6 +157,10 @@ def _head(bench: StoredBench) -> PageHead:
 def _shown(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={one}" for name, one in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
     return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -76,6 +76,8 @@ class Drive:
         """Send everything, wait for the answers, and return what it came to."""
         loop = asyncio.get_running_loop()
         load = self._load
+        # Begun before the clock is: the first moment of a schedule takes long to draw.
+        arriving = _begun(self._arriving(load.shape)) if isinstance(load.shape, Open) else iter(())
         self._began = self._clock()
         timers: list[asyncio.TimerHandle] = []
         if load.seconds is not None:
@@ -90,7 +92,7 @@ class Drive:
                     if isinstance(load.shape, Closed):
                         await self._start_clients(units, load.shape)
                     else:
-                        await self._send_when_due(units, load.shape)
+                        await self._send_when_due(units, load.shape, arriving)
                 ticker.cancel()
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
@@ -115,9 +117,11 @@ class Drive:
                 return
             self._start(group, self._be_client(shape))
 
-    async def _send_when_due(self, group: asyncio.TaskGroup, shape: Open) -> None:
+    async def _send_when_due(
+        self, group: asyncio.TaskGroup, shape: Open, arriving: Iterator[tuple[float, LoadItem]]
+    ) -> None:
         most = shape.at_most_under_way
-        for offset, item in self._arriving(shape):
+        for offset, item in arriving:
             due = self._began + offset
             await self._until(due)
             while most is not None and len(self._units) >= most and self._sends:
@@ -292,6 +296,11 @@ class Drive:
             progress = self._tally.progress(self._clock() - self._began)
             if self._on_progress is not None:
                 self._on_progress(progress)
+
+
+def _begun(arriving: Iterator[tuple[float, LoadItem]]) -> Iterator[tuple[float, LoadItem]]:
+    first = list(islice(arriving, 1))
+    return chain(first, arriving)
 
 
 def _record(item: LoadItem, number: int, call: TimedCall, turn: int, due: float | None) -> CallRecord:

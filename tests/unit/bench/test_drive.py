@@ -419,3 +419,29 @@ def test_a_server_that_answers_nothing_ends_the_warm_up() -> None:
     with pytest.raises(BackendError, match=r"LOAD-004 none of 2 calls .* 'injected': asked to fail"):
         run_virtually(warm_up(FakeTimedClient(), source, Sampling(), 2, clock=now))
     run_virtually(warm_up(FakeTimedClient(), [*source, *items(1)], Sampling(), 2, clock=now))
+
+
+@pytest.mark.parametrize("arrivals", [Arrivals(rate=10), Arrivals(rate=10, burstiness=1), Trace()])
+def test_the_clock_of_an_open_load_starts_once_its_first_call_is_ready(arrivals: Arrivals | Trace) -> None:
+    n_taken = 0
+    n_taken_at: list[int] = []
+
+    def source() -> Iterable[LoadItem]:
+        nonlocal n_taken
+        for number in range(3):
+            n_taken += 1
+            yield LoadItem(f"i{number}", "p", at_s=number / 10)
+
+    def clock() -> float:
+        n_taken_at.append(n_taken)
+        return now()
+
+    client = FakeTimedClient(lambda number: 0.5)
+    records: list[CallRecord] = []
+
+    async def doing() -> Driven:
+        async with client:
+            return await Drive(client, source(), Load(Open(arrivals)), records.append, clock=clock).run()
+
+    assert run_virtually(doing()).n_items == len(records) == 3
+    assert n_taken_at[0] == 1, "drawing the first moment would make the first call late"
