@@ -109,6 +109,9 @@ def test_a_sweep_tries_its_levels_and_a_search_ends_at_one(workdir: Path) -> Non
         assert "by concurrency" in out
         assert [trial["level"] for trial in summary()["swept"]["trials"]][:2] == [1, 2]
         assert len(calls("b/trials/01-1")) >= 5
+        page = Path("b/report.html").read_text(encoding="utf-8")
+        assert "with 2 or more under way" in page, "each level has a steady window of its own"
+        assert "make a load steady" not in page
         result = assay(
             *("bench", f"openai:m@{server.url}", "--search", "concurrency", "--levels", "1..2", "--out", "s"),
             *("--limit", "failed < 1%", *quick),
@@ -161,6 +164,7 @@ def test_failed_calls_are_apart_and_make_the_status() -> None:
     found = summary()["summary"]
     assert (found["n_succeeded"], found["n_failed"]) == (6, 3)
     assert found["metrics"]["ttft"]["n"] == 6
+    assert all(call["times"]["ended"] > call["times"]["began"] for call in calls() if "failure" in call)
     assert "failures" in out
     assert "<b>no</b>" not in Path("b/report.html").read_text(encoding="utf-8")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from assay.bench.summary import BenchSummary
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
 
+T = TypeVar("T")
 PAGE = "report.html"
 _SHOWN_ELSEWHERE = {"model", "dataset", "out", "runs_dir"}
 """Settings that the page shows by other names, or that are of no use to its reader."""
@@ -56,9 +57,15 @@ def read_bench(folder: Path) -> StoredBench:
                 Origin(str(folder)),
             )
         )
-    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=BenchManifest)
-    result = msgspec.json.decode((folder / SUMMARY).read_bytes(), type=BenchResult)
-    return StoredBench(folder, manifest, result)
+    return StoredBench(folder, _read(folder / MANIFEST, BenchManifest), _read(folder / SUMMARY, BenchResult))
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except msgspec.DecodeError as error:
+        problem = Problem("STORE-010", f"not as it was written: {error}", "run it again", Origin(str(path)))
+        raise StoreError(problem) from None
 
 
 def write_page(bench: StoredBench) -> Path:
@@ -106,19 +113,26 @@ def _page(bench: StoredBench) -> PageData:
 
 def _views(bench: StoredBench) -> Iterator[LoadView]:
     result, limits = bench.result, bench.manifest.limits.of_each
-    if result.swept is None:
-        parts = [("load", bench.manifest.load, records_of(bench.folder), result.steady)]
+    swept = result.swept
+    if swept is None:
+        shape = bench.manifest.load.shape
+        level = shape.concurrency if isinstance(shape, Closed) else None
+        parts = [("load", level, records_of(bench.folder), result.steady)]
     else:
         parts = [
-            (f"{result.swept.of} {trial.level:g}", bench.manifest.load, path, None)
-            for trial, path in zip(result.swept.trials, trial_records(bench.folder), strict=True)
+            (
+                f"{swept.of} {trial.level:g}",
+                int(trial.level) if swept.of == "concurrency" else None,
+                path,
+                None,
+            )
+            for trial, path in zip(swept.trials, trial_records(bench.folder), strict=True)
         ]
-    for name, load, path, steady in parts:
+    for name, level, path, steady in parts:
         recorder, measures = PageRecorder(), Measures(limits)
         for record in read_records(path):
             recorder.add(record)
             measures.add(record)
-        level = load.shape.concurrency if isinstance(load.shape, Closed) and result.swept is None else None
         window = steady_window(measures.under_way(), level=level)
         yield recorder.view(name, measures, steady=window, in_window=steady)
 

@@ -16,6 +16,9 @@ def test_a_benchmark_that_was_cut_off_has_no_numbers(tmp_path: Path) -> None:
     (tmp_path / "bench.json").write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match="STORE-010"):
         read_bench(tmp_path)
+    (tmp_path / "summary.json").write_text("{", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"STORE-010 .*bench\.json: not as it was written"):
+        read_bench(tmp_path)
 
 
 @pytest.mark.parametrize(
