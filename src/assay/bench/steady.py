@@ -63,7 +63,7 @@ def steady_window(under_way: UnderWay, *, level: int | None = None) -> Window | 
 
 
 def _at_level(under_way: UnderWay, level: int, no_later_than: float) -> Window | NoWindow:
-    at_least = max(1, math.ceil(level * (1 - TOLERANCE) - 1e-9))
+    at_least = max(1, math.ceil(level * (1 - TOLERANCE)))
     is_early = under_way.times < no_later_than
     (reached,) = ((under_way.levels >= at_least) & is_early).nonzero()
     if not len(reached):

@@ -312,3 +312,19 @@ def test_a_server_is_asked_and_timed_on_a_real_clock(tmp_path: Path, load: Load)
     assert finished.result.summary is not None
     assert (finished.result.summary.n_succeeded, finished.result.summary.n_failed) == (80, 0)
     assert finished.result.summary.value("ttft", "p50") is not None
+
+
+@pytest.mark.parametrize(
+    ("load", "n_connected"),
+    [
+        (Load(Closed(4)), 4),
+        (Load(Closed(4), n=2), 2),
+        (Load(Open(Arrivals(rate=5))), 1),
+    ],
+)
+def test_connections_that_a_load_surely_needs_are_open_before_it(
+    load: Load, n_connected: int, tmp_path: Path
+) -> None:
+    client = FakeTimedClient()
+    benched(client, items_of(6), BenchPlan(load, n_warm_up=0), tmp_path / "out")
+    assert client.n_connected == n_connected

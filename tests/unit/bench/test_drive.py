@@ -445,3 +445,14 @@ def test_the_clock_of_an_open_load_starts_once_its_first_call_is_ready(arrivals:
 
     assert run_virtually(doing()).n_items == len(records) == 3
     assert n_taken_at[0] == 1, "drawing the first moment would make the first call late"
+
+
+def test_the_tokens_of_a_first_prompt_are_not_those_of_the_next() -> None:
+    talk = LoadItem("talk", (Message("user", "x!"),), n_prompt_tokens=5)
+    longer = LoadItem("longer", (Message("user", "x"),), turns=("y!",), n_prompt_tokens=5)
+    _, records = driven(FakeTimedClient(), [talk, longer], Load(Closed(1)))
+    assert [(record.item, record.turn, record.n_input) for record in records] == [
+        ("talk", 0, 5),
+        ("longer", 0, 7),
+        ("longer", 1, 0),
+    ]

@@ -90,3 +90,19 @@ def test_a_ramp_is_not_steady() -> None:
     found = steady_window(UnderWay(began, began + 1.0))
     assert isinstance(found, NoWindow)
     assert "kept rising" in found.reason
+
+
+def test_a_slow_drift_of_many_short_calls_is_not_taken_for_chance() -> None:
+    # From 60 under way to 140 in ten minutes: between moments that may be chance, over minutes not.
+    began = np.cumsum(1 / np.linspace(60, 140, 60_000))
+    found = steady_window(UnderWay(began, began + 1.0))
+    assert isinstance(found, NoWindow)
+    assert "kept rising" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("level", "at_least"), [(1, 1), (19, 19), (20, 19), (40, 38), (100, 95), (2000, 1900)]
+)
+def test_a_twentieth_of_the_level_may_be_missing(level: int, at_least: int) -> None:
+    found = steady_window(under_way([(0, 10)] * level), level=level)
+    assert found == Window(0, 10, level, at_least)

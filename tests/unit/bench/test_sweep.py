@@ -187,3 +187,36 @@ def test_searches_that_cannot_be_are_told(of: LevelOf, values: dict[str, float],
 def test_trials_that_cannot_be_are_told(values: tuple[int, float]) -> None:
     with pytest.raises(UsageError, match="LOAD-007"):
         TrialLength(*values)
+
+
+def test_a_search_goes_no_lower_once_calls_were_alone_and_broke_a_limit() -> None:
+    attempt, levels = attempts(lambda level: attempted(ttft_s=9.0, n=100 if level > 8 else 1))
+    swept = asyncio.run(search(Search("rate", 32), LIMITS, attempt))
+    assert levels == [32, 16, 8]
+    assert (swept.best, swept.ended) == (
+        None,
+        "not even 8 keeps the limits, where no two calls were under way at once",
+    )
+
+
+def test_calls_that_were_alone_end_no_search_that_may_still_find_a_level() -> None:
+    # Above a level that was kept, the answer lies between.
+    attempt, levels = attempts(lambda level: attempted(ttft_s=0.1 if level <= 3 else 9.0, n=1))
+    assert asyncio.run(search(Search("rate", 2), LIMITS, attempt)).best == pytest.approx(3, rel=0.06)
+    assert len(levels) > 3
+    # And where only the client was too slow, a lower level may be kept.
+    attempt, levels = attempts(lambda level: attempted(n=1, is_client_bound=level > 3))
+    assert asyncio.run(search(Search("rate", 8), LIMITS, attempt)).best == pytest.approx(3, rel=0.06)
+
+
+def test_a_ladder_goes_no_higher_when_no_call_ended() -> None:
+    attempt, levels = attempts(lambda level: attempted(n=0))
+    swept = asyncio.run(climb((1, 2), "concurrency", attempt))
+    assert (levels, swept.best) == ([1], None)
+    assert "at 1 no call was answered" in swept.ended
+
+
+def test_the_levels_of_a_ladder_say_which_limits_they_broke() -> None:
+    attempt, _ = attempts(lambda level: attempted(ttft_s=level))
+    swept = asyncio.run(climb((0.1, 2), "rate", attempt, limits=LIMITS))
+    assert [trial.broken for trial in swept.trials] == [(), ("p99 ttft < 500ms: it was 2000ms",)]
