@@ -274,6 +274,13 @@ def test_a_search_whose_limits_cannot_be_kept_ends_when_calls_are_alone() -> Non
     assert "not even 5 keeps the limits, where no two calls were under way at once" in out
 
 
+def test_a_steady_window_that_is_too_short_to_trust_says_so_on_screen_and_page() -> None:
+    with serving(streaming_model) as server:
+        out = measured(server, "-n", "2", "-c", "2", "--output", "3")
+    assert "is shorter than three times its longest call" in out
+    assert "is shorter than three times its longest call" in Path("b/report.html").read_text(encoding="utf-8")
+
+
 def test_nothing_measured_is_a_status_of_its_own() -> None:
     with serving(failing(500)) as server:
         measured(server, "-n", "3", "--warm-up", "0", status=2)

@@ -248,6 +248,7 @@ class _Bench:
                 *self._notes,
                 *self._items.came_up(driven.n_items),
                 *driven.notes,
+                *(steady.notes if steady is not None else ()),
             ),
         )
 

@@ -113,7 +113,7 @@ class Measures:
             goodput=self._goodput(duration),
             concurrency=self._concurrency(),
             over_time=self._buckets(),
-            notes=tuple(self._notes(duration)),
+            notes=tuple(self._notes()),
         )
 
     def _work_out(self) -> None:
@@ -251,7 +251,21 @@ class Measures:
         start_s = start - min(self._began)
         return OverTime(start_s, width, sent, succeeded, failed, tuple(rows[_TOKENS]), pieces)
 
-    def _notes(self, duration: float) -> Iterator[str]:
+    def _notes_of_window(self, window: Window) -> Iterator[str]:
+        """Say whether the window can be trusted; what is to be said of replies is said of the whole load."""
+        if not self._n_succeeded:
+            yield "no call that began in the steady window succeeded: it has no latencies"
+        slowest = self._pools["e2el"].percentile(100)
+        if slowest is not None and slowest > window.seconds / 3:
+            yield (
+                f"the steady window of {window.seconds:.1f} s is shorter than three times its longest call "
+                f"({slowest:.1f} s): too few calls follow each other in it to trust its numbers"
+            )
+
+    def _notes(self) -> Iterator[str]:
+        if self._window is not None:
+            yield from self._notes_of_window(self._window)
+            return
         replies = f"of {self._n_succeeded:,} replies"
         if self._n_calls and not self._n_succeeded:
             yield "no call succeeded: there is nothing to measure"
@@ -265,12 +279,6 @@ class Measures:
         for name, pool in self._pools.items():
             if not pool.is_exact:
                 yield f"{name} has over {EXACT_UP_TO:,} values: percentiles are within {RELATIVE_ERROR:.1%}"
-        slowest = self._pools["e2el"].percentile(100)
-        if self._window is not None and slowest is not None and slowest > duration / 3:
-            yield (
-                f"the steady window of {duration:.1f} s is shorter than three times its longest call "
-                f"({slowest:.1f} s): too few calls follow each other in it to trust its numbers"
-            )
 
 
 def _n(flags: Flags) -> int:
