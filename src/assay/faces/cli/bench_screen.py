@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from rich.cells import cell_len
+from rich.console import JustifyMethod
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table as Grid
@@ -168,7 +170,10 @@ def _show_table(table: Table) -> None:
     grid = Grid(title=table.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, heading in enumerate(table.headings):
         is_text = heading in ("", "for example")
-        grid.add_column(heading, justify="right" if number and not is_text else "left", no_wrap=not is_text)
+        # A column of numbers is as wide as its widest cell: "21.7 token/s" must not become "21.7 to…".
+        least = None if is_text else max(map(cell_len, (heading, *(row[number] for row in table.rows))))
+        justify: JustifyMethod = "right" if number and not is_text else "left"
+        grid.add_column(heading, justify=justify, no_wrap=not is_text, min_width=least)
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
     out.print()
