@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from assay.app.bench import BenchObserver, FinishedBench, Ladder, Target, bench
+from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Ladder, Target, bench
 from assay.app.bench_items import load_items
 from assay.app.bench_settings import BenchSettings, items_asked, plan_of
 from assay.backends.event_loop import new_event_loop
@@ -26,7 +26,21 @@ def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> Fi
     client = open_timed_client(asked.model, asked.model_args)
     items = load_items(asked.dataset, items_asked(asked))
     plan = plan_of(asked, is_trace=items.describes.get("kind") == "trace")
-    most = 0
+    give_room(plan)
+    return bench(
+        Target(client, asked.model),
+        items,
+        plan,
+        out=asked.out,
+        runs_dir=asked.runs_dir,
+        settings=asked.recorded(),
+        observer=observer,
+        run=run_quickly,
+    )
+
+
+def give_room(plan: BenchPlan) -> None:
+    """Let this process have as many connections as a plan needs."""
     if isinstance(plan.sweep, Ladder):
         most = int(max(plan.sweep.levels)) if plan.sweep.of == "concurrency" else _MOST_TRIED
     elif isinstance(plan.sweep, Search):
@@ -38,16 +52,6 @@ def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> Fi
     trouble = allow_connections(most)
     if trouble is not None and isinstance(plan.load.shape, Closed):
         raise UsageError(Problem("LOAD-011", trouble, "raise the limit, or ask for fewer"))
-    return bench(
-        Target(client, asked.model),
-        items,
-        plan,
-        out=asked.out,
-        runs_dir=asked.runs_dir,
-        settings=asked.recorded(),
-        observer=observer,
-        run=run_quickly,
-    )
 
 
 def run_quickly(doing: Coroutine[Any, Any, T]) -> T:

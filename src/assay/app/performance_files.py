@@ -1,0 +1,157 @@
+"""The files that AISBench's performance mode writes, made from the calls that a benchmark kept.
+
+performances/MODEL/
+    LOAD.csv  LOAD.json                     the two tables
+    DATASET_details.jsonl                   every request: its times and its tokens
+    DATASET_failed.jsonl                    those that failed, and why
+
+A load of several datasets has tables of its own and the other files for each of them, as in the original. Its
+database of times is not made: they stand in the details.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from assay.app.openicl_results import file_name
+from assay.bench.aisbench_profile import STATS, AISBenchProfile, NoResult, ProfileResult
+from assay.bench.folder import REQUESTS, BenchManifest, read_manifest, read_records
+from assay.bench.joined import part_of
+from assay.bench.records import CallRecord
+from assay.core.run import Setting
+from assay.dialects.openicl.performance_summary import PerformanceSummary
+
+PERFORMANCES = "performances"
+SOURCE = "config"
+"""Where the settings of such a benchmark come from."""
+
+
+class LoadNames(NamedTuple):
+    """What a benchmark is called in the original's words; kept with it."""
+
+    model: str
+    load: str
+    datasets: tuple[str, ...]
+    batch_size: int
+
+    def settings(self) -> dict[str, Setting]:
+        """Return the names for the manifest."""
+        return {name: Setting(value, SOURCE) for name, value in self._asdict().items()}
+
+    @classmethod
+    def of(cls, manifest: BenchManifest) -> LoadNames:
+        """Return the names that a manifest holds."""
+        said = {name: manifest.settings[name].value for name in cls._fields}
+        return cls(**{**said, "datasets": tuple(said["datasets"])})
+
+
+def write_performance(
+    bench: Path, work: Path, summary: PerformanceSummary
+) -> tuple[LoadNames, ProfileResult | NoResult]:
+    """Write the files of one benchmark into a work folder; return what its tables say."""
+    names = LoadNames.of(read_manifest(bench))
+    calls = bench / REQUESTS
+    folder = work / PERFORMANCES / file_name(names.model.replace("/", "_"))
+    place = folder / file_name(names.load)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _write_calls(calls, folder, names.datasets)
+    result = _result(calls, names.batch_size, summary)
+    for suffix in (".csv", ".json"):
+        _beside(place, suffix).unlink(missing_ok=True)
+    if isinstance(result, ProfileResult):
+        _beside(place, ".csv").write_text(result.csv(), encoding="utf-8", newline="")
+        _beside(place, ".json").write_text(result.json() + "\n", encoding="utf-8")
+    return names, result
+
+
+def page_path(work: Path, names: LoadNames) -> Path:
+    """Return where the page of a load lies."""
+    folder = work / PERFORMANCES / file_name(names.model.replace("/", "_"))
+    return _beside(folder / file_name(names.load), "_plot.html")
+
+
+def _result(calls: Path, batch_size: int, summary: PerformanceSummary) -> ProfileResult | NoResult:
+    stats = summary.stats or STATS
+    whole = AISBenchProfile(batch_size, stats=stats)
+    for record in read_records(calls):
+        whole.add(record)
+    if not summary.is_stable:
+        return whole.result()
+    stage = whole.stable_stage()
+    if isinstance(stage, NoResult):
+        return stage
+    inside = AISBenchProfile(batch_size, stage=stage, stats=stats)
+    for record in read_records(calls):
+        inside.add(record)
+    return inside.result()
+
+
+def _write_calls(calls: Path, folder: Path, datasets: Sequence[str]) -> None:
+    """Write every call, and those that failed once more."""
+    with ExitStack() as files:
+        details: dict[str, IO[str]] = {}
+        for name in datasets:
+            place = folder / file_name(name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _beside(place, "_failed.jsonl").unlink(missing_ok=True)
+            details[name] = files.enter_context(open(_beside(place, "_details.jsonl"), "w", encoding="utf-8"))
+        failed: dict[str, IO[str]] = {}
+        for dataset, row in _rows(calls, datasets):
+            line = json.dumps(row, ensure_ascii=False) + "\n"
+            details[dataset].write(line)
+            if not row["success"]:
+                if dataset not in failed:
+                    path = _beside(folder / file_name(dataset), "_failed.jsonl")
+                    failed[dataset] = files.enter_context(open(path, "w", encoding="utf-8"))
+                failed[dataset].write(line)
+
+
+def _rows(calls: Path, datasets: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for record in read_records(calls):
+        dataset, item = (datasets[0], record.item)
+        if len(datasets) > 1:
+            dataset, item = part_of(record.item, datasets)
+        yield dataset, _row(record, dataset, item)
+
+
+def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
+    """Return a call in the original's words; times are seconds on one clock that has no zero of its own."""
+    times = record.times
+    # The original's last moment is that of the last event.
+    points = [times.began, *(times.event_at or (times.ended,))]
+    row: dict[str, Any] = {
+        "data_abbr": dataset,
+        "id": item,
+        "turn_id": record.turn,
+        "success": record.failure is None,
+    }
+    if record.failure is not None:
+        return {
+            **row,
+            "error_info": f"{record.failure.kind}: {record.failure.message}",
+            "time_points": points,
+        }
+    latency = points[-1] - points[0]
+    ttft = points[1] - points[0] if times.event_at else 0.0
+    further = record.n_output - 1
+    return {
+        **row,
+        "input_tokens": record.n_input,
+        "output_tokens": record.n_output,
+        "start_time": points[0],
+        "end_time": points[-1],
+        "latency": latency,
+        "ttft": ttft,
+        "tpot": (latency - ttft) / further if times.event_at and further > 0 else 0.0,
+        "generate_tokens_speed": record.n_output / latency if latency > 0 else 0.0,
+        "time_points": points,
+    }
+
+
+def _beside(place: Path, suffix: str) -> Path:
+    """Return a path with a suffix; a name may hold dots of its own."""
+    return place.with_name(place.name + suffix)
