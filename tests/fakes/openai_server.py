@@ -36,7 +36,7 @@ def prompt_of(body: Body) -> str:
 
 def words(body: Body, number: int = 0) -> list[str]:
     """Three words that follow from the prompt; a draw depends on the seed too."""
-    seed = (body.get("seed"), number) if body["temperature"] > 0 else 0
+    seed = (body.get("seed"), number) if body.get("temperature", 1) > 0 else 0
     asked = f"{prompt_of(body)}/{seed}"
     digest = hashlib.blake2b(asked.encode(), digest_size=3).digest()
     return [f" {byte}" for byte in digest][: body.get("max_tokens", 3)]

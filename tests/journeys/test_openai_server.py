@@ -69,6 +69,25 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path, stream: str) -> No
     assert "ended by" in shown.out
 
 
+def test_calls_of_tools_are_answers_and_are_shown(workdir: Path) -> None:
+    tools = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
+    (workdir / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+    called = [{"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"b": 2, "a": 1}'}}]
+    with serving(saying(None, "tool_calls", tool_calls=called)) as server:
+        model = ("-m", f"openai:m@{server.url}", "--method", "gen")
+        result = assay("run", "data.csv", *model, "--model-arg", "tools=tools.json", "--out", "run")
+        assert result.status == 0, result.err
+        assert all(body["tools"] == tools for body in server.bodies)
+        without = assay("run", "data.csv", *model, "--out", "without")
+        assert without.status == 3, "without tools such a reply is no answer"
+    (answer,) = {json.dumps(one["outputs"][0], sort_keys=True) for one in outputs(workdir / "run").values()}
+    assert json.loads(answer)["calls"] == [{"name": "add", "arguments": '{"b": 2, "a": 1}'}]
+    assert json.loads(answer)["text"] == '[{"arguments":{"a":1,"b":2},"name":"add"}]'
+    shown = assay("explain", "run", "row:1")
+    assert shown.status == 0, shown.err
+    assert 'called add with {"b": 2, "a": 1}' in shown.out
+
+
 def test_a_run_is_named_after_the_model_and_not_after_the_address(workdir: Path) -> None:
     with serving() as server:
         assert assay("run", "data.csv", "-m", f"openai:org/qwen@{server.url}", "--method", "gen").status == 0

@@ -136,10 +136,11 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _off_the_loop(paths: tuple[str, ...], settings: Settings) -> FinishedRun:
-    """Run here, or on a thread of its own when this one is busy with an event loop."""
+    """Run here, or on a thread of its own when this one is busy with an event loop, or must not be sealed."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return evaluate(paths, settings)
+        if not settings.values.offline:
+            return evaluate(paths, settings)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(evaluate, paths, settings).result()

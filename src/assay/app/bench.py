@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from assay.app.run_names import now, short_name, slug, versions
-from assay.bench.drive import Clock, Drive, endlessly
+from assay.bench.drive import Clock, Drive
 from assay.bench.driven import Driven, Progress
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
 from assay.bench.item_stream import Items
@@ -26,6 +26,7 @@ from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
 from assay.bench.search import Search, search
 from assay.bench.steady import NoWindow, steady_window
+from assay.bench.stock import Stock
 from assay.bench.summary import BenchSummary
 from assay.bench.sweep import Attempted, LevelOf, Swept, Trial, TrialLength, climb, trial_load
 from assay.bench.warm_up import warm_up
@@ -33,6 +34,8 @@ from assay.core.ports import TimedClient
 from assay.core.run import Setting
 
 _WARM_UP_AT_A_TIME = 16
+_UNREADY_SHARE = 0.01
+"""Above it a load is said to be slowed by the making of its items."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
@@ -72,6 +75,9 @@ class BenchObserver:
 
     def started(self, manifest: BenchManifest, folder: Path) -> None:
         """Take the benchmark that begins."""
+
+    def preparing(self) -> None:
+        """Hear that items are made ready for a load, which may take seconds."""
 
     def warmed_up(self, driven: Driven) -> None:
         """Take how the calls before a load went."""
@@ -172,7 +178,6 @@ class _Bench:
         self._clock = clock
         self._warm_up_items: Sequence[LoadItem] | None = None
         self._n_trials = 0
-        self._n_taken = 0
         self._notes = [*items.notes]
 
     async def run(self) -> BenchResult:
@@ -181,10 +186,10 @@ class _Bench:
             if sweep is None:
                 return await self._one_load()
             # Each trial goes on where the one before it ended: what a server has seen it answers faster.
-            upcoming = self._counted(endlessly(self._items))
+            stock = Stock(self._items.without_end())
 
             async def attempt(level: float) -> Attempted:
-                return await self._trial(sweep.of, level, upcoming)
+                return await self._trial(sweep.of, level, stock)
 
             if isinstance(sweep, Ladder):
                 swept = await climb(
@@ -200,11 +205,10 @@ class _Bench:
 
     async def _one_load(self) -> BenchResult:
         load = self._plan.load
-        await self._warm_up()
+        stock = Stock(self._items.without_end() if load.goes_round else self._items)
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests()
-        self._observer.load_began(load, None)
-        driven = await self._sent(load, self._items, path, measures)
+        driven = await self._sent(load, None, stock, path, measures)
         level = load.shape.concurrency if isinstance(load.shape, Closed) else None
         window = steady_window(measures.under_way(), level=level)
         steady: BenchSummary | None = None
@@ -220,35 +224,22 @@ class _Bench:
             not_steady=window.reason if isinstance(window, NoWindow) else "",
             is_partial=driven.is_partial,
             finished=now(),
-            notes=(*self._notes, *self._items.came_up(), *driven.notes),
+            notes=(*self._notes, *self._items.came_up(driven.n_items), *driven.notes),
         )
 
-    async def _trial(self, of: LevelOf, level: float, upcoming: Iterator[LoadItem]) -> Attempted:
+    async def _trial(self, of: LevelOf, level: float, stock: Stock) -> Attempted:
         load = trial_load(self._plan.load, of, level, self._plan.trial)
-        # The items have no end as it is.
-        load = msgspec.structs.replace(load, goes_round=False)
-        await self._warm_up()
         self._n_trials += 1
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests(f"{self._n_trials:02d}-{level:g}")
-        self._observer.load_began(load, level)
-        driven = await self._sent(load, upcoming, path, measures)
+        driven = await self._sent(load, level, stock, path, measures)
         return Attempted(driven, measures.summary())
 
     def _of_sweep(self, swept: Swept) -> BenchResult:
-        if self._n_taken > self._items.n:
-            self._notes.append(
-                f"the trials sent {self._n_taken:,} items and there are {self._items.n:,}: prompts came "
-                "again, and a server that keeps prompts answers these faster"
-            )
         # What one trial had to say is with the trial.
-        notes = (*self._notes, *self._items.came_up())
+        n_sent = sum(trial.driven.n_items for trial in swept.trials)
+        notes = (*self._notes, *self._items.came_up(n_sent))
         return BenchResult(swept=swept, is_partial=swept.is_partial, finished=now(), notes=notes)
-
-    def _counted(self, items: Iterator[LoadItem]) -> Iterator[LoadItem]:
-        for item in items:
-            self._n_taken += 1
-            yield item
 
     async def _warm_up(self) -> None:
         n = self._plan.n_warm_up
@@ -264,9 +255,16 @@ class _Bench:
         self._observer.warmed_up(driven)
 
     async def _sent(
-        self, load: Load, items: Items | Iterator[LoadItem], path: Path, measures: Measures
+        self, load: Load, level: float | None, stock: Stock, path: Path, measures: Measures
     ) -> Driven:
         """Send one load and keep every call of it."""
+        self._observer.preparing()
+        stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, Closed) else 1)
+        await self._warm_up()
+        self._observer.load_began(load, level)
+        # Whether items begin again is the stock's to know.
+        load = msgspec.structs.replace(load, goes_round=False)
+        n_unready = stock.n_unready
         with RecordWriter(path) as writer:
 
             def keep(record: CallRecord) -> None:
@@ -277,9 +275,14 @@ class _Bench:
                 writer.flush()
                 self._observer.progress(progress)
 
-            drive = Drive(self._client, items, load, keep, on_progress=look_on, clock=self._clock)
+            drive = Drive(self._client, stock, load, keep, on_progress=look_on, clock=self._clock)
             with _ended_by_ctrl_c(drive.stop):
-                return await drive.run()
+                driven = await drive.run()
+        n_unready = stock.n_unready - n_unready
+        if n_unready <= _UNREADY_SHARE * driven.n_items:
+            return driven
+        note = f"{n_unready:,} items were not ready when they were to be sent: making them takes too long"
+        return msgspec.structs.replace(driven, notes=(*driven.notes, note))
 
 
 @contextmanager

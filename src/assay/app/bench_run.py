@@ -8,7 +8,10 @@ from typing import Any, TypeVar
 
 from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Ladder, Target, bench
 from assay.app.bench_items import load_items
+from assay.app.bench_page import StoredBench, write_page
 from assay.app.bench_settings import BenchSettings, items_asked, plan_of
+from assay.app.offline.watch import kept_offline
+from assay.app.settings import RunSettings
 from assay.backends.event_loop import new_event_loop
 from assay.backends.open_files import allow_connections
 from assay.backends.registry import open_timed_client
@@ -23,11 +26,19 @@ _MOST_TRIED = 4096
 
 def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> FinishedBench:
     """Measure a server; what is wrong with the settings or the dataset is told before it is asked."""
+    with kept_offline(RunSettings(model=asked.model, offline=asked.offline)) as watch:
+        watch.seal()
+        finished = _measured(asked, observer)
+        watch.look()
+        return finished
+
+
+def _measured(asked: BenchSettings, observer: BenchObserver | None) -> FinishedBench:
     client = open_timed_client(asked.model, asked.model_args)
     items = load_items(asked.dataset, items_asked(asked))
     plan = plan_of(asked, is_trace=items.describes.get("kind") == "trace")
     give_room(plan)
-    return bench(
+    finished = bench(
         Target(client, asked.model),
         items,
         plan,
@@ -37,6 +48,8 @@ def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> Fi
         observer=observer,
         run=run_quickly,
     )
+    write_page(StoredBench(*finished))
+    return finished
 
 
 def give_room(plan: BenchPlan) -> None:

@@ -72,6 +72,8 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     trial_seconds: float = 10.0
     # --- what comes out ---
     profile: Profile = "assay"
+    offline: bool = False
+    """Refuse every connection but to the server."""
     out: str | None = None
     runs_dir: str = "runs"
 

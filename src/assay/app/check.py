@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from assay.app.offline.watch import kept_offline
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
-from assay.app.settings import Settings
+from assay.app.settings import RunSettings, Settings
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
 from assay.core.request import Ask, Generate, Sampling
@@ -45,7 +46,12 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
 
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
-    values = settings.values
+    with kept_offline(settings.values) as watch:
+        watch.seal()
+        return _check(datasets, settings.values, with_model=with_model)
+
+
+def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) -> list[Checked]:
     backend = open_backend(values.model, values.model_args) if with_model else None
     try:
         compiled = compile_asked(datasets, values, backend)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.app.languages import members_of
+from assay.app.offline.watch import kept_offline
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
@@ -70,11 +71,13 @@ def check_files(datasets: Sequence[str], settings: Settings, *, with_model: bool
     values = settings.values
     limit = values.limit or f"first:{ROWS_LOOKED_AT}"
     values = msgspec.structs.replace(values, limit=limit)
-    if not with_model:
-        yield from (_checked(name, values, None) for name in datasets)
-        return
-    with closing(open_backend(values.model, values.model_args)) as backend:
-        yield from (_checked(name, values, backend) for name in datasets)
+    with kept_offline(values) as watch:
+        watch.seal()
+        if not with_model:
+            yield from (_checked(name, values, None) for name in datasets)
+            return
+        with closing(open_backend(values.model, values.model_args)) as backend:
+            yield from (_checked(name, values, backend) for name in datasets)
 
 
 def _checked(name: str, values: RunSettings, backend: Backend | None) -> FileChecked:

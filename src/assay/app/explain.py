@@ -7,6 +7,8 @@ from contextlib import closing
 
 import msgspec
 
+from assay.app.offline.watch import kept_offline
+from assay.app.settings import RunSettings
 from assay.backends.registry import open_backend
 from assay.core.model import Token
 from assay.core.ports import Backend
@@ -45,8 +47,8 @@ class Explanation(msgspec.Struct, frozen=True):
     scores: tuple[Score, ...]
 
 
-def explain(run: StoredRun, wanted: str, *, with_tokens: bool) -> Explanation:
-    """Put together all that a run knows about one sample."""
+def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = False) -> Explanation:
+    """Put together all that a run knows about one sample; of a run that was kept offline, offline too."""
     record = run.find_sample(wanted)
     ids = {ask.id for ask in record.asks}
     responses = {response.request_id: response for response in run.responses() if response.request_id in ids}
@@ -56,8 +58,12 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool) -> Explanation:
     if not with_tokens:
         return Explanation(record, _asks(record, responses, scores, None), scores)
     settings = run.manifest.settings
-    with closing(open_backend(settings["model"].value, settings["model_args"].value)) as backend:
-        return Explanation(record, _asks(record, responses, scores, backend), scores)
+    model = settings["model"].value
+    was_offline = "offline" in settings and settings["offline"].value
+    with kept_offline(RunSettings(model=model, offline=offline or was_offline)) as watch:
+        watch.seal()
+        with closing(open_backend(model, settings["model_args"].value)) as backend:
+            return Explanation(record, _asks(record, responses, scores, backend), scores)
 
 
 def _asks(

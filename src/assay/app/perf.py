@@ -11,6 +11,7 @@ import msgspec
 
 from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Target, bench
 from assay.app.bench_run import give_room, run_quickly
+from assay.app.offline.watch import kept_offline
 from assay.app.perf_loads import PerfLoad
 from assay.app.perf_plan import PerfAsked, client_args, items_asked, pacing_of, perf_plan
 from assay.app.performance_files import PERFORMANCES, LoadNames
@@ -21,6 +22,7 @@ from assay.backends.server_metrics import read_metrics, server_of
 from assay.bench.item_stream import Items
 from assay.bench.spec_decode import Counters, read_counters, spec_decode
 from assay.core.errors import BackendError, Problem
+from assay.core.ports import TimedClient
 from assay.dialects.openicl.models import ModelConfig
 
 
@@ -29,9 +31,16 @@ class ReadyLoad(NamedTuple):
 
     model: ModelConfig
     load: PerfLoad
+    client: TimedClient
     items: Items
     plan: BenchPlan
-    has_times: bool
+    run: RunSettings
+    """How its datasets are read, and whether it is kept offline."""
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the items say when they were sent."""
+        return is_trace(self.items)
 
     @property
     def names(self) -> LoadNames:
@@ -40,28 +49,52 @@ class ReadyLoad(NamedTuple):
         return LoadNames(self.model.abbr, self.load.name, datasets, pacing_of(self.model).batch_size)
 
 
+class Measured(NamedTuple):
+    """What came of a load."""
+
+    bench: FinishedBench
+    spec_decode: Path | None = None
+    """Where the server's counters of drafts were written."""
+
+
 def ready_load(model: ModelConfig, load: PerfLoad, run: RunSettings, asked: PerfAsked) -> ReadyLoad:
     """Read the datasets of a load and plan it; what is wrong is told before the server is asked."""
+    client = open_timed_client(model.model, client_args(model))
     items = load.items(items_asked(model, run, asked))
-    has_times = items.describes.get("kind") == "trace"
-    plan = perf_plan(model, items.n, asked, has_times=has_times)
-    return ReadyLoad(model, load, items, plan, has_times)
+    plan = perf_plan(model, items.n, asked, has_times=is_trace(items))
+    return ReadyLoad(model, load, client, items, plan, run)
 
 
-def measure(ready: ReadyLoad, work: WorkFolder, observer: BenchObserver | None = None) -> FinishedBench:
+def is_trace(items: Items) -> bool:
+    """Whether items say when they were sent."""
+    return bool(items.describes.get("kind") == "trace")
+
+
+def measure(
+    ready: ReadyLoad,
+    work: WorkFolder,
+    observer: BenchObserver | None = None,
+    *,
+    has_spec_decode: bool = False,
+) -> Measured:
     """Send a load; what came of it is kept in the work folder."""
     names, model = ready.names, ready.model
-    client = open_timed_client(model.model, client_args(model))
     give_room(ready.plan)
-    return bench(
-        Target(client, model.model),
-        ready.items,
-        ready.plan,
-        out=str(work.bench_of(names.model, names.load)),
-        settings=names.settings(),
-        observer=observer,
-        run=run_quickly,
-    )
+    with kept_offline(ready.run) as watch:
+        watch.seal()
+        counters = SpecDecodeWatch(model) if has_spec_decode else None
+        finished = bench(
+            Target(ready.client, model.model),
+            ready.items,
+            ready.plan,
+            out=str(work.bench_of(names.model, names.load)),
+            settings=names.settings(),
+            observer=observer,
+            run=run_quickly,
+        )
+        written = None if counters is None else counters.written(work)
+        watch.look()
+    return Measured(finished, written)
 
 
 class SpecDecodeWatch:

@@ -4,6 +4,7 @@ performances/MODEL/
     LOAD.csv  LOAD.json                     the two tables
     DATASET_details.jsonl                   every request: its times and its tokens
     DATASET_failed.jsonl                    those that failed, and why
+    LOAD_plot.html                          the page, as `assay bench` makes it
 
 A load of several datasets has tables of its own and the other files for each of them, as in the original. Its
 database of times is not made: they stand in the details.
@@ -17,9 +18,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from assay.app.bench_page import StoredBench, aisbench_numbers, write_page
 from assay.app.openicl_results import file_name
-from assay.bench.aisbench_profile import STATS, AISBenchProfile, NoResult, ProfileResult
-from assay.bench.folder import REQUESTS, BenchManifest, read_manifest, read_records
+from assay.bench.aisbench_profile import STATS, NoResult, ProfileResult
+from assay.bench.folder import BenchManifest, read_records, records_of
 from assay.bench.joined import part_of
 from assay.bench.records import CallRecord
 from assay.core.run import Setting
@@ -49,45 +51,35 @@ class LoadNames(NamedTuple):
         return cls(**{**said, "datasets": tuple(said["datasets"])})
 
 
-def write_performance(
-    bench: Path, work: Path, summary: PerformanceSummary
-) -> tuple[LoadNames, ProfileResult | NoResult]:
-    """Write the files of one benchmark into a work folder; return what its tables say."""
-    names = LoadNames.of(read_manifest(bench))
-    calls = bench / REQUESTS
+class Performance(NamedTuple):
+    """What a load came to, in the original's words."""
+
+    names: LoadNames
+    numbers: ProfileResult | NoResult
+    page: Path
+
+
+def write_performance(bench: StoredBench, work: Path, summary: PerformanceSummary) -> Performance:
+    """Write the files of one benchmark into a work folder."""
+    names = LoadNames.of(bench.manifest)
     folder = work / PERFORMANCES / file_name(names.model.replace("/", "_"))
     place = folder / file_name(names.load)
     place.parent.mkdir(parents=True, exist_ok=True)
-    _write_calls(calls, folder, names.datasets)
-    result = _result(calls, names.batch_size, summary)
+    _write_calls(records_of(bench.folder), folder, names.datasets)
+    numbers = aisbench_numbers(
+        bench,
+        is_stable=summary.is_stable,
+        batch_size=names.batch_size,
+        stats=summary.stats or STATS,
+    )
+    # Tables of an earlier time would be taken for those of this one.
     for suffix in (".csv", ".json"):
         _beside(place, suffix).unlink(missing_ok=True)
-    if isinstance(result, ProfileResult):
-        _beside(place, ".csv").write_text(result.csv(), encoding="utf-8", newline="")
-        _beside(place, ".json").write_text(result.json() + "\n", encoding="utf-8")
-    return names, result
-
-
-def page_path(work: Path, names: LoadNames) -> Path:
-    """Return where the page of a load lies."""
-    folder = work / PERFORMANCES / file_name(names.model.replace("/", "_"))
-    return _beside(folder / file_name(names.load), "_plot.html")
-
-
-def _result(calls: Path, batch_size: int, summary: PerformanceSummary) -> ProfileResult | NoResult:
-    stats = summary.stats or STATS
-    whole = AISBenchProfile(batch_size, stats=stats)
-    for record in read_records(calls):
-        whole.add(record)
-    if not summary.is_stable:
-        return whole.result()
-    stage = whole.stable_stage()
-    if isinstance(stage, NoResult):
-        return stage
-    inside = AISBenchProfile(batch_size, stage=stage, stats=stats)
-    for record in read_records(calls):
-        inside.add(record)
-    return inside.result()
+    if isinstance(numbers, ProfileResult):
+        _beside(place, ".csv").write_text(numbers.csv(), encoding="utf-8", newline="")
+        _beside(place, ".json").write_text(numbers.json() + "\n", encoding="utf-8")
+    page = write_page(bench, _beside(place, "_plot.html"))
+    return Performance(names, numbers, page)
 
 
 def _write_calls(calls: Path, folder: Path, datasets: Sequence[str]) -> None:

@@ -19,8 +19,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.app.offline.seal import CannotSeal, seal_thread
 from assay.app.state import State
-from assay.core.errors import Problem, UsageError, nearest
+from assay.core.errors import OfflineError, Problem, UsageError, nearest
 from assay.core.origin import Origin
 
 SCRIPT = "make_dataset.py"
@@ -87,6 +88,15 @@ def _folders_of(folder: Path) -> list[Path]:
     what = f"there is no {SCRIPT} in {str(folder)!r}, nor in the folders below it"
     fix = "name a dataset folder that has one, a `datasets` folder, or a whole checkout"
     raise UsageError(Problem("PREPARE-001", what, fix))
+
+
+def without_network() -> None:
+    """Take the network from this thread, and so from the scripts that it starts; for good."""
+    try:
+        seal_thread()
+    except CannotSeal as why:
+        what = f"the scripts are programs of their own, and nothing here could keep them offline: {why}"
+        raise OfflineError(Problem("OFFLINE-002", what, "prepare the data without --offline")) from None
 
 
 def prepare(folders: Sequence[Path]) -> Iterator[Prepared]:

@@ -12,9 +12,10 @@ import msgspec
 
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
+from assay.app.offline.watch import Watch, kept_offline
 from assay.app.preparation import Rehearsals
 from assay.app.run_names import now, short_name, slug, versions
-from assay.app.said_in_configs import configs_among, groups_in, with_named_judge
+from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.app.stages import Kept, opened_model
@@ -83,13 +84,30 @@ def run(
 ) -> FinishedRun:
     """Evaluate datasets on a model; resume when the same run was begun before.
 
-    `groups`: which tasks are also reported together; None: as configs among the datasets say.
+    `groups`: which tasks are also reported together; None: as configs among the datasets say. A run that is
+    kept offline and has no endpoint takes internet sockets from the thread that calls this, for good.
     """
     observer = observer or Observer()
+    values = settings.values
+    with kept_offline(values) as watch:
+        if values.offline and values.judge is None:
+            watch.permit(judge_in(datasets, values))
+        watch.seal()
+        return _run(datasets, settings, observer, groups, watch)
+
+
+def _run(
+    datasets: tuple[str, ...],
+    settings: Settings,
+    observer: Observer,
+    groups: Sequence[SummaryGroup] | None,
+    watch: Watch,
+) -> FinishedRun:
     values = settings.values
     with opened_model(datasets, values) as (backend, kept):
         card = backend.card
         compiled = compile_asked(datasets, values, backend)
+        watch.look()
         tasks = [_limited(one, values) for one in compiled]
         check_plan(tasks, card)
         scorers = {task.spec.name: scorers_of(task) for task in tasks}
@@ -107,7 +125,7 @@ def run(
             observer.compiled(compiled, tasks, card)
             if groups is None:
                 groups = groups_in(configs, {task.spec.name for task in tasks})
-            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups, notes)
+            work = _Work(tasks, scorers, backend, kept, judge, compiled, groups, notes, watch)
             return _execute(work, settings, observer)
 
 
@@ -172,12 +190,19 @@ class _Work(NamedTuple):
     groups: Sequence[SummaryGroup]
     notes: tuple[str, ...]
     """What to know of the judge."""
+    watch: Watch
+    """Who keeps the run offline."""
 
 
 def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun:
     values = settings.values
     tasks, scorers, backend = work.tasks, work.scorers, work.backend
     manifest = _manifest(work, settings)
+
+    def progress(tally: Tally) -> None:
+        work.watch.look()
+        observer.progress(tally)
+
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         _set_aside(folder.path)
@@ -210,15 +235,23 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 cache=cache,
                 sink=sink,
                 aggregator=aggregator,
-                on_progress=observer.progress,
+                on_progress=progress,
                 fitting=None if work.kept is None else work.kept.fitting,
             )
             tally = execution.run()
+        work.watch.look()
         metrics = tuple(aggregator.metrics())
         metrics = (*metrics, *rolled_up(metrics, manifest.tasks))
         grouped = grouped_metrics(metrics, work.groups)
         metrics = (*metrics, *grouped.metrics)
-        came_up = (*work.notes, *chosen, *execution.notes(), *backend.notes(), *grouped.notes)
+        came_up = (
+            *work.watch.notes,
+            *work.notes,
+            *chosen,
+            *execution.notes(),
+            *backend.notes(),
+            *grouped.notes,
+        )
         finished = msgspec.structs.replace(
             manifest,
             status=RunStatus.ANSWERED if values.stage == "infer" else RunStatus.COMPLETE,

@@ -67,6 +67,12 @@ def named_judge(configs: Sequence[Mapping[str, Any]]) -> NamedJudge:
     return NamedJudge(read_models(different[:1], "the judge:")[0], (several,) if len(different) > 1 else ())
 
 
+def judge_in(datasets: Sequence[str], values: RunSettings) -> str | None:
+    """Return the judge that the configs among some datasets name, as a person would name it."""
+    judge = named_judge([config.values for config in configs_among(datasets, values)]).judge
+    return None if judge is None else judge.model
+
+
 def with_named_judge(
     configs: Sequence[LoadedConfig], values: RunSettings
 ) -> tuple[RunSettings, tuple[str, ...]]:

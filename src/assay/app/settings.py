@@ -62,6 +62,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""
     answers_from: str | None = None
     """The run whose answers are scored; None: the latest of this model and these datasets."""
+    offline: bool = False
+    """Whether nothing is connected to but the named endpoints."""
     table: dict[str, Any] = {}
     """What was said about a table on the command line, in the meta file's own words."""
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from assay.app.openicl_results import file_name
 from assay.bench.folder import MANIFEST as BENCH_MANIFEST
+from assay.bench.folder import SUMMARY
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.run import RunStatus
@@ -58,7 +59,7 @@ class WorkFolder:
         there = sorted(path.name for path in work_dir.iterdir() if path.is_dir()) if work_dir.is_dir() else []
         if stamp == LATEST and there:
             # A command that failed at once left a folder without a run.
-            kept = f"{BENCHES}/*/**/{BENCH_MANIFEST}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
+            kept = f"{BENCHES}/*/**/{SUMMARY}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
             begun = [name for name in there if any((work_dir / name).glob(kept))]
             return cls(work_dir / (begun or there)[-1])
         if stamp in there:

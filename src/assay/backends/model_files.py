@@ -7,6 +7,7 @@ possible, and names the bytes that make the model who it is. Imports neither tor
 from __future__ import annotations
 
 import json
+import os
 import re
 from functools import cached_property
 from importlib import import_module
@@ -271,10 +272,16 @@ class HubFiles:
             )
         except (OSError, ValueError, RuntimeError) as trouble:  # The hub's own errors are kinds of these.
             at = f" at revision {self.revision}" if self.revision else ""
+            is_offline = os.environ.get("HF_HUB_OFFLINE") == "1"
+            fix = (
+                "fetch it without --offline first"
+                if is_offline
+                else "check the name, the network and HF_TOKEN"
+            )
             raise missing_files(
                 f"no folder {self.repository!r} here, and the hub repository of that name{at} could not be "
                 f"fetched: {_first_line(trouble)}",
-                "check the name, the network and HF_TOKEN, or give the path of a local folder",
+                f"{fix}, or give the path of a local folder",
             ) from trouble
 
 

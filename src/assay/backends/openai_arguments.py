@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from assay.backends.arguments import read_arguments
+from assay.backends.openai_tools import Tools, read_choice, read_tools
 from assay.backends.problems import refused_key, wrong_argument
 from assay.core.errors import listing, nearest
+from assay.core.ids import digest
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -44,6 +46,8 @@ _ELSEWHERE = {
     "stream_options": "use --model-arg stream=true",
     "continue_final_message": "it is sent where a reply is begun",
     "add_generation_prompt": "it is sent where a reply is begun",
+    "tools": "use --model-arg tools=FILE.json",
+    "tool_choice": "use --model-arg tool_choice=NAME",
 }
 """Fields that are written already, and how a person sets them."""
 _SECRET = re.compile(r"key|secret|password|authorization", re.IGNORECASE)
@@ -86,6 +90,10 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
     """What the server calls the greatest length of an answer."""
     omit: str = ""
     """Fields that are not sent, with commas between."""
+    tools: str | None = None
+    """The tools that the model is offered: a JSON list, or a file that holds one."""
+    tool_choice: str | None = None
+    """Which of them it must call: auto, none, required, or the name of one."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -95,6 +103,8 @@ class Asked(msgspec.Struct, frozen=True):
     extra: dict[str, Any]
     """Further fields of the body."""
     omitted: frozenset[str]
+    tools: Tools = ()
+    """What the model is offered to call."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -104,7 +114,10 @@ class Asked(msgspec.Struct, frozen=True):
             for name in Decoding.__struct_fields__
             if (value := getattr(self.args, name)) is not None
         }
-        return {**named, **self.extra}
+        offered: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
+        if self.args.tool_choice is not None:
+            offered["tool_choice"] = read_choice(self.args.tool_choice, self.tools)
+        return {**named, **offered, **self.extra}
 
     def changing_answers(self) -> dict[str, str | int | float | bool]:
         """Return what another value of would be another model, as far as answers go."""
@@ -116,6 +129,9 @@ class Asked(msgspec.Struct, frozen=True):
         if self.omitted:
             changed["omit"] = ",".join(sorted(self.omitted))
         for name, value in self.fields.items():
+            if name == "tools":
+                changed[name] = digest(value)  # By its hash: descriptions of tools are long.
+                continue
             is_plain = isinstance(value, str | int | float | bool)
             changed[name] = value if is_plain else msgspec.json.encode(value, order="sorted").decode()
         return changed
@@ -127,7 +143,7 @@ def read_asked(given: Mapping[str, str]) -> Asked:
     args = read_arguments("openai", OpenAIArgs, plain)
     further = {name.removeprefix(EXTRA): given[name] for name in given.keys() - plain.keys()}
     extra = {name: _extra(name, further[name]) for name in sorted(further)}
-    return Asked(args, extra, _omitted(args.omit))
+    return Asked(args, extra, _omitted(args.omit), _offered(args))
 
 
 def read_key(args: OpenAIArgs) -> str | None:
@@ -162,6 +178,20 @@ def _extra(name: str, value: str) -> Any:
         return msgspec.json.decode(value)
     except msgspec.DecodeError:
         return value
+
+
+def _offered(args: OpenAIArgs) -> Tools:
+    """Return the tools, or raise MODEL-002 where they cannot be offered so."""
+    if args.tools is None:
+        if args.tool_choice is not None:
+            raise wrong_argument("openai argument tool_choice: no tools are offered", "write tools=FILE.json")
+        return ()
+    if args.api == "completions":
+        raise wrong_argument("openai argument tools: only chat takes them", "leave api=completions out")
+    tools = read_tools(args.tools)
+    if args.tool_choice is not None:
+        read_choice(args.tool_choice, tools)
+    return tools
 
 
 def _omitted(text: str) -> frozenset[str]:

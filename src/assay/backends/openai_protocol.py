@@ -17,6 +17,7 @@ import msgspec
 from assay.backends.http_post import CallTrouble, not_json
 from assay.backends.message_parts import openai_content
 from assay.backends.openai_arguments import Api, Asked
+from assay.backends.openai_tools import ToolCall, calls_in, calls_text
 from assay.backends.repeats import n_drawn, repeat_seed
 from assay.core.prompt import Prompt, final_text
 from assay.core.request import Generate, Request, Sampling
@@ -73,8 +74,12 @@ def parts_of(request: Request, asked: Asked) -> list[Part] | Failure:
 
 
 def api_of(prompt: Prompt, asked: Asked) -> Api:
-    """Return where a prompt goes: conversations to chat, texts to completions, unless a person said."""
-    return asked.args.api or ("completions" if isinstance(prompt, str) else "chat")
+    """Return where a prompt goes: conversations to chat, texts to completions, unless a person said.
+
+    Tools can be offered in chats alone: with them, a text is one message of the user.
+    """
+    is_text = isinstance(prompt, str) and not asked.tools
+    return asked.args.api or ("completions" if is_text else "chat")
 
 
 def body_of(
@@ -135,14 +140,22 @@ def _decoding(sampling: Sampling, seed: int | None, n_texts: int) -> dict[str, A
 # --- what comes back ---
 
 
+class ContentPart(msgspec.Struct):
+    """A part of what was said, as servers write it that may send pictures too."""
+
+    type: str = "text"
+    text: str | None = None
+
+
 class Said(msgspec.Struct):
     """A message of the model, or a piece of one."""
 
-    content: str | None = None
+    content: str | list[ContentPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     """The same by another name: servers use one of them, or both with the same text."""
     refusal: str | None = None
+    tool_calls: list[ToolCall] | None = None
 
 
 class Choice(msgspec.Struct):
@@ -217,38 +230,55 @@ def checked(reply: Reply) -> Reply:
     return reply
 
 
-def read(reply: Reply, ask: Generate) -> list[Written] | Failure:
-    """Return the texts of a reply, or why one of them is no answer."""
+def text_in(content: str | list[ContentPart] | None) -> str | None:
+    """Return what was said, also where it came in parts; raise CallTrouble where a part is no text."""
+    if not isinstance(content, list):
+        return content
+    for part in content:
+        if part.text is None:
+            raise CallTrouble(
+                "wrong_reply", f"the reply holds a part of type {part.type!r}, which is no text"
+            )
+    return "".join(part.text or "" for part in content)
+
+
+def read(reply: Reply, ask: Generate, *, offers_tools: bool = False) -> list[Written] | Failure:
+    """Return the texts of a reply, or why one is no answer. Calls are one where tools were offered."""
     usage = reply.usage or Usage()
     # Servers count several texts together, or only the first: the share of one is not known.
     n_tokens = (usage.completion_tokens or 0) if len(reply.choices) == 1 else 0
     written: list[Written] = []
     for choice in sorted(reply.choices, key=lambda one: one.index or 0):
-        one = _written(choice, ask, n_tokens)
+        one = _written(choice, ask, n_tokens, offers_tools=offers_tools)
         if isinstance(one, Failure):
             return one
         written.append(one)
     return written
 
 
-def _written(choice: Choice, ask: Generate, n_tokens: int) -> Written | Failure:
+def _written(choice: Choice, ask: Generate, n_tokens: int, *, offers_tools: bool) -> Written | Failure:
     said = choice.message or Said()
-    text = choice.text if choice.text is not None else said.content
+    text = choice.text if choice.text is not None else text_in(said.content)
+    calls = calls_in(said.tool_calls) if offers_tools else ()
     if text is None:
         text = said.refusal
     reason = choice.finish_reason
     if reason == _FILTERED:
         return Failure(_FILTERED, "the server's filter held the answer back")
-    if not text and reason in _CALLED:
-        return Failure("tool_calls", "the model called a tool instead of answering; no tools were offered")
-    is_end_said = reason in _ENDED or reason in _CUT
-    if text is None and not is_end_said:
+    if not text and reason in _CALLED and not calls:
+        why = "and the server does not say which" if offers_tools else "no tools were offered"
+        return Failure("tool_calls", f"the model called a tool instead of answering; {why}")
+    is_end_said = reason in _ENDED or reason in _CUT or bool(calls and reason in _CALLED)
+    if text is None and not calls and not is_end_said:
         return Failure("no_text", f"the reply holds no text, and finish_reason {reason!r}")
     # With a reason, no text is an answer too: the model ended at once, or its thoughts took all the room.
     text = _without_begun(text or "", ask.prompt)
     text, finish = _ended(text, choice, ask.sampling, n_tokens)
+    if calls and not text.strip():
+        text = calls_text(calls)  # After the cut at stop strings: those are for what is said.
     reasoning = said.reasoning_content or said.reasoning or None
-    return Written(Output(text, finish, n_tokens, reasoning), is_end_said or finish is Finish.STOP)
+    output = Output(text, finish, n_tokens, reasoning, calls=calls)
+    return Written(output, is_end_said or finish is Finish.STOP)
 
 
 def _ended(text: str, choice: Choice, sampling: Sampling, n_tokens: int) -> tuple[str, Finish]:
@@ -262,7 +292,7 @@ def _ended(text: str, choice: Choice, sampling: Sampling, n_tokens: int) -> tupl
         return text[: min(cuts)], Finish.STOP
     if choice.finish_reason in _CUT:
         return text, Finish.LENGTH
-    if choice.finish_reason not in _ENDED and n_tokens >= sampling.max_tokens:
+    if choice.finish_reason not in _ENDED | _CALLED and n_tokens >= sampling.max_tokens:
         return text, Finish.LENGTH
     is_stopped = any(stop in sampling.stop for stop in (choice.stop_reason, choice.matched_stop))
     return text, Finish.STOP if is_stopped else Finish.END

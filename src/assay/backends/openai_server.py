@@ -170,7 +170,7 @@ class OpenAIBackend:
     async def _texts(self, client: HttpClient, part: Part) -> _Told:
         """Return a part's texts. Who writes fewer than asked is asked again."""
         reply, first_s = await self._reply(client, part)
-        written = read(reply, part.ask)
+        written = read(reply, part.ask, offers_tools=bool(self._asked.tools))
         n_read = n_prompt_tokens(reply)
         if isinstance(written, Failure):
             return _Told(written, n_read, first_s)

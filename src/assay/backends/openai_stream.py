@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from assay.backends.event_stream import EventStream
 from assay.backends.http_post import CallTrouble
-from assay.backends.openai_protocol import Choice, Reply, Said, Usage, decoded
+from assay.backends.openai_protocol import Choice, Reply, Said, Usage, decoded, text_in
+from assay.backends.openai_tools import StreamedCalls
 
 _DONE = b"[DONE]"
-_KEPT = ("content", "reasoning_content", "reasoning", "refusal")
+_ASIDE = ("reasoning_content", "reasoning", "refusal")
 
 
 class StreamedReply:
@@ -66,6 +67,7 @@ class _Text:
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[str]] = {}
+        self._calls = StreamedCalls()
         self._last = Choice()
 
     def take(self, choice: Choice) -> bool:
@@ -73,8 +75,11 @@ class _Text:
         has_text = False
         said = choice.delta or choice.message
         if said is not None:
-            for name in _KEPT:
+            has_text = self._add("content", text_in(said.content))
+            for name in _ASIDE:
                 has_text |= self._add(name, getattr(said, name))
+            if said.tool_calls:
+                has_text |= self._calls.take(said.tool_calls)
         has_text |= self._add("text", choice.text)
         if choice.finish_reason is not None:
             self._last = choice
@@ -82,7 +87,8 @@ class _Text:
 
     def choice(self, index: int) -> Choice:
         """Return all of it."""
-        said = Said(**{name: self._joined(name) for name in _KEPT})
+        aside = {name: self._joined(name) for name in _ASIDE}
+        said = Said(self._joined("content"), **aside, tool_calls=self._calls.whole())
         last = self._last
         return Choice(
             index,

@@ -63,7 +63,7 @@ class OpenAITimedClient:
         except CallTrouble as trouble:
             reading.ended = time.perf_counter()
             return Failure(trouble.kind, str(trouble))
-        written = read(reply, ask)
+        written = read(reply, ask, offers_tools=bool(self._asked.tools))
         if isinstance(written, Failure):
             return written
         return Completion(tuple(one.output for one in written), n_prompt_tokens(reply))

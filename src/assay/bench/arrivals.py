@@ -114,6 +114,14 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
         """Whether the schedule is known only when the number of calls is."""
         return self.is_rescaled or (self.ramp is not None and self.ramp.seconds is None)
 
+    @property
+    def highest_rate(self) -> float:
+        """Return the most calls per second that are to be expected at any time."""
+        if self.ramp is not None:
+            return max(self.ramp.start, self.ramp.end)
+        assert self.rate is not None
+        return self.rate
+
     def moments(self, n: int | None = None) -> Iterator[float]:
         """Return when each call is due; None: without end."""
         if not self.needs_n:

@@ -19,8 +19,9 @@ from assay.bench.records import CallRecord
 Counts: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-_CALLS_AT_ONCE = 4_096
-_PIECES_AT_ONCE = 262_144
+# Few enough to be worked out in about a millisecond: other streams are being timed at that moment.
+_CALLS_AT_ONCE = 256
+_PIECES_AT_ONCE = 4_096
 
 
 class Calls:

@@ -50,7 +50,7 @@ class Drive:
         clock: Clock = time.perf_counter,
     ) -> None:
         self._client = client
-        self._items = endlessly(items) if load.goes_round else iter(items)
+        self._items = iter(items)
         self._load = load
         self._on_record = on_record
         self._on_progress = on_progress
@@ -292,16 +292,6 @@ class Drive:
             progress = self._tally.progress(self._clock() - self._began)
             if self._on_progress is not None:
                 self._on_progress(progress)
-
-
-def endlessly(items: Iterable[LoadItem]) -> Iterator[LoadItem]:
-    """Yield the items again and again; items that are gone after one round end it."""
-    is_there = True
-    while is_there:
-        is_there = False
-        for item in items:
-            is_there = True
-            yield item
 
 
 def _record(item: LoadItem, number: int, call: TimedCall, turn: int, due: float | None) -> CallRecord:

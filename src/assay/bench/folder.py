@@ -139,14 +139,9 @@ class RecordWriter:
         self._file.close()
 
 
-def read_manifest(path: Path) -> BenchManifest:
-    """Return what was asked of the benchmark in a folder."""
-    try:
-        return msgspec.json.decode((path / MANIFEST).read_bytes(), type=BenchManifest)
-    except (OSError, msgspec.MsgspecError) as error:
-        what = f"{MANIFEST} cannot be read: {error}"
-        fix = "name the folder of a benchmark that was begun by this version"
-        raise StoreError(Problem("STORE-004", what, fix, Origin(str(path)))) from error
+def records_of(folder: Path) -> Path:
+    """Return where the calls of a load, or of a trial, are."""
+    return folder / REQUESTS
 
 
 def read_records(path: Path) -> Iterator[CallRecord]:

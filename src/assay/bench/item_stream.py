@@ -30,8 +30,8 @@ class Load(Protocol):
     def warmup(self, n: int) -> WarmUp:
         """Return so many items for calls before the run."""
 
-    def came_up(self) -> Sequence[str]:
-        """Return what showed itself while the items were walked."""
+    def came_up(self, n_sent: int) -> Sequence[str]:
+        """Return what showed itself while the items were walked, so many of which were sent."""
 
 
 class Items:
@@ -78,9 +78,9 @@ class Items:
             return item
         return msgspec.structs.replace(item, max_tokens=self._output(place))
 
-    def came_up(self) -> tuple[str, ...]:
-        """Return what showed itself while the items were walked."""
-        return (*self._remarks(), *self._load.came_up())
+    def came_up(self, n_sent: int) -> tuple[str, ...]:
+        """Return what showed itself while the items were walked, so many of which were sent."""
+        return (*self._remarks(), *self._load.came_up(n_sent))
 
 
 class Inexact:

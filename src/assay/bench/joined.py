@@ -64,9 +64,15 @@ class _Joined:
         found = items.warmup(n)
         return found._replace(items=list(_named(name, found.items)))
 
-    def came_up(self) -> Sequence[str]:
-        """Say what came up in each part."""
-        return [f"{name}: {said}" for name, items in self._parts.items() for said in items.came_up()]
+    def came_up(self, n_sent: int) -> Sequence[str]:
+        """Say what came up in each part; of a last round that was not whole, the first parts were sent."""
+        rounds, rest = divmod(n_sent, sum(items.n for items in self._parts.values()))
+        said = []
+        for name, items in self._parts.items():
+            n_of_rest = min(rest, items.n)
+            rest -= n_of_rest
+            said += [f"{name}: {one}" for one in items.came_up(rounds * items.n + n_of_rest)]
+        return said
 
 
 def _named(name: str, items: Items | Iterator[LoadItem] | Sequence[LoadItem]) -> Iterator[LoadItem]:

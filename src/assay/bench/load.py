@@ -82,6 +82,15 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.n is None and isinstance(self.shape, Open) and isinstance(self.shape.arrivals, Arrivals):
             self.shape.arrivals.moments()  # A schedule that needs a number says so now.
 
+    @property
+    def n_expected(self) -> int | None:
+        """Return about how many items it will take; None where the server's answers decide."""
+        if self.n is not None or self.seconds is None or not isinstance(self.shape, Open):
+            return self.n
+        if isinstance(self.shape.arrivals, Trace):
+            return None
+        return math.ceil(self.shape.arrivals.highest_rate * self.seconds)
+
 
 def _require_positive(what: str, seen: float | None) -> None:
     _require(seen is None or (math.isfinite(seen) and seen > 0), what, seen or 0, "above 0")

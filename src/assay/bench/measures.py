@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -55,6 +55,7 @@ class Measures:
         self._last_ended = -inf
         self._n_calls = self._n_succeeded = self._n_through = 0
         self._n_input_uncounted = self._n_output_uncounted = self._n_untimed = 0
+        self._counts_input = self._counts_output = False
         self._input_tokens = self._output_tokens = 0.0
         self._output_pieces = 0
         self._n_good = self._n_unknown = self._n_good_through = 0
@@ -70,6 +71,16 @@ class Measures:
             self._examples.setdefault(failure.kind, failure.message)
         if self._waiting.is_full:
             self._work_out()
+
+    def pool(self, metric: str) -> Pool:
+        """Return all values of a metric (`METRICS`)."""
+        self._work_out()
+        return self._pools[metric]
+
+    def output_before(self, moments: Numbers, *, in_pieces: bool) -> Numbers:
+        """Return how many tokens of answers, or pieces of their text, had come before each moment."""
+        self._work_out()
+        return self._over_time.count_before(_PIECES if in_pieces else _TOKENS, moments)
 
     def under_way(self) -> UnderWay:
         """Return how many calls were under way at each moment."""
@@ -91,13 +102,13 @@ class Measures:
             ),
             duration_s=duration,
             metrics=metrics,
-            input_tokens=round(self._input_tokens) if "input_tokens" in metrics else None,
-            output_tokens=round(self._output_tokens) if "output_tokens" in metrics else None,
+            input_tokens=round(self._input_tokens) if self._counts_input else None,
+            output_tokens=round(self._output_tokens) if self._counts_output else None,
             output_pieces=self._output_pieces,
             n_input_uncounted=self._n_input_uncounted,
             n_output_uncounted=self._n_output_uncounted,
             n_untimed=self._n_untimed,
-            throughput=self._throughput(duration, metrics),
+            throughput=self._throughput(duration),
             goodput=self._goodput(duration),
             concurrency=self._concurrency(),
             over_time=self._buckets(),
@@ -159,6 +170,8 @@ class Measures:
         is_through = calls.is_ok & self._came_inside(calls.ended)
         is_read = calls.is_ok & self._came_inside(np.where(calls.is_timed, calls.first_text, calls.ended))
         is_written = calls.is_ok[calls.of_piece] & self._came_inside(calls.text_at)
+        self._counts_input |= bool((calls.is_ok & (calls.n_input > 0)).any())
+        self._counts_output |= bool((calls.is_ok & (calls.n_output > 0)).any())
         self._n_through += _n(is_through)
         self._n_good_through += _n(is_through & is_good)
         self._input_tokens += float(calls.n_input[is_read].sum())
@@ -182,11 +195,11 @@ class Measures:
             return self._window.seconds
         return max(0.0, self._last_ended - self._first_began) if self._n_succeeded else 0.0
 
-    def _throughput(self, duration: float, metrics: Container[str]) -> Throughput:
-        if not duration or not self._n_succeeded:
+    def _throughput(self, duration: float) -> Throughput:
+        if not duration:
             return Throughput()
-        read = self._input_tokens / duration if "input_tokens" in metrics else None
-        written = self._output_tokens / duration if "output_tokens" in metrics else None
+        read = self._input_tokens / duration if self._counts_input else None
+        written = self._output_tokens / duration if self._counts_output else None
         return Throughput(
             self._n_through / duration,
             read,

@@ -192,9 +192,9 @@ class TraceLoad:
         rows = islice(cycle(self._trace.rows), n)
         return WarmUp([self._other(number, row) for number, row in enumerate(rows)], are_measured=False)
 
-    def came_up(self) -> Sequence[str]:
+    def came_up(self, n_sent: int) -> Sequence[str]:
         """Say which prompts are not as long as they should be, and whether the trace was too short."""
-        return (*self._inexact.said(), *self._rounds.came_up())
+        return (*self._inexact.said(), *self._rounds.came_up(n_sent))
 
     def _once(self) -> Iterator[LoadItem]:
         for number, (row, at_s) in enumerate(zip(self._trace.rows, self._trace.offsets_s, strict=True)):

@@ -28,6 +28,13 @@ class CountsOverTime:
         at = np.floor(times / self._width).astype(np.int64) - self._first
         self._counts[row] += np.bincount(at, weights=weights, minlength=self._counts.shape[1])
 
+    def count_before(self, row: int, moments: Numbers) -> Numbers:
+        """Return what was counted before each moment; one that cuts a bucket divides its count."""
+        n = self._counts.shape[1]
+        edges = (self._first + np.arange(n + 1)) * self._width
+        counted: Numbers = np.interp(moments, edges, np.concatenate([[0.0], np.cumsum(self._counts[row])]))
+        return counted
+
     def buckets(self, at_most: int) -> tuple[float, float, list[list[float]]]:
         """Return where the first bucket begins, how wide each is, and each row's counts."""
         n_rows, n = self._counts.shape
@@ -49,6 +56,8 @@ class CountsOverTime:
                 break
             self._double()
             n = self._counts.shape[1]
+        if last - first + 1 == n:
+            return
         counts = np.zeros((n_rows, last - first + 1))
         if n:
             counts[:, self._first - first : self._first - first + n] = self._counts

@@ -19,9 +19,8 @@ class Rounds:
         self._n = n
         self._period_s = period_s
         """How much later an item with a time of its own comes in each further round."""
-        self._n_sent = 0
         self._n_different = 0
-        """How many of those were not the same item again."""
+        """Items of the longest round so far."""
 
     def __iter__(self) -> Iterator[LoadItem]:
         return islice(self.without_end(), self._n)
@@ -30,7 +29,6 @@ class Rounds:
         """Yield items round after round; rows behind those that were asked for stay out of every round."""
         for round_ in count():
             for place, item in enumerate(islice(self._once(), self._n), 1):
-                self._n_sent += 1
                 self._n_different = max(self._n_different, place)
                 yield item if not round_ else self._again(item, round_)
 
@@ -40,12 +38,12 @@ class Rounds:
         found = others or list(islice(self._once(), n))
         return WarmUp([found[at % len(found)] for at in range(n)], are_measured=not others)
 
-    def came_up(self) -> Sequence[str]:
+    def came_up(self, n_sent: int) -> Sequence[str]:
         """Say whether items came again."""
-        if self._n_sent <= self._n_different:
+        if n_sent <= self._n_different:
             return ()
         return (
-            f"{self._n_different:,} prompts were sent {self._n_sent:,} times in all; "
+            f"{self._n_different:,} prompts were sent {n_sent:,} times in all; "
             "a server that keeps prompts answers those that come again faster",
         )
 

@@ -89,7 +89,7 @@ class SyntheticLoad:
         """Return items of their own, with the lengths of the first ones."""
         return WarmUp([self.item(_WARM_UP + at) for at in range(n)], are_measured=False)
 
-    def came_up(self) -> Sequence[str]:
+    def came_up(self, n_sent: int) -> Sequence[str]:
         """Say which prompts are not as long as they should be."""
         return self._inexact.said()
 

@@ -6,6 +6,7 @@
       BackendError            the model is missing, does not load, or is gone
       StoreError              a run folder is missing, foreign or damaged
       UsageError              the command or the call itself is wrong
+      OfflineError            something tried to reach what a run that is kept offline may not reach
 
 One failed request is none of these: it is a `Failure` response, counted and reported.
 Every problem has a code that `docs/errors.md` explains.
@@ -78,6 +79,10 @@ class StoreError(AssayError):
 
 class UsageError(AssayError):
     """The command or the call itself is wrong."""
+
+
+class OfflineError(AssayError):
+    """Something tried to reach what a run that is kept offline may not reach."""
 
 
 class Problems:

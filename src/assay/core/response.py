@@ -19,6 +19,14 @@ class Finish(StrEnum):
     """`max_tokens` ran out: the answer may be truncated."""
 
 
+class Call(msgspec.Struct, frozen=True):
+    """A call of a tool that the model was offered. Nobody makes it: that it was asked for is the answer."""
+
+    name: str
+    arguments: str
+    """JSON, as the model wrote it; it may be wrong, or cut off."""
+
+
 class Output(msgspec.Struct, frozen=True, omit_defaults=True):
     """One generated text."""
 
@@ -30,6 +38,8 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True):
     """Thought that the model kept apart from its answer."""
     turns: tuple[str, ...] = ()
     """With several turns: the answer to each of them; `text` is the last."""
+    calls: tuple[Call, ...] = ()
+    """The tools that the model called. `text` is what it said beside them, else the calls as JSON."""
 
 
 class Completion(msgspec.Struct, frozen=True, tag="completion"):

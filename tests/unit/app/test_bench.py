@@ -1,4 +1,4 @@
-"""A benchmark from its plan to its folder, on virtual time."""
+"""A benchmark from its plan to its folder, on virtual time but for one test against a server."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Ladder, Target, bench
+from assay.backends.openai_timed import OpenAITimedClient
 from assay.bench.arrivals import Arrivals
 from assay.bench.driven import Driven, Progress
 from assay.bench.folder import BenchManifest, BenchResult, read_records
@@ -21,8 +22,10 @@ from assay.bench.rounds import Rounds
 from assay.bench.search import Search
 from assay.bench.sweep import Trial, TrialLength
 from assay.core.errors import BackendError, StoreError
+from assay.core.prompt import Message
 from assay.core.request import Generate
 from assay.core.timing import TimedCall
+from fakes.openai_server import serving, streaming_model
 from fakes.timed_client import FakeTimedClient
 from fakes.virtual_time import now, run_virtually
 
@@ -196,7 +199,7 @@ def test_prompts_that_come_again_in_a_sweep_are_told(tmp_path: Path) -> None:
     ladder = Ladder("rate", (10, 20))
     plan = BenchPlan(Load(Open(Arrivals(rate=1))), n_warm_up=0, sweep=ladder, trial=TrialLength(30, 1))
     finished = benched(FakeTimedClient(), items_of(50), plan, tmp_path / "out")
-    assert any("the trials sent 60 items and there are 50" in note for note in finished.result.notes)
+    assert any("50 prompts were sent 60 times" in note for note in finished.result.notes)
 
 
 def test_a_search_finds_the_most_clients_that_keep_a_limit(tmp_path: Path) -> None:
@@ -268,3 +271,44 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "out" / "requests.jsonl"
     path.write_bytes(path.read_bytes()[:-5])
     assert len(list(read_records(path))) == 2
+
+
+def test_items_that_are_made_too_slowly_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.bench.stock.AHEAD_CHARS", 0)
+    finished = benched(FakeTimedClient(), items_of(30), BenchPlan(Load(Closed(2))), tmp_path / "out")
+    assert finished.result.driven is not None
+    (note,) = finished.result.driven.notes
+    assert note == "30 items were not ready when they were to be sent: making them takes too long"
+
+
+@pytest.mark.parametrize(
+    "load", [Load(Closed(8)), Load(Open(Arrivals(rate=500, burstiness=1)))], ids=["closed", "open"]
+)
+def test_a_server_is_asked_and_timed_on_a_real_clock(tmp_path: Path, load: Load) -> None:
+    talks = [
+        LoadItem(f"t{number}", (Message("user", f"{number}?"),), max_tokens=3, turns=("and then?",))
+        for number in range(40)
+    ]
+    items = Items(Rounds(lambda: talks, 40), 40, {})
+    with serving(streaming_model) as server:
+        target = Target(OpenAITimedClient(f"m@{server.url}", {}), f"openai:m@{server.url}")
+        finished = bench(target, items, BenchPlan(load), out=str(tmp_path / "out"))
+    # Forty conversations of two turns, and one before them to warm up.
+    assert len(server.bodies) == 82
+    records = list(read_records(tmp_path / "out" / "requests.jsonl"))
+    assert sorted((record.item, record.turn) for record in records) == sorted(
+        (talk.id, turn) for talk in talks for turn in (0, 1)
+    )
+    assert sorted(record.number for record in records) == list(range(80))
+    assert all(record.failure is None and record.n_output == 3 for record in records)
+    for record in records:
+        times = record.times
+        assert times.began <= times.text_at[0] <= times.text_at[-1] <= times.ended
+        if isinstance(load.shape, Open):
+            assert (record.due is None) == (record.turn == 1)
+            assert record.due is None or record.due <= times.began
+    said = {json.dumps(body["messages"]) for body in server.bodies}
+    assert len([one for one in said if "and then?" in one and '"assistant"' in one]) == 40
+    assert finished.result.summary is not None
+    assert (finished.result.summary.n_succeeded, finished.result.summary.n_failed) == (80, 0)
+    assert finished.result.summary.value("ttft", "p50") is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from itertools import cycle
 
 import pytest
 from hypothesis import given, settings
@@ -115,10 +116,10 @@ def test_a_limit_of_calls_per_second_spaces_calls_and_makes_nothing_up() -> None
 
 def test_a_number_of_items_and_a_least_time_go_together() -> None:
     client = FakeTimedClient(lambda number: 1.0)
-    load = Load(Closed(2, least_seconds=4.5), n=4, goes_round=True)
-    result, _ = driven(client, items(3), load)
+    load = Load(Closed(2, least_seconds=4.5), n=4)
+    result, _ = driven(client, cycle(items(3)), load)
     assert result.n_items == 10  # Two at each of 0, 1, 2, 3 and 4 seconds.
-    many, _ = driven(FakeTimedClient(), items(3), Load(Closed(2, least_seconds=1), n=9, goes_round=True))
+    many, _ = driven(FakeTimedClient(), cycle(items(3)), Load(Closed(2, least_seconds=1), n=9))
     assert many.n_items == 9
 
 
@@ -137,7 +138,7 @@ def test_idle_clients_are_the_clients_fault_and_told() -> None:
 
 def test_pressure_goes_round_and_sends_nothing_after_its_time() -> None:
     client = FakeTimedClient(lambda number: 0.75)
-    result, records = driven(client, items(3), Load(Closed(2), seconds=3.0, goes_round=True))
+    result, records = driven(client, cycle(items(3)), Load(Closed(2), seconds=3.0))
     # At 3.0 a call ends and no other is sent; calls of 2.25 end then, and are whole.
     assert moments(client) == [0, 0, 0.75, 0.75, 1.5, 1.5, 2.25, 2.25]
     assert [record.item for record in sorted(records, key=lambda one: one.number)] == [
@@ -161,13 +162,13 @@ def test_calls_under_way_when_time_is_up_are_waited_for_as_long_as_the_grace() -
 
 def test_clients_that_wait_for_their_slot_leave_when_time_is_up() -> None:
     client = FakeTimedClient(lambda number: 0.0)
-    result, _ = driven(client, items(9), Load(Closed(5, at_most_per_s=0.1), seconds=15, goes_round=True))
+    result, _ = driven(client, cycle(items(9)), Load(Closed(5, at_most_per_s=0.1), seconds=15))
     assert moments(client) == [0, 10]
     assert result.seconds == 10
 
 
 def test_going_round_nothing_ends() -> None:
-    result, _ = driven(FakeTimedClient(), [], Load(Closed(2), seconds=5, goes_round=True))
+    result, _ = driven(FakeTimedClient(), [], Load(Closed(2), seconds=5))
     assert result.n_items == 0
 
 
@@ -235,13 +236,13 @@ def test_a_client_that_sends_late_says_that_it_was_the_limit() -> None:
 
 def test_an_open_load_ends_at_its_time() -> None:
     client = FakeTimedClient(lambda number: 0.2)
-    result, _ = driven(client, items(3), Load(Open(Arrivals(rate=2)), seconds=2.0, goes_round=True))
+    result, _ = driven(client, cycle(items(3)), Load(Open(Arrivals(rate=2)), seconds=2.0))
     # The call that is due at 2.0 is not sent: the load is over.
     assert moments(client) == [0, 0.5, 1, 1.5]
     assert result.notes == ()
     ramp = Arrivals(ramp=Ramp(0, 8, seconds=4))
     client = FakeTimedClient()
-    driven(client, items(3), Load(Open(ramp), seconds=4, goes_round=True))
+    driven(client, cycle(items(3)), Load(Open(ramp), seconds=4))
     assert len(client.sent) == 16  # The area below the ramp.
 
 

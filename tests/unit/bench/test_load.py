@@ -48,3 +48,18 @@ def test_a_load_that_cannot_be_is_told_before_anything_is_sent(
 )
 def test_a_load_is_read_as_it_was_stored(load: Load) -> None:
     assert msgspec.json.decode(msgspec.json.encode(load), type=Load) == load
+
+
+@pytest.mark.parametrize(
+    ("load", "n"),
+    [
+        (Load(Closed(4), n=7, seconds=3), 7),
+        (Load(Closed(4), seconds=3), None),
+        (Load(Open(Arrivals(rate=2.5)), seconds=3), 8),
+        (Load(Open(Arrivals(ramp=Ramp(9, 3, seconds=1))), seconds=2), 18),
+        (Load(Open(Arrivals(rate=2.5))), None),
+        (Load(Open(Trace()), seconds=3), None),
+    ],
+)
+def test_how_many_items_a_load_will_take(load: Load, n: int | None) -> None:
+    assert load.n_expected == n

@@ -12,23 +12,27 @@ import click
 import msgspec
 from rich.markup import escape
 
+from assay.app.bench_page import StoredBench, read_bench
 from assay.app.config_plan import Names, Planned, Planner
 from assay.app.languages import TABLE, language_of
-from assay.app.perf import ReadyLoad, SpecDecodeWatch, measure, ready_load
+from assay.app.offline.watch import runs_of
+from assay.app.perf import ReadyLoad, measure, ready_load
 from assay.app.perf_loads import PerfLoad, perf_loads
 from assay.app.perf_plan import PerfAsked, perf_notes
-from assay.app.performance_files import LoadNames, write_performance
+from assay.app.performance_files import write_performance
 from assay.app.settings import RunSettings, resolve_settings
-from assay.app.work_folder import LATEST, WorkFolder
+from assay.app.work_folder import WorkFolder
 from assay.bench.aisbench_profile import NoResult
-from assay.bench.folder import read_manifest
-from assay.core.errors import AssayError, Problem, StoreError
+from assay.core.errors import AssayError, Problem, StoreError, UsageError
 from assay.core.origin import Origin
 from assay.dialects.openicl.performance_summary import PerformanceSummary
 from assay.faces.cli.bench import FAILED_CALLS
 from assay.faces.cli.bench_screen import BenchScreen
 from assay.faces.cli.config_systems import WRONG, say, search_configs
 from assay.faces.cli.render import out, show_error
+
+_FOR_READING = ("meta", "table", "data_root", "fidelity", "method", "offline")
+"""Settings of `assay run` that count where speed is measured, too."""
 
 
 class SpeedAsked(NamedTuple):
@@ -67,52 +71,53 @@ def run_speed(asked: SpeedAsked) -> int:
     plan = planner.plan(asked.names, needs_judge=False, is_timed=True)
     for note in plan.notes:
         say(note)
+    ready = [one for planned in plan.runs for one in _ready(planned, asked)]
     if asked.is_dry:
-        for planned in plan.runs:
-            for ready in _ready(planned, asked):
-                _show(ready)
+        for one in ready:
+            _show(one)
         return 0
     work = WorkFolder.new(asked.work_dir)
     work.write_config(plan.values)
-    return max([_measure_all(planned, asked, work, summary) for planned in plan.runs], default=WRONG)
+    with runs_of(planned.model.model for planned in plan.runs):
+        return max([_measure_or_problem(one, asked, work, summary) for one in ready], default=WRONG)
 
 
-def _measure_all(planned: Planned, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary) -> int:
-    """Measure a model by all its loads; what is wrong with it is told, and the others go on."""
-    status = 0
+def _measure_or_problem(
+    ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary
+) -> int:
+    """Measure one load; what is wrong with its server is told, and the others go on."""
     try:
-        for ready in _ready(planned, asked):
-            status = max(status, _measure(ready, asked, work, summary))
+        return _measure(ready, asked, work, summary)
     except AssayError as error:
         show_error(error)
         return WRONG
-    return status
 
 
 def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary) -> int:
-    watch = SpecDecodeWatch(ready.model) if asked.has_spec_decode else None
     with BenchScreen() as screen:
-        finished = measure(ready, work, screen)
-    status = _told(finished.folder, work, summary)
+        finished, counters = measure(ready, work, screen, has_spec_decode=asked.has_spec_decode)
+    status = _told(StoredBench(*finished), work, summary)
     for note in dict.fromkeys(finished.result.notes):
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
-    if watch is not None:
-        click.echo(str(watch.written(work)))
     if finished.result.is_partial:
         out.print("[yellow]it was ended early: the numbers are of what was complete by then[/]")
+    if counters is not None:
+        click.echo(str(counters))
     return max(status, FAILED_CALLS if finished.n_failed else 0)
 
 
 def _ready(planned: Planned, asked: SpeedAsked) -> list[ReadyLoad]:
-    """Return all loads of a model; all that is wrong with them is told before its server is asked."""
+    """Return all loads of a model; all that is wrong with them is told before any server is asked."""
     model = planned.model
     run = _reading(planned, asked)
     loads = [ready_load(model, load, run, asked.perf) for load in _loads(planned, asked, run)]
-    for note in model.notes:
+    notes = [
+        note
+        for ready in loads
+        for note in (*perf_notes(model, asked.perf, has_times=ready.has_times), *_part_notes(ready.load))
+    ]
+    for note in dict.fromkeys((*model.notes, *notes)):
         say(f"{model.abbr}: {note}")
-    for ready in loads:
-        for note in (*perf_notes(model, asked.perf, has_times=ready.has_times), *_part_notes(ready.load)):
-            say(f"{model.abbr}: {note}")
     return loads
 
 
@@ -134,7 +139,8 @@ def _reading(planned: Planned, asked: SpeedAsked) -> RunSettings:
     }
     is_table = all(language_of(name, None, {}) == TABLE for name in planned.datasets)
     flags: dict[str, Any] = {
-        **{name: asked.settings.get(name) for name in ("meta", "table", "data_root", "fidelity", "method")},
+        **{name: asked.settings.get(name) for name in _FOR_READING},
+        "model": model.model,
         "max_tokens": asked.perf.max_out_len or (model.max_tokens if is_table else None),
     }
     if not is_table:
@@ -157,55 +163,54 @@ def _show(ready: ReadyLoad) -> None:
 # --- telling ---
 
 
-def _told(bench: Path, work: WorkFolder, summary: PerformanceSummary) -> int:
+def _told(bench: StoredBench, work: WorkFolder, summary: PerformanceSummary) -> int:
     """Write and print what a benchmark says; return the exit status."""
-    names, result = write_performance(bench, work.path, summary)
-    click.echo(f"\nPerformance Results of task [{names.model}/{names.load}]:")
-    if isinstance(result, NoResult):
-        what = f"there are no numbers of {names.model}/{names.load}: {result.reason}"
-        fix = "look at the failed requests; more requests than batch_size make a stable stage"
-        show_error(StoreError(Problem("BENCH-032", what, fix, Origin(str(bench)))))
-        return WRONG
-    for table in result.tables():
-        click.echo(table.drawn())
-    click.echo(f"{work.path}")
-    return 0
-
-
-def _tell_again(planner: Planner, asked: SpeedAsked, summary: PerformanceSummary) -> int:
-    work = WorkFolder.earlier(asked.work_dir, asked.reuse or LATEST, is_timed=True)
-    kept = {LoadNames.of(read_manifest(path)): path for path in work.benches()}
-    if not kept:
-        what = "no benchmark is kept here"
-        raise StoreError(
-            Problem(
-                "STORE-005",
-                what,
-                "measure first: --mode perf; or name its time: --reuse TIME",
-                Origin(str(work.path)),
-            )
-        )
-    wanted = _wanted(planner, asked)
-    status = 0
-    found: set[tuple[str, str]] = set()
-    for names, path in kept.items():
-        if wanted is None or (names.model, names.load) in wanted:
-            found.add((names.model, names.load))
-            status = max(status, _told(path, work, summary))
-    for model, load in sorted((wanted or set()) - found):
-        say(f"{model}/{load}: not measured here")
+    names, numbers, page = write_performance(bench, work.path, summary)
+    name = f"{names.model}/{names.load}"
+    click.echo(f"\nPerformance Results of task [{name}]:")
+    if isinstance(numbers, NoResult):
+        what = f"there are no numbers of {name}: {numbers.reason}"
+        fix = "look at the failed requests; a stable stage needs more requests than batch_size, and time"
+        show_error(StoreError(Problem("BENCH-032", what, fix, Origin(str(bench.folder)))))
         status = WRONG
+    else:
+        for table in numbers.tables():
+            click.echo(table.drawn())
+        status = 0
+    click.echo(str(page))
     return status
 
 
-def _wanted(planner: Planner, asked: SpeedAsked) -> set[tuple[str, str]] | None:
+def _tell_again(planner: Planner, asked: SpeedAsked, summary: PerformanceSummary) -> int:
+    """Tell what was measured once more, from the calls that are kept."""
+    if asked.reuse is None:
+        what = "mode perf_viz is about an earlier run"
+        fix = "add --reuse, with the run's time or alone for the latest"
+        raise UsageError(Problem("USAGE-006", what, fix))
+    work = WorkFolder.earlier(asked.work_dir, asked.reuse, is_timed=True)
+    wanted = _wanted(planner, asked)
+    folders = work.benches() if wanted is None else [work.bench_of(*names) for names in wanted]
+    if not folders:
+        what, fix = "no benchmark is kept here", "measure first: --mode perf; or name its time: --reuse TIME"
+        raise StoreError(Problem("STORE-005", what, fix, Origin(str(work.path))))
+    status = 0
+    for folder in folders:
+        try:
+            status = max(status, _told(read_bench(folder), work, summary))
+        except AssayError as error:
+            show_error(error)
+            status = WRONG
+    return status
+
+
+def _wanted(planner: Planner, asked: SpeedAsked) -> list[tuple[str, str]] | None:
     """Return the models and loads that a command names; None where it names none."""
     names = asked.names
     if not (names.config or names.models or names.datasets or names.table):
         return None
     plan = planner.plan(names, needs_judge=False, is_timed=True)
-    return {
+    return [
         (planned.model.abbr, load.name)
         for planned in plan.runs
         for load in _loads(planned, asked, _reading(planned, asked))
-    }
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -79,6 +80,7 @@ FAILED_CALLS = 3
 @click.option(
     "--profile", type=click.Choice(["assay", "aisbench"]), default="assay", help="Whose formulas. [assay]"
 )
+@click.option("--offline", is_flag=True, help="Refuse every connection but to the server.")
 @click.option("--out", metavar="DIR", help="Folder of the benchmark. [runs/bench-...]")
 @click.option("--runs-dir", metavar="DIR", help="Where benchmarks without --out are kept. [runs]")
 @click.option("--json", "is_json", is_flag=True, help="Print summary.json instead of tables.")
@@ -86,22 +88,29 @@ def bench(model: str, dataset: str, is_json: bool, **flags: Any) -> int:
     r"""Measure how fast a model's server is.
 
     MODEL is openai:NAME@URL. DATASET is made up unless named: any dataset that `assay run` takes, a file of
-    conversations, or a trace with timestamps.
+    conversations, or a trace with timestamps. Instead of a model, the folder of an earlier benchmark is shown
+    again.
 
     \b
     assay bench openai:qwen@http://127.0.0.1:8000/v1 --concurrency 64 --requests 1000
     assay bench openai:qwen@http://127.0.0.1:8000/v1 --rate 20 --burstiness 1 --duration 60
     assay bench openai:qwen@http://127.0.0.1:8000/v1 --search rate --limit 'p99 ttft < 500ms'
     """
+    from assay.app.bench_page import StoredBench, is_bench, read_bench, write_page
     from assay.app.bench_run import run_bench
     from assay.app.bench_settings import BenchSettings
     from assay.faces.cli.bench_screen import BenchScreen, show_bench
     from assay.faces.cli.options import pairs, runs_folder
 
+    if is_bench(Path(model)):
+        stored = read_bench(Path(model))
+        write_page(stored)
+        show_bench(stored, is_json=is_json, profile=flags["profile"])
+        return 0
     flags["model_args"] = pairs(flags["model_args"], "--model-arg stream=false")
     flags["runs_dir"] = str(runs_folder(flags["runs_dir"]))
     given = {name: value for name, value in flags.items() if value is not None}
     with BenchScreen(is_quiet=is_json) as screen:
         finished = run_bench(BenchSettings(model=model, dataset=dataset, **given), screen)
-    show_bench(finished, is_json=is_json)
+    show_bench(StoredBench(*finished), is_json=is_json, profile=flags["profile"])
     return FAILED_CALLS if finished.n_failed else 0

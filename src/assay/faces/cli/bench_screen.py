@@ -11,13 +11,16 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.text import Text
 
-from assay.app.bench import BenchObserver, FinishedBench
+from assay.app.bench import BenchObserver
+from assay.app.bench_page import PAGE, StoredBench, aisbench_numbers
+from assay.app.bench_settings import Profile
+from assay.bench.aisbench_profile import NoResult
 from assay.bench.driven import Driven, Progress
 from assay.bench.folder import SUMMARY, BenchManifest
 from assay.bench.load import Load
 from assay.bench.sweep import Swept, Trial
 from assay.bench.table import Table, milliseconds, tables
-from assay.faces.cli.render import err, out
+from assay.faces.cli.render import err, out, print_table
 
 _LINE_EVERY_S = 10.0
 
@@ -80,13 +83,15 @@ class BenchScreen(BenchObserver):
             err.print(Text("  ".join(_level_row(trial))))
 
 
-def show_bench(finished: FinishedBench, *, is_json: bool) -> None:
+def show_bench(finished: StoredBench, *, is_json: bool, profile: Profile) -> None:
     """Print what a benchmark came to."""
     if is_json:
         out.file.write((finished.folder / SUMMARY).read_text(encoding="utf-8"))
         return
     result = finished.result
-    if result.swept is not None:
+    if profile == "aisbench":
+        _show_aisbench(finished)
+    elif result.swept is not None:
         _show_table(_levels(result.swept))
         out.print(escape(_verdict(result.swept)))
     elif result.summary is not None:
@@ -99,7 +104,16 @@ def show_bench(finished: FinishedBench, *, is_json: bool) -> None:
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
     if result.is_partial:
         out.print("[yellow]it was ended early: the numbers are of what was complete by then[/]")
-    out.print(f"[dim]folder[/]  {escape(str(finished.folder))}", soft_wrap=True)
+    out.print(f"[dim]page[/]  {escape(str(finished.folder / PAGE))}", soft_wrap=True)
+
+
+def _show_aisbench(finished: StoredBench) -> None:
+    numbers = aisbench_numbers(finished)
+    if isinstance(numbers, NoResult):
+        out.print(f"[yellow]no numbers by AISBench's formulas: {escape(numbers.reason)}[/]")
+        return
+    for table in numbers.tables():
+        _show_table(Table("", table.headings, table.rows))
 
 
 _LEVEL_HEADINGS = (
@@ -151,11 +165,11 @@ def _verdict(swept: Swept) -> str:
 
 
 def _show_table(table: Table) -> None:
-    grid = Grid(title=table.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    grid = Grid(title=table.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, heading in enumerate(table.headings):
-        is_number = number > 0 and heading != "for example" and bool(heading)
-        grid.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number)
+        is_text = heading in ("", "for example")
+        grid.add_column(heading, justify="right" if number and not is_text else "left", no_wrap=not is_text)
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
     out.print()
-    out.print(grid)
+    print_table(grid)

@@ -13,6 +13,7 @@ import click
 from rich.markup import escape
 
 from assay.app.config_plan import Names, Plan, Planned, Planner, hand_over_key
+from assay.app.offline.watch import runs_of
 from assay.app.openicl_results import Details, System, write_predictions, write_results
 from assay.app.openicl_summary import Column, plain_table, summary_table, write_summary
 from assay.app.settings import Settings, resolve_settings
@@ -85,6 +86,7 @@ def add_shared(parser: ForeignParser) -> None:
     own.add_argument("--judge", metavar="MODEL", help="the model that grades answers")
     own.add_argument("--seed", type=int, help="seed of every draw [0]")
     own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
+    own.add_argument("--offline", action="store_true", help="connect to nothing but the named servers")
     own.add_argument("--no-cache", action="store_true", help="ask anew what was answered before")
 
 
@@ -123,6 +125,7 @@ def shared_settings(given: argparse.Namespace) -> dict[str, Any]:
         "judge": given.judge,
         "seed": given.seed,
         "fidelity": given.fidelity,
+        "offline": given.offline or None,
         "cache": False if given.no_cache else None,
     }
 
@@ -152,8 +155,9 @@ def run_configs(asked: Asked) -> int:
     status = 0
     if asked.stage != "viz":
         work.write_config(plan.values)
-        for planned in plan.runs:
-            status = max(status, _run_or_problem(planned, plan, asked, work))
+        with runs_of(planned.model.model for planned in plan.runs):
+            for planned in plan.runs:
+                status = max(status, _run_or_problem(planned, plan, asked, work))
     models = [(planned.model.abbr, planned.model.column) for planned in plan.runs]
     if asked.stage == "infer":
         again = "the same command with --mode eval --reuse " + work.stamp

@@ -11,7 +11,7 @@ from assay.core.model import Token
 from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.score import OptionNumbers, Score
-from assay.faces.cli.options import runs_folder, runs_option
+from assay.faces.cli.options import is_offline, offline_option, runs_folder, runs_option
 
 _HARDEST_TOKENS = 20
 _TOKENS_BEFORE = 8
@@ -29,7 +29,10 @@ _SHOWN_CHARS = 300
 @click.option(
     "--all-tokens", is_flag=True, help="Show every token of a prompt, not only those near the answer."
 )
-def explain(run: str, sample: str, runs_dir: str | None, tokens: bool, all_tokens: bool) -> None:
+@offline_option
+def explain(
+    run: str, sample: str, runs_dir: str | None, tokens: bool, all_tokens: bool, offline: bool | None
+) -> None:
     """Show one sample in full: prompt, tokens with the join drawn, numbers, extraction rules.
 
     RUN is a folder, an id or `last`; SAMPLE is an id, the beginning of one, or row:17.
@@ -37,7 +40,8 @@ def explain(run: str, sample: str, runs_dir: str | None, tokens: bool, all_token
     from assay.app.explain import explain as explain_sample
     from assay.results.read import find_run
 
-    explanation = explain_sample(find_run(run, runs_folder(runs_dir)), sample, with_tokens=tokens)
+    found = find_run(run, runs_folder(runs_dir))
+    explanation = explain_sample(found, sample, with_tokens=tokens, offline=is_offline(offline))
     _show(explanation, all_tokens)
 
 
@@ -217,6 +221,10 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
         answers = [escape(text) for text in output.turns or (output.text,)]
         spoken = [answers[0], *(line for pair in zip(later, answers[1:], strict=False) for line in pair)]
         out.print(Panel("\n".join(spoken), title=title, title_align="left", border_style="dim", expand=False))
+        for call in output.calls:
+            out.print(
+                f"  [dim]called[/] {escape(call.name)} [dim]with[/] {escape(call.arguments)}", soft_wrap=True
+            )
     for attempt in ask.attempts:
         found = "no" if attempt.found is None else f"[green]{escape(attempt.found)}[/]"
         span = "" if attempt.start is None else f" [dim]at {attempt.start}..{attempt.end}[/]"

@@ -29,6 +29,13 @@ _TABLE = {
     "bot_prompt": "bot_prompt",
 }
 
+offline_option = click.option(
+    "--offline",
+    is_flag=True,
+    default=None,
+    help="Connect to nothing but the named endpoint; who tries is told, and ends it.",
+)
+
 _OPTIONS = (
     click.option(
         "--model",
@@ -109,6 +116,7 @@ _OPTIONS = (
     ),
     click.option("--split", help="Split of a dataset named under the data root."),
     click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
+    offline_option,
     click.option("--name", help="Name of the task. [the file's name]"),
     click.option(
         "--data-type",
@@ -171,6 +179,11 @@ runs_option = click.option("--runs-dir", metavar="DIR", help="Where runs are kep
 def runs_folder(flag: str | None) -> Path:
     """Return where runs are kept: the flag, the environment, the settings file or the default."""
     return Path(resolve_settings({"runs_dir": flag}, os.environ, Path.cwd()).values.runs_dir)
+
+
+def is_offline(flag: bool | None) -> bool:
+    """Return whether to connect to nothing: by the flag, the environment or the settings file."""
+    return resolve_settings({"offline": flag}, os.environ, Path.cwd()).values.offline
 
 
 def _listed(values: tuple[str, ...]) -> list[str] | str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.options import is_offline, offline_option
+
 if TYPE_CHECKING:
     from assay.app.prepare import Prepared
 
@@ -17,7 +19,8 @@ FAILED = 2
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
-def prepare(folders: tuple[str, ...]) -> int:
+@offline_option
+def prepare(folders: tuple[str, ...], offline: bool | None) -> int:
     """Run the make_dataset.py of UltraEval dataset folders, which makes their data from raw files.
 
     FOLDER is a dataset folder, a `datasets` folder or a whole checkout. The scripts are programs, run as they
@@ -25,9 +28,11 @@ def prepare(folders: tuple[str, ...]) -> int:
     get one line each: ok, the raw file that is missing, or the error. Exit status 2 when a script failed;
     among several, missing raw files alone are no failure.
     """
-    from assay.app.prepare import dataset_folders
+    from assay.app.prepare import dataset_folders, without_network
 
     found = dataset_folders(folders)
+    if is_offline(offline):
+        without_network()
     if len(found) == 1 and found == [Path(folder) for folder in folders]:
         return show_one(found[0])
     return show_many(found)

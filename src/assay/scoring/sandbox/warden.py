@@ -20,6 +20,7 @@ import socket
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -137,8 +138,12 @@ def _read_all(descriptor: int, seconds: float) -> bytes:
 
 def _try(setup: Setup, *, in_namespaces: bool) -> Findings:
     """Run the trial program and return what it could do."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    with ExitStack() as stack:
+        try:
+            port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+        except PermissionError:
+            # A run that is kept offline gives its programs no sockets: none to reach, nor to try with.
+            port = 1
         program = TRIAL.replace("PORT", str(port)).replace("PID", str(os.getpid()))
         ran = run_job(Job(program), setup, in_namespaces=in_namespaces)
     if not ran.is_ok:

@@ -1,0 +1,187 @@
+"""The folder of a benchmark read back: its page, and AISBench's numbers of the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from assay.bench.aisbench_profile import STATS, AISBenchProfile, NoResult, ProfileResult
+from assay.bench.arrivals import Arrivals, Trace
+from assay.bench.folder import MANIFEST, SUMMARY, BenchManifest, BenchResult, read_records, records_of
+from assay.bench.load import Closed, Load, Open
+from assay.bench.measures import Measures
+from assay.bench.page import render_page
+from assay.bench.page_data import LoadView, PageData, PageHead
+from assay.bench.page_records import PageRecorder
+from assay.bench.page_summary import search_of, sweep_of
+from assay.bench.steady import steady_window
+from assay.bench.summary import BenchSummary
+from assay.core.errors import Problem, StoreError
+from assay.core.origin import Origin
+
+PAGE = "report.html"
+
+
+class StoredBench(NamedTuple):
+    """A benchmark that has ended."""
+
+    folder: Path
+    manifest: BenchManifest
+    result: BenchResult
+
+
+def is_bench(folder: Path) -> bool:
+    """Whether a folder is that of a benchmark."""
+    return (folder / MANIFEST).is_file()
+
+
+def read_bench(folder: Path) -> StoredBench:
+    """Return a benchmark from its folder."""
+    if not (folder / SUMMARY).is_file():
+        raise StoreError(
+            Problem(
+                "STORE-010",
+                f"the benchmark has no {SUMMARY}: it did not come to its end",
+                "run it again; its calls so far are in requests.jsonl",
+                Origin(str(folder)),
+            )
+        )
+    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=BenchManifest)
+    result = msgspec.json.decode((folder / SUMMARY).read_bytes(), type=BenchResult)
+    return StoredBench(folder, manifest, result)
+
+
+def write_page(bench: StoredBench, path: Path | None = None) -> Path:
+    """Write the page of a benchmark from its calls, into its folder or elsewhere; return where."""
+    path = path or bench.folder / PAGE
+    path.write_text(render_page(_page(bench)), encoding="utf-8")
+    return path
+
+
+def aisbench_numbers(
+    bench: StoredBench,
+    *,
+    is_stable: bool = False,
+    batch_size: int | None = None,
+    stats: tuple[str, ...] = STATS,
+) -> ProfileResult | NoResult:
+    """Return AISBench's numbers, of the whole load or of its stable stage.
+
+    `batch_size`: how many calls may be under way; None: as many as the load says, or as there were.
+    """
+    shape = bench.manifest.load.shape
+    if bench.result.swept is not None:
+        return NoResult("AISBench measures one load, not several levels")
+    if batch_size is None:
+        batch_size = shape.concurrency if isinstance(shape, Closed) else shape.at_most_under_way
+    if batch_size is None:
+        batch_size = _most_under_way(bench.result.summary)
+    whole = AISBenchProfile(batch_size, stats=stats)
+    for record in read_records(records_of(bench.folder)):
+        whole.add(record)
+    if not is_stable:
+        return whole.result()
+    stage = whole.stable_stage()
+    if isinstance(stage, NoResult):
+        return stage
+    inside = AISBenchProfile(batch_size, stage=stage, stats=stats)
+    for record in read_records(records_of(bench.folder)):
+        inside.add(record)
+    return inside.result()
+
+
+def _most_under_way(summary: BenchSummary | None) -> int:
+    return summary.concurrency.max if summary is not None and summary.concurrency is not None else 1
+
+
+def _page(bench: StoredBench) -> PageData:
+    swept = bench.result.swept
+    views = tuple(_views(bench))
+    if swept is None:
+        return PageData(_head(bench), views)
+    if swept.limits:
+        return PageData(_head(bench), views, search=search_of(swept))
+    return PageData(_head(bench), views, sweep=sweep_of(swept))
+
+
+def _views(bench: StoredBench) -> Iterator[LoadView]:
+    result, limits = bench.result, bench.manifest.limits.of_each
+    if result.swept is None:
+        parts = [("load", bench.manifest.load, records_of(bench.folder), result.steady)]
+    else:
+        parts = [
+            (f"{result.swept.of} {trial.level:g}", bench.manifest.load, path, None)
+            for trial, path in zip(result.swept.trials, trial_records(bench.folder), strict=True)
+        ]
+    for name, load, path, steady in parts:
+        recorder, measures = PageRecorder(), Measures(limits)
+        for record in read_records(path):
+            recorder.add(record)
+            measures.add(record)
+        level = load.shape.concurrency if isinstance(load.shape, Closed) and result.swept is None else None
+        window = steady_window(measures.under_way(), level=level)
+        yield recorder.view(name, measures, steady=window, in_window=steady)
+
+
+def trial_records(folder: Path) -> list[Path]:
+    """Return the calls of each level of a sweep, in the order in which they were tried."""
+    return [records_of(trial) for trial in sorted((folder / "trials").iterdir())]
+
+
+def _head(bench: StoredBench) -> PageHead:
+    manifest, result = bench.manifest, bench.result
+    summaries = [trial.summary for trial in result.swept.trials] if result.swept else [result.summary]
+    found = [summary for summary in summaries if summary is not None]
+    name, _, address = manifest.model.partition("@")
+    return PageHead(
+        model=name.removeprefix("openai:"),
+        address=address,
+        dataset=str(manifest.items.get("source", manifest.items.get("kind", ""))),
+        load=load_in_words(manifest.load) if result.swept is None else f"levels of {result.swept.of}",
+        date=manifest.started,
+        duration_s=sum(summary.duration_s for summary in found),
+        n_calls=sum(summary.n_calls for summary in found),
+        n_failed=sum(summary.n_failed for summary in found),
+        n_input=_total([summary.input_tokens for summary in found]),
+        n_output=_total([summary.output_tokens for summary in found]),
+        versions=tuple(manifest.versions.items()),
+        settings=tuple((name, str(setting.value)) for name, setting in manifest.settings.items()),
+        notes=(*(("It was ended early.",) if result.is_partial else ()), *result.notes),
+    )
+
+
+def _total(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def load_in_words(load: Load) -> str:
+    """Return what a load is, for a person: `64 calls at a time, 1,000 in all`."""
+    shape = load.shape
+    words = f"{shape.concurrency:,} calls at a time" if isinstance(shape, Closed) else _open_in_words(shape)
+    if load.n is not None:
+        words += f", {load.n:,} in all"
+    if load.seconds is not None:
+        words += f", for {load.seconds:g} s"
+    return words
+
+
+def _open_in_words(shape: Open) -> str:
+    arrivals = shape.arrivals
+    words = "at the moments of the trace" if isinstance(arrivals, Trace) else _arrivals_in_words(arrivals)
+    if shape.at_most_under_way is not None:
+        words += f", at most {shape.at_most_under_way:,} at a time"
+    return words
+
+
+def _arrivals_in_words(arrivals: Arrivals) -> str:
+    ramp = arrivals.ramp
+    if ramp is not None:
+        words = f"from {ramp.start:g} to {ramp.end:g} calls/s, {ramp.form}"
+    else:
+        words = f"{arrivals.rate:g} calls/s"
+    gaps = {0.0: "even gaps", 1.0: "Poisson"}.get(arrivals.burstiness, f"burstiness {arrivals.burstiness:g}")
+    return f"{words}, {gaps}"

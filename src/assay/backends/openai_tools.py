@@ -1,0 +1,161 @@
+"""Tools that a model is offered, and the calls it answers with.
+
+No tool is ever called: which call the model makes, and with what arguments, is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.backends.problems import wrong_argument
+from assay.core.errors import listing, nearest
+from assay.core.response import Call
+
+Tools = tuple[dict[str, Any], ...]
+_EXAMPLE = '[{"type": "function", "function": {"name": "add", "parameters": {"type": "object", ...}}}]'
+_CHOICES = ("auto", "none", "required")
+
+
+# --- what is offered ---
+
+
+def read_tools(given: str) -> Tools:
+    """Return the tools in a JSON list, or in the file of that name; raise MODEL-002 when they are none."""
+    is_inline = given.lstrip().startswith(("[", "{"))
+    place = "openai argument tools" if is_inline else f"openai argument tools: {given}"
+    try:
+        content = given.encode() if is_inline else Path(given).expanduser().read_bytes()
+        tools = msgspec.json.decode(content)
+    except OSError as trouble:
+        raise wrong_argument(
+            f"{place} cannot be read: {trouble.strerror}", "give a file, or a list"
+        ) from None
+    except msgspec.DecodeError as trouble:
+        raise wrong_argument(f"{place} is no JSON: {trouble}", f"write {_EXAMPLE}") from None
+    if not isinstance(tools, list) or not tools:
+        raise wrong_argument(f"{place} holds no list of tools", f"write {_EXAMPLE}")
+    for number, tool in enumerate(tools):
+        if _name(tool) is None:
+            raise wrong_argument(f"{place}: tool {number + 1} names no function", f"write {_EXAMPLE}")
+    names = [_name(tool) for tool in tools]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise wrong_argument(
+            f"{place}: the function {twice[0]!r} stands there twice", "give each its own name"
+        )
+    return tuple(tools)
+
+
+def read_choice(given: str, tools: Tools) -> str | dict[str, Any]:
+    """Return which tool is to be called, in the protocol's words: auto, none, required, or one by name."""
+    if given in _CHOICES:
+        return given
+    names = [str(_name(tool)) for tool in tools]
+    if given not in names:
+        known = (*_CHOICES, *names)
+        raise wrong_argument(
+            f"openai argument tool_choice: there is no {given!r}{nearest(given, known)}",
+            f"use {listing(known)}",
+        )
+    return {"type": "function", "function": {"name": given}}
+
+
+def _name(tool: object) -> str | None:
+    function = tool.get("function") if isinstance(tool, Mapping) else None
+    name = function.get("name") if isinstance(function, Mapping) else None
+    return name if isinstance(name, str) and name else None
+
+
+# --- what is called ---
+
+
+class CalledFunction(msgspec.Struct):
+    """The function of a call, or a piece of it."""
+
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+    """JSON as a text; some servers send the object itself."""
+
+
+class ToolCall(msgspec.Struct):
+    """A call as a server sends it, or a piece of one."""
+
+    index: int | None = None
+    id: str | None = None
+    function: CalledFunction | None = None
+
+
+class StreamedCalls:
+    """Calls whose pieces come one by one."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Pieces] = []
+        self._at: dict[int, _Pieces] = {}
+
+    def take(self, pieces: Iterable[ToolCall]) -> bool:
+        """Keep pieces; return whether one of them holds text."""
+        has_text = False
+        for piece in pieces:
+            index = piece.index or 0
+            begun = self._at.get(index)
+            # Some servers give every call the same index; each has an id of its own.
+            if begun is None or (piece.id and begun.id and piece.id != begun.id):
+                begun = self._at[index] = _Pieces()
+                self._calls.append(begun)
+            has_text |= begun.take(piece)
+        return has_text
+
+    def whole(self) -> list[ToolCall] | None:
+        """Return the calls; None when there are none."""
+        return [one.whole() for one in self._calls] or None
+
+
+class _Pieces:
+    """One call on its way."""
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self._name: str | None = None
+        self._arguments: list[str] = []
+
+    def take(self, piece: ToolCall) -> bool:
+        """Keep a piece; return whether it holds text."""
+        self.id = self.id or piece.id
+        function = piece.function or CalledFunction()
+        self._name = self._name or function.name
+        arguments = _arguments(function)
+        self._arguments.append(arguments)
+        return bool(function.name or arguments)
+
+    def whole(self) -> ToolCall:
+        return ToolCall(None, self.id, CalledFunction(self._name, "".join(self._arguments)))
+
+
+def calls_in(sent: Sequence[ToolCall] | None) -> tuple[Call, ...]:
+    """Return the calls of a reply, those that name a function."""
+    functions = [one.function for one in sent or () if one.function is not None]
+    return tuple(Call(one.name, _arguments(one)) for one in functions if one.name)
+
+
+def calls_text(calls: Sequence[Call]) -> str:
+    """Return calls as one text that is the same for the same calls: JSON, keys in order, no needless space.
+
+    Arguments that are no JSON, such as those that were cut off, stay the text that they are.
+    """
+    listed = [{"arguments": _parsed(call.arguments), "name": call.name} for call in calls]
+    return msgspec.json.encode(listed, order="sorted").decode()
+
+
+def _arguments(function: CalledFunction) -> str:
+    sent = function.arguments
+    return msgspec.json.encode(sent).decode() if isinstance(sent, dict) else sent or ""
+
+
+def _parsed(arguments: str) -> Any:
+    try:
+        return msgspec.json.decode(arguments)
+    except msgspec.DecodeError:
+        return arguments

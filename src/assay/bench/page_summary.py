@@ -1,0 +1,104 @@
+"""From the summary of a load to the tables of the page."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assay.bench.page_data import Amount, Goodput, Latency, LoadNumbers, Rung, Search, Sweep
+from assay.bench.page_numbers import count, seconds
+from assay.bench.steady import NoWindow, Window
+from assay.bench.summary import BenchSummary
+from assay.bench.sweep import Swept, Trial
+
+_TITLES = {
+    "ttft": "Time to first token",
+    "itl": "Time between pieces of text",
+    "tpot": "Time per output token after the first",
+    "e2el": "End-to-end latency",
+}
+_RATES = (
+    ("Request throughput", "requests_per_s", "requests/s"),
+    ("Input token throughput", "input_tokens_per_s", "tokens/s"),
+    ("Output token throughput", "output_tokens_per_s", "tokens/s"),
+    ("Total token throughput", "total_tokens_per_s", "tokens/s"),
+)
+
+
+def latencies(summary: BenchSummary) -> dict[str, Latency]:
+    """Return the latencies of a load by their name in the summary, also those without values."""
+    return {
+        key: Latency(
+            key.upper(), title, stats := summary.metrics.get(key), "" if stats else _absent(key, summary)
+        )
+        for key, title in _TITLES.items()
+    }
+
+
+def _absent(key: str, summary: BenchSummary) -> str:
+    if not summary.n_succeeded:
+        return "No call was answered."
+    if summary.n_untimed == summary.n_succeeded:
+        return "The answers did not come in pieces, so when their first text came is not known."
+    if key == "tpot" and summary.output_tokens is None:
+        return "The server did not count the tokens of its answers."
+    return "No answer came in two pieces or more."
+
+
+def load_numbers(summary: BenchSummary) -> LoadNumbers:
+    """Return the tables of a load, or of a steady window."""
+    kept = summary.goodput
+    goodput = None
+    if kept is not None:
+        limits = tuple(str(limit) for limit in kept.limits)
+        goodput = Goodput(limits, kept.n_good, summary.n_calls, kept.per_s)
+    return LoadNumbers(tuple(latencies(summary).values()), _amounts(summary), goodput)
+
+
+def _amounts(summary: BenchSummary) -> tuple[Amount, ...]:
+    rates = summary.throughput
+    amounts = []
+    for name, field, unit in _RATES:
+        value = getattr(rates, field)
+        is_uncounted = value is None and rates.requests_per_s is not None
+        amounts.append(Amount(name, value, unit, "not counted by the server" if is_uncounted else ""))
+    if summary.n_output_uncounted and rates.output_pieces_per_s is not None:
+        note = "each of one token or more"
+        amounts.append(Amount("Output piece throughput", rates.output_pieces_per_s, "pieces/s", note))
+    return tuple(amounts)
+
+
+def steady_in_words(steady: Window | NoWindow | None) -> str:
+    """Return what is to be said of the steady window."""
+    if steady is None:
+        return ""
+    if isinstance(steady, NoWindow):
+        return f"No steady window: {steady.reason}."
+    return f"Steady for {seconds(steady.seconds)}, with {count(steady.at_least)} or more under way."
+
+
+def sweep_of(swept: Swept) -> Sweep:
+    """Return a ladder as the page shows it."""
+    return Sweep(swept.of, tuple(_rung(trial) for trial in swept.trials), f"Ended: {swept.ended}.")
+
+
+def search_of(swept: Swept) -> Search:
+    """Return a search as the page shows it."""
+    trials = [_rung(trial) for trial in swept.trials]
+    if swept.is_partial and trials:
+        # What was cut short kept no limit, whatever its calls say so far.
+        trials[-1] = msgspec.structs.replace(trials[-1], broken=("not finished",))
+    return Search(swept.of, swept.limits, tuple(trials), swept.best, f"Ended: {swept.ended}.")
+
+
+def _rung(trial: Trial) -> Rung:
+    summary = trial.summary
+    return Rung(
+        level=trial.level,
+        n_calls=summary.n_calls,
+        n_failed=summary.n_failed,
+        requests_per_s=summary.throughput.requests_per_s or 0.0,
+        output_per_s=summary.throughput.output_tokens_per_s,
+        concurrency=summary.concurrency.mean if summary.concurrency else 0.0,
+        latencies=tuple(latencies(summary).values()),
+        broken=trial.broken,
+    )

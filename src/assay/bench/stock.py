@@ -1,0 +1,78 @@
+"""Items made before they are to be sent: making a prompt may take longer than a call may be late."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from assay.bench.items import LoadItem
+
+AHEAD = 8192
+"""Items that lie ready at most; a load of no more is made before it begins."""
+AHEAD_CHARS = 64_000_000
+"""Characters of their prompts at most: long prompts are made ahead in smaller number."""
+_LEAST = 256
+"""So many lie ready although nobody may need them; or twice as many as are sent at once."""
+
+
+class Stock(Iterator[LoadItem]):
+    """Items in their order. Taking one lets another be made once the loop has sent what it has to send."""
+
+    def __init__(self, items: Iterable[LoadItem], *, ahead: int = AHEAD) -> None:
+        self._source = iter(items)
+        self._ahead = ahead
+        self._ready: deque[LoadItem] = deque()
+        self._n_chars = 0
+        self._n_to_come = 0
+        """Items that the load is known to take still."""
+        self._least = _LEAST
+        self._is_out = False
+        self.n_unready = 0
+        """Items that had to be made at the moment when they were taken."""
+
+    def prepare(self, n: int | None, at_once: int = 1) -> int:
+        """Make items for a load that takes so many (None: not known) and may send so many of them at once;
+        return how many lie ready.
+        """
+        self._n_to_come = n or 0
+        self._least = max(_LEAST, 2 * at_once)
+        while self._is_short:
+            self._make()
+        return len(self._ready)
+
+    def __next__(self) -> LoadItem:
+        """Return the next item."""
+        if not self._ready and not self._is_out:
+            self._make()
+            self.n_unready += bool(self._ready)
+        if not self._ready:
+            raise StopIteration
+        item = self._ready.popleft()
+        self._n_chars -= _n_chars(item)
+        self._n_to_come = max(self._n_to_come - 1, 0)
+        if self._is_short:
+            asyncio.get_running_loop().call_soon(self._restock)
+        return item
+
+    @property
+    def _is_short(self) -> bool:
+        wanted = min(self._ahead, max(self._n_to_come, self._least))
+        return not self._is_out and len(self._ready) < wanted and self._n_chars < AHEAD_CHARS
+
+    def _restock(self) -> None:
+        if self._is_short:
+            self._make()
+
+    def _make(self) -> None:
+        item = next(self._source, None)
+        if item is None:
+            self._is_out = True
+            return
+        self._ready.append(item)
+        self._n_chars += _n_chars(item)
+
+
+def _n_chars(item: LoadItem) -> int:
+    texts = (item.prompt,) if isinstance(item.prompt, str) else (message.text for message in item.prompt)
+    return sum(map(len, texts)) + sum(map(len, item.turns))
