@@ -38,14 +38,12 @@ _OWN_FIELDS: Mapping[str, Mapping[Family, str]] = {
     "host_ip": {"vllm_service": "host_ip"},
     "host_port": {"vllm_service": "host_port"},
     "path": {"hf": "path"},
-    "request_rate": {
-        "vllm_service": "request_rate",
-        "openai_service": "request_rate",
-        "assay": "request_rate",
-    },
+    "request_rate": dict.fromkeys(("vllm_service", "openai_service", "assay"), "request_rate"),
     "batch_size": {"vllm_service": "batch_size", "openai_service": "batch_size", "hf": "batch_size"},
 }
 """Fields of models that can be set on the command line, and what each kind of model calls them."""
+_TIMED_FIELDS: Mapping[str, Mapping[Family, str]] = {**_OWN_FIELDS, "path": {"vllm_service": "path"}}
+"""The same where speed is measured: there a service's path is the folder of its tokenizer."""
 _BATCH_ARGUMENTS = {
     "hf": "max_batch",
     "smollm2": "max_batch",
@@ -106,7 +104,7 @@ class Planner:
         `is_timed`: the speed of servers is measured; answers are not scored, and there is no summary of them.
         """
         config = None if names.config is None else self._files.load(_existing(names.config))
-        written = list(self._model_entries(names, config))
+        written = list(self._model_entries(names, config, is_timed=is_timed))
         datasets = self._datasets(names, config, presets=LOADS if is_timed else {})
         has_combinations = config is not None and _COMBINATIONS in config.values
         if needs_model and not has_combinations and not any(entries for _, entries in written):
@@ -138,16 +136,17 @@ class Planner:
         return judge
 
     def _model_entries(
-        self, names: Names, config: LoadedConfig | None
+        self, names: Names, config: LoadedConfig | None, *, is_timed: bool
     ) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
         """Yield the entries of models with where they stand; the command line's own win over the config's."""
         used: set[str] = set()
+        keys = _TIMED_FIELDS if is_timed else _OWN_FIELDS
         found = [("(command line)", list(names.entries))]
         found += [(name, self._named_model(name)) for name in names.models]
         if config is not None and not names.models and not names.entries:
             found.append((str(config.path), list(models_in(config))))
         for source, entries in found:
-            yield source, [_with_fields(entry, names.fields, used) for entry in entries]
+            yield source, [_with_fields(entry, names.fields, used, keys) for entry in entries]
         without = [name for name, value in names.fields.items() if value is not None and name not in used]
         if without and any(entries for _, entries in found):
             flags = listing(f"--{name.replace('_', '-')}" for name in without)
@@ -269,12 +268,17 @@ def _existing(config: str) -> Path:
     return path
 
 
-def _with_fields(entry: Mapping[str, Any], fields: Mapping[str, Any], used: set[str]) -> dict[str, Any]:
-    """Return an entry with what the command line sets on it."""
+def _with_fields(
+    entry: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    used: set[str],
+    keys: Mapping[str, Mapping[Family, str]],
+) -> dict[str, Any]:
+    """Return an entry with what the command line sets on it; `keys`: what each kind calls the fields."""
     made = dict(entry)
     family = family_of(entry)
     for name, value in fields.items():
-        key = _OWN_FIELDS[name].get(family) if family is not None else None
+        key = keys[name].get(family) if family is not None else None
         if value is not None and key is not None:
             made[key] = value
             used.add(name)

@@ -139,7 +139,7 @@ def _part(found: Found, name: str, data: DataPaths) -> Part:
     kind = last_name(entry.type) if isinstance(entry, DatasetEntry) else ""
     if isinstance(entry, DatasetEntry) and kind in _READ:
         return _READ[kind](entry, found, data)
-    return Part(entry.name, Named(f"{found.config.path}:{entry.name}"))
+    return Part(entry.abbr, Named(f"{found.config.path}:{entry.name}"))
 
 
 def _synthetic(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
@@ -147,7 +147,7 @@ def _synthetic(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
     config = entry.load_arguments.get("config")
     if not isinstance(config, Mapping):
         raise _wrong(f"config is {config!r:.60}, expected a dict", "write config=dict(Type=...)", found)
-    return Part(entry.name, MadeUp(config, found.where), _template_note(entry, "question"))
+    return Part(entry.abbr, MadeUp(config, found.where), _template_note(entry, "question"))
 
 
 def _trace(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
@@ -161,10 +161,10 @@ def _trace(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
     end = _milliseconds(said.get("fixed_schedule_end_offset", -1), found)
     notes = list(_template_note(entry, "prompt"))
     if said.get("generated_prompts_path"):
-        notes.append(f"{entry.name}: generated_prompts_path: prompts are made anew, the same for one seed")
+        notes.append(f"{entry.abbr}: generated_prompts_path: prompts are made anew, the same for one seed")
     is_from_first = bool(said.get("fixed_schedule_auto_offset"))
     times = _part_of_trace(path, start, end, is_from_first=is_from_first)
-    return Part(entry.name, TraceFile(path, times, seed), tuple(notes))
+    return Part(entry.abbr, TraceFile(path, times, seed), tuple(notes))
 
 
 def _part_of_trace(path: str, start: float, end: float, *, is_from_first: bool) -> TraceTimes:
@@ -184,10 +184,10 @@ def _conversations(entry: DatasetEntry, found: Found, data: DataPaths) -> Part:
     mode = inferencer.arguments.get("infer_mode", _OWN_ANSWERS)
     if mode != _OWN_ANSWERS:
         # Answers that the file has stand before a turn: that needs the rows as the author's class reads them.
-        return Part(entry.name, Named(f"{found.config.path}:{entry.name}"))
+        return Part(entry.abbr, Named(f"{found.config.path}:{entry.name}"))
     _only(entry, found, ("path", "disable_shuffle"))
     is_shuffled = not entry.load_arguments.get("disable_shuffle", False)
-    return Part(entry.name, ConversationFile(_file(entry, found, data), is_shuffled))
+    return Part(entry.abbr, ConversationFile(_file(entry, found, data), is_shuffled))
 
 
 _READ = {_SYNTHETIC: _synthetic, _TRACE: _trace, _CONVERSATIONS: _conversations}
@@ -224,7 +224,7 @@ def _template_note(entry: DatasetEntry, column: str) -> tuple[str, ...]:
     said = template.arguments.get("template") if template is not None else None
     plain = (f"{{{column}}}", {"round": [{"role": "HUMAN", "prompt": f"{{{column}}}"}]})
     return (
-        () if said in plain else (f"{entry.name}: prompts are sent as they are made, without the template",)
+        () if said in plain else (f"{entry.abbr}: prompts are sent as they are made, without the template",)
     )
 
 
@@ -234,6 +234,10 @@ def _wrong(what: str, fix: str, found: Found) -> AuthorError:
 
 def _items(source: Source, asked: ItemsAsked) -> Items:
     if isinstance(source, MadeUp):
+        if asked.tokenizer is None and str(source.config.get("Type")).lower() == "tokenid":
+            what = "token ids are drawn from a vocabulary and decoded, and the model names no tokenizer"
+            fix = "write path='FOLDER' into the model's config, or --path FOLDER"
+            raise AuthorError(Problem("BENCH-021", what, fix, source.where))
         return load_items(source.config, asked, source.where)
     if isinstance(source, TraceFile):
         seed = asked.seed if source.seed is None else source.seed

@@ -97,6 +97,9 @@ def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: Per
     with BenchScreen() as screen:
         finished, counters = measure(ready, work, screen, has_spec_decode=asked.has_spec_decode)
     status = _told(StoredBench(*finished), work, summary)
+    if finished.result.summary is not None:
+        for failure in finished.result.summary.failures:
+            out.print(f"[red]{failure.n:,} failed[/] ({escape(failure.kind)}): {escape(failure.example)}")
     for note in dict.fromkeys(finished.result.notes):
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
     if finished.result.is_partial:
@@ -136,6 +139,7 @@ def _reading(planned: Planned, asked: SpeedAsked) -> RunSettings:
         "openicl_root": None if asked.root is None else str(asked.root),
         "meta_template": None if model.meta_template is None else json.dumps(model.meta_template),
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
+        "unscored": "true",
     }
     is_table = all(language_of(name, None, {}) == TABLE for name in planned.datasets)
     flags: dict[str, Any] = {
