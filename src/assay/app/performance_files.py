@@ -41,8 +41,9 @@ class LoadNames(NamedTuple):
     batch_size: int
 
     def settings(self) -> dict[str, Setting]:
-        """Return the names for the manifest."""
-        return {name: Setting(value, SOURCE) for name, value in self._asdict().items()}
+        """Return the names for the manifest, as they are read back from it."""
+        plain = {**self._asdict(), "datasets": list(self.datasets)}
+        return {name: Setting(value, SOURCE) for name, value in plain.items()}
 
     @classmethod
     def of(cls, manifest: BenchManifest) -> LoadNames:
