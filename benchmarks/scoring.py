@@ -66,7 +66,7 @@ def main() -> None:
     )
     add_output_options(parser)
     options = parser.parse_args()
-    weights = str(_weights())
+    weights = str(embedded_weights())
     if options.growth:
         found = _growth(options.data, weights)
         if options.write:
@@ -87,7 +87,7 @@ def main() -> None:
     sys.exit(0 if met else 1)
 
 
-def _weights() -> Path:
+def embedded_weights() -> Path:
     """Return the embedded model's folder of weights, converted if need be."""
     backend: Any = open_backend("smollm2", {})
     source: Path = backend._source

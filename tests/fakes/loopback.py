@@ -4,31 +4,68 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from aiohttp import web
 
 
+class Loopback:
+    """A server that can go and come back at the same port."""
+
+    def __init__(self, make_app: Callable[[], web.Application]) -> None:
+        self._make_app = make_app
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._runner: web.AppRunner | None = None
+        self._port = 0
+
+    @property
+    def address(self) -> str:
+        """The address without a path."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Listen: at first at a free port, later at that one again."""
+        self._runner = asyncio.run_coroutine_threadsafe(self._listening(), self._loop).result()
+        self._port = self._runner.addresses[0][1]
+
+    def stop(self) -> None:
+        """Break all connections, and take none any more."""
+        if self._runner is not None:
+            asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+            self._runner = None
+
+    def close(self) -> None:
+        """Stop for good."""
+        self.stop()
+        asyncio.run_coroutine_threadsafe(self._end_all(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _end_all(self) -> None:
+        """End what still works for clients that are gone."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _listening(self) -> web.AppRunner:
+        runner = web.AppRunner(self._make_app(), shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", self._port).start()
+        return runner
+
+
 @contextmanager
 def on_loopback(app: web.Application) -> Iterator[str]:
     """Serve at a free port; yield the address without a path."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def start() -> web.AppRunner:
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        return runner
-
-    runner = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    loopback = Loopback(lambda: app)
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        loopback.start()
+        yield loopback.address
     finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        loopback.close()

@@ -24,6 +24,8 @@ class FakeTimedClient:
         """What the client itself wastes before it sends."""
         self.sent: list[tuple[float, Prompt]] = []
         self.asks: list[Generate] = []
+        self.left_at: float | None = None
+        """When nobody wanted it any longer."""
         self.n_under_way = 0
         self.levels: list[tuple[float, int]] = []
         """How many were under way, whenever that changed."""
@@ -33,6 +35,10 @@ class FakeTimedClient:
 
     async def __aexit__(self, *error: object) -> None:
         assert self.n_under_way == 0, "left while calls were under way"
+        self.left_at = now()
+
+    async def connect(self, n: int) -> None:
+        self.n_connected = n
 
     async def call(self, ask: Generate) -> TimedCall:
         number = len(self.sent)

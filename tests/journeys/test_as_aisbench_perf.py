@@ -192,6 +192,18 @@ def test_failures_are_counted_told_and_kept_apart(workdir: Path) -> None:
     assert not (folder / "sums_right_failed.jsonl").exists()
 
 
+def test_a_load_without_an_answer_has_no_tables(workdir: Path) -> None:
+    with serving(failing()) as server:
+        named = ("--models", "vllm_api_stream_chat", "--url", server.url)
+        result = perf(*named, "--datasets", "synthetic_gen_string", "--num-warmups", "0")
+    assert result.status == 3
+    assert "BENCH-032" in result.err
+    assert "no call succeeded" in result.err
+    folder = work(workdir) / "performances" / "vllm-api-stream-chat"
+    files = ["synthetic_details.jsonl", "synthetic_failed.jsonl", "synthetic_plot.html"]
+    assert sorted(path.name for path in folder.iterdir()) == files
+
+
 def test_it_is_told_again_without_the_server(workdir: Path) -> None:
     write_synthetic(workdir / "configs/datasets/few.py", {"few": {**STRING, "RequestCount": 40}})
     with serving(streaming_model) as server:

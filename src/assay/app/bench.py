@@ -261,6 +261,7 @@ class _Bench:
         self._observer.preparing()
         stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, Closed) else 1)
         await self._warm_up()
+        await self._client.connect(_connections(load))
         self._observer.load_began(load, level)
         # Whether items begin again is the stock's to know.
         load = msgspec.structs.replace(load, goes_round=False)
@@ -283,6 +284,13 @@ class _Bench:
             return driven
         note = f"{n_unready:,} items were not ready when they were to be sent: making them takes too long"
         return msgspec.structs.replace(driven, notes=(*driven.notes, note))
+
+
+def _connections(load: Load) -> int:
+    """Return how many connections a load surely needs; of an open one nobody knows."""
+    if not isinstance(load.shape, Closed):
+        return 0
+    return load.shape.concurrency if load.n is None else min(load.shape.concurrency, load.n)
 
 
 @contextmanager

@@ -23,6 +23,8 @@ from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
 
 PAGE = "report.html"
+_SHOWN_ELSEWHERE = {"model", "dataset", "out", "runs_dir"}
+"""Settings that the page shows by other names, or that are of no use to its reader."""
 
 
 class StoredBench(NamedTuple):
@@ -148,9 +150,19 @@ def _head(bench: StoredBench) -> PageHead:
         n_input=_total([summary.input_tokens for summary in found]),
         n_output=_total([summary.output_tokens for summary in found]),
         versions=tuple(manifest.versions.items()),
-        settings=tuple((name, str(setting.value)) for name, setting in manifest.settings.items()),
+        settings=tuple(
+            (name.replace("_", " "), _shown(setting.value))
+            for name, setting in manifest.settings.items()
+            if name not in _SHOWN_ELSEWHERE
+        ),
         notes=(*(("It was ended early.",) if result.is_partial else ()), *result.notes),
     )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={one}" for name, one in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _total(counts: list[int | None]) -> int | None:

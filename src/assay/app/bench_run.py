@@ -13,7 +13,7 @@ from assay.app.bench_settings import BenchSettings, items_asked, plan_of
 from assay.app.offline.watch import kept_offline
 from assay.app.settings import RunSettings
 from assay.backends.event_loop import new_event_loop
-from assay.backends.open_files import allow_connections
+from assay.backends.open_files import room_for_connections
 from assay.backends.registry import open_timed_client
 from assay.bench.load import Closed
 from assay.bench.search import Search
@@ -62,9 +62,10 @@ def give_room(plan: BenchPlan) -> None:
         most = plan.load.shape.concurrency
     else:
         most = plan.load.shape.at_most_under_way or _MOST_TRIED
-    trouble = allow_connections(most)
-    if trouble is not None and isinstance(plan.load.shape, Closed):
-        raise UsageError(Problem("LOAD-011", trouble, "raise the limit, or ask for fewer"))
+    room = room_for_connections(most)
+    if room < most and isinstance(plan.load.shape, Closed):
+        what = f"{most:,} connections are asked for, and this system lets a process have {room:,} (ulimit -n)"
+        raise UsageError(Problem("LOAD-011", what, "raise the limit, or ask for fewer"))
 
 
 def run_quickly(doing: Coroutine[Any, Any, T]) -> T:

@@ -79,8 +79,9 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     def recorded(self) -> dict[str, Setting]:
         """Return what was set, for the manifest; the rest are defaults."""
-        said = msgspec.to_builtins(self)
-        return {name: Setting(value, "flag") for name, value in said.items() if name != "run"}
+        unset = BenchSettings(model="")
+        said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "run"}
+        return {name: Setting(value, "flag") for name, value in said.items() if value != getattr(unset, name)}
 
 
 def items_asked(asked: BenchSettings) -> ItemsAsked:

@@ -52,7 +52,9 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
 
 
 def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) -> list[Checked]:
-    backend = open_backend(values.model, values.model_args) if with_model else None
+    backend = (
+        open_backend(values.model, values.model_args, concurrency=values.concurrency) if with_model else None
+    )
     try:
         compiled = compile_asked(datasets, values, backend)
         for one in compiled:

@@ -76,7 +76,9 @@ def check_files(datasets: Sequence[str], settings: Settings, *, with_model: bool
         if not with_model:
             yield from (_checked(name, values, None) for name in datasets)
             return
-        with closing(open_backend(values.model, values.model_args)) as backend:
+        with closing(
+            open_backend(values.model, values.model_args, concurrency=values.concurrency)
+        ) as backend:
             yield from (_checked(name, values, backend) for name in datasets)
 
 

@@ -54,7 +54,9 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -
     if is_model and backend is not None:
         yield backend
         return
-    with closing(open_backend(values.judge, values.model_args if is_model else values.judge_args)) as judge:
+    # The judge that is the model itself is asked as that is, where its answers are only kept.
+    args, concurrency = (values.model_args, values.concurrency) if is_model else (values.judge_args, None)
+    with closing(open_backend(values.judge, args, concurrency=concurrency)) as judge:
         yield judge
 
 

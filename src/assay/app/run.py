@@ -237,6 +237,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 aggregator=aggregator,
                 on_progress=progress,
                 fitting=None if work.kept is None else work.kept.fitting,
+                keeps_going=values.keep_going or stored.has_answers or work.kept is not None,
             )
             tally = execution.run()
         work.watch.look()

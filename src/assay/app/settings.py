@@ -28,6 +28,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: str = "smollm2"
     model_args: dict[str, str] = {}
+    concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Calls under way at a server; None: as many as turn out to pay."""
     method: tuple[str, ...] | None = None
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     shots_from: str | None = None
@@ -57,6 +59,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meta: str | None = None
     cache: bool = True
     retry_failed: bool = False
+    keep_going: bool = False
+    """Whether a run goes on though its first requests were all refused alike."""
     fresh: bool = False
     stage: Literal["all", "infer", "score"] = "all"
     """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""

@@ -72,7 +72,7 @@ def opened_model(datasets: tuple[str, ...], values: RunSettings) -> Iterator[tup
         backend: Backend = kept.model
     else:
         kept = None
-        backend = open_backend(values.model, values.model_args)
+        backend = open_backend(values.model, values.model_args, concurrency=values.concurrency)
     try:
         yield backend, kept
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+_DATA = b"data: "
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -15,14 +16,27 @@ class EventStream:
         self._rest = b""
         self._data: list[bytes] = []
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take the next bytes; yield the data of each event that they complete."""
-        for line in self._lines(chunk):
-            if line:
-                self._take(line)
-            elif self._data:
-                yield b"\n".join(self._data)
-                self._data.clear()
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take the next bytes; return the data of each event that they complete."""
+        events = self._plain(chunk)
+        if events is None:
+            events = []
+            for line in self._lines(chunk):
+                if line:
+                    self._take(line)
+                elif self._data:
+                    events.append(b"\n".join(self._data))
+                    self._data.clear()
+        return events
+
+    def _plain(self, chunk: bytes) -> list[bytes] | None:
+        """Return the events of bytes as nearly all come: whole, each one line of data; of others None."""
+        if self._rest or self._data or not chunk.endswith(b"\n\n") or b"\r" in chunk:
+            return None
+        blocks = chunk[:-2].split(b"\n\n")
+        if not all(block.startswith(_DATA) and b"\n" not in block for block in blocks):
+            return None
+        return [block[len(_DATA) :] for block in blocks]
 
     def _lines(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the lines that are whole. A carriage return at the very end may be half of a line end."""

@@ -27,6 +27,8 @@ CONNECT_S = 10.0
 _LONGEST_CHECK_S = 1.0
 _CHECKS_IN_A_TIMEOUT = 10
 _WITHOUT_BODY = {204, 304}
+_OPENED_TOGETHER = 64
+"""Connections that are opened at the same time: servers drop those that they cannot queue."""
 
 
 class HttpClient:
@@ -57,6 +59,13 @@ class HttpClient:
             connection.close()
         for connection in connections:
             await connection.closed
+
+    async def connect(self, n: int, limits: Limits) -> None:
+        """Open connections until so many lie idle; raise Unreachable when the server takes no more."""
+        missing = n - len(self._idle)
+        for begin in range(0, missing, _OPENED_TOGETHER):
+            opening = (self._connected(limits) for _ in range(min(_OPENED_TOGETHER, missing - begin)))
+            self._idle += await asyncio.gather(*opening)
 
     async def call(
         self,
@@ -170,6 +179,8 @@ class _Connection(asyncio.Protocol):
         """Whether the last reply left the connection fit for another call."""
         self.n_received = 0
         """Bytes of the reply to the call under way."""
+        self._has_begun = False
+        """Whether any of them were of its body: a busy server may send the head long before."""
         self._headers: dict[str, str] = {}
         self._content: list[bytes] = []
         self._taker: Taker | None = None
@@ -197,7 +208,7 @@ class _Connection(asyncio.Protocol):
         total_s, idle_s = self._limits
         if now - self._began > total_s:
             self._fail(TooLate(f"no reply within {total_s:g} s"))
-        elif idle_s is not None and self.n_received and now - self._heard > idle_s:
+        elif idle_s is not None and self._has_begun and now - self._heard > idle_s:
             self._fail(Stalled(f"the reply stopped: nothing came for {idle_s:g} s"))
 
     def close(self) -> None:
@@ -254,8 +265,9 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """Pass on, or gather, some bytes."""
+        self._has_begun = True
         if self._taker is not None:
-            self._taker(body)
+            self._taker(body, self._heard)
         else:
             self._content.append(body)
 
@@ -272,6 +284,7 @@ class _Connection(asyncio.Protocol):
         self._content = []
         self._taker = None
         self._is_until_close = False
+        self._has_begun = False
 
     def _complete(self) -> None:
         waiting, self._waiting = self._waiting, None

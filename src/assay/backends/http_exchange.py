@@ -41,8 +41,9 @@ class Reply(NamedTuple):
     """When its last byte was read, as `time.perf_counter` tells it."""
 
 
-Taker = Callable[[bytes], None]
-"""Takes the next bytes of a reply. What it raises ends the call, and the connection with it."""
+Taker = Callable[[bytes, float], None]
+"""Takes the next bytes of a reply, and when they were read (`time.perf_counter`). What it raises ends the
+call, and the connection with it."""
 
 
 class OnHead(Protocol):

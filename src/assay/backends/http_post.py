@@ -3,7 +3,8 @@
 Trouble has three grades. What may pass (a broken connection, a timeout, 429, 5xx, a reply that is no JSON) is
 tried again after growing waits, and not before the server wants to be asked. What does not, or does not pass
 in time, is a `CallTrouble` of this call. A server that is not there, that answers nobody any more, that
-refuses the key, or an address that it does not serve, is an error that ends the run.
+refuses the key, or an address that it does not serve, is an error that ends the run. The level of
+concurrency hears of every attempt.
 
 Knows no protocol: the caller writes the body and reads the reply.
 """
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from assay.backends.concurrency import FixedLevel, Level
 from assay.backends.http_exchange import (
     Broken,
     Limits,
@@ -33,6 +35,7 @@ from assay.backends.http_exchange import (
     Unreachable,
 )
 from assay.backends.problems import no_such_endpoint, refused_key, unreachable
+from assay.core.ids import draw
 
 if TYPE_CHECKING:
     from assay.backends.http_client import HttpClient
@@ -43,7 +46,11 @@ T_co = TypeVar("T_co", covariant=True)
 LONGEST_WAIT_S = 60.0
 LONGEST_ASKED_WAIT_S = 600.0
 """A server that asks to be left alone for longer, as when a day's quota is spent, is not waited for."""
+FEWEST_LOST = 32
+"""Calls lost in a row before a server that still takes connections counts as gone; or two rounds of calls."""
+_TIMED_OUT = 408
 _TOO_MANY = 429
+_OVERLOADED = 503
 _WRONG_KEY = 401
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
 """Nothing is sent on to where a server points: the address would no longer be the one that was named."""
@@ -60,18 +67,24 @@ class Patience(msgspec.Struct, frozen=True):
     retries: int
     """Attempts after the first."""
     wait_s: float
-    """Before the first retry; each later wait is twice as long."""
+    """Before the first retry, at most; each later wait is twice as long."""
     idle_s: float | None = None
-    """How long a reply that has begun may stand still."""
-    lost_in_a_row: int | None = None
-    """So many calls lost one after the other, with no reply of use between, and the server counts as gone."""
+    """How long a reply may stand still once there was a byte of its body."""
+    gives_up: bool = False
+    """Whether a server that lost many calls one after the other, with no reply of use between, is gone."""
 
 
 class CallTrouble(Exception):
     """A call brought no reply; the message says why."""
 
     def __init__(
-        self, kind: str, message: str, *, may_pass: bool = False, wait_s: float | None = None
+        self,
+        kind: str,
+        message: str,
+        *,
+        may_pass: bool = False,
+        wait_s: float | None = None,
+        is_too_much: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -79,6 +92,8 @@ class CallTrouble(Exception):
         """Whether the same call may succeed later."""
         self.wait_s = wait_s
         """How long the server asks to be left alone."""
+        self.is_too_much = is_too_much
+        """Whether it is for the number of calls, and not for anything in this one."""
         self.attempts = 1
 
 
@@ -122,8 +137,12 @@ class Endpoint:
         *,
         key: str | None = None,
         fix: str = "give the whole address, with its path, such as http://127.0.0.1:5002/infer",
+        level: Level | None = None,
     ) -> None:
-        """Take the address, the key to show there, and what a person can do about an address not served."""
+        """Take the address, the key to show there, and what a person can do about an address not served.
+
+        `level` hears how calls with patience go.
+        """
         self.url = url
         self.n_calls = 0
         self.retries: Counter[str] = Counter()
@@ -134,6 +153,7 @@ class Endpoint:
         self._key = key
         self._shown_key = "" if key is None else f"Authorization: Bearer {key}\r\n"
         self._fix = fix
+        self._level = FixedLevel(1) if level is None else level
         self._was_reached = False
         self._n_lost = 0
         self._resting_until = 0.0
@@ -145,19 +165,22 @@ class Endpoint:
         reading: Callable[[], Reading[T]],
         *,
         path: str = "",
+        n_tokens: Callable[[T], int] = lambda reply: 0,
         is_patient: bool = True,
     ) -> T:
         """Return what the reply to a document says; raise CallTrouble when there is none.
 
-        `reading` is made anew for each attempt: nothing of a reply that broke gets into the next. Without
-        patience there is one attempt, but a server that was there is waited for all the same.
+        `reading` is made anew for each attempt: nothing of a reply that broke gets into the next. `n_tokens`
+        tells how much a reply brought. Without patience there is one attempt, but a server that was there is
+        waited for all the same.
         """
         # Written anew for each call and never changed: nothing of one call can get into another.
-        return await self._call(client, "POST", path, encoded(document), reading, is_patient=is_patient)
+        body = encoded(document)
+        return await self._call(client, "POST", path, body, reading, n_tokens, is_patient=is_patient)
 
     async def get(self, client: HttpClient, reading: Callable[[], Reading[T]], *, path: str = "") -> T:
         """Return what lies at a path, as `post` returns a reply."""
-        return await self._call(client, "GET", path, None, reading, is_patient=True)
+        return await self._call(client, "GET", path, None, reading, lambda reply: 0, is_patient=True)
 
     @property
     def n_retries(self) -> int:
@@ -171,16 +194,20 @@ class Endpoint:
         path: str,
         body: bytes | None,
         reading: Callable[[], Reading[T]],
+        n_tokens: Callable[[T], int],
         *,
         is_patient: bool,
     ) -> T:
         self.n_calls += 1
         wait_s = self._patience.wait_s
         for attempt in count(1):
-            await self._rested()
+            await self._rested(body)
+            began = time.monotonic()
             try:
                 reply = await self._attempt(client, method, path, body, reading())
             except CallTrouble as trouble:
+                if trouble.may_pass:
+                    self._level.refused(time.monotonic(), may_be_the_input=not trouble.is_too_much)
                 trouble.attempts = attempt
                 trouble.args = (self._without_key(str(trouble)),)
                 if trouble.kind == "unreachable" and not self._was_reached:
@@ -191,8 +218,10 @@ class Endpoint:
                 self._rest(trouble.wait_s or 0.0)
             else:
                 self._n_lost = 0
+                now = time.monotonic()
+                self._level.done(now, now - began, n_tokens(reply))
                 return reply
-            await asyncio.sleep(wait_s)
+            await asyncio.sleep(wait_s * (1 - _spread(body, attempt) / 2))
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         raise AssertionError("the loop has no end")
 
@@ -200,10 +229,11 @@ class Endpoint:
         """Leave the server alone for a while: who asks one call to wait means all."""
         self._resting_until = max(self._resting_until, time.monotonic() + seconds)
 
-    async def _rested(self) -> None:
+    async def _rested(self, body: bytes | None) -> None:
         """Wait until the server may be asked. Another call may have made the rest longer meanwhile."""
         while (left_s := self._resting_until - time.monotonic()) > 0:
-            await asyncio.sleep(left_s)
+            # Up to a tenth longer: not all calls come back at once.
+            await asyncio.sleep(left_s * (1 + _spread(body, 0) / 10))
 
     def _final(self, trouble: CallTrouble) -> Exception:
         """Return what a call that brought nothing ends with: its own trouble, or the end of the run."""
@@ -213,7 +243,7 @@ class Endpoint:
             )
         # Trouble that does not pass is a reply to this call: the server is there.
         self._n_lost = self._n_lost + 1 if trouble.may_pass else 0
-        if self._n_lost == self._patience.lost_in_a_row:
+        if self._patience.gives_up and self._n_lost >= max(FEWEST_LOST, 2 * self._level.limit):
             return unreachable(
                 f"the server at {self.url} answers no more: {self._n_lost} calls in a row were lost, "
                 f"the last after {trouble.attempts} attempts with {trouble}"
@@ -240,7 +270,7 @@ class Endpoint:
                 method, self._path + path, body, self._limits, headers=self._shown_key, on_head=on_head
             )
         except Unreachable as trouble:
-            raise CallTrouble("unreachable", str(trouble), may_pass=True) from None
+            raise CallTrouble("unreachable", str(trouble), may_pass=True, is_too_much=True) from None
         except TooLate as trouble:
             raise CallTrouble("timeout", str(trouble), may_pass=True) from None
         except Stalled as trouble:
@@ -260,9 +290,11 @@ class Endpoint:
             return no_such_endpoint(f"{url} answers with {what}", self._fix)
         if status == _WRONG_KEY:
             return refused_key(f"{url} answers with {what}")
-        may_pass = status == _TOO_MANY or status >= 500
-        wait_s = asked_wait_s(reply.headers.get("retry-after"), datetime.now(UTC)) if may_pass else None
-        return CallTrouble("http", what, may_pass=may_pass, wait_s=wait_s)
+        if status not in (_TIMED_OUT, _TOO_MANY) and status < 500:
+            return CallTrouble("refused", what)
+        wait_s = asked_wait_s(reply.headers.get("retry-after"), datetime.now(UTC))
+        is_too_much = status in (_TOO_MANY, _OVERLOADED)
+        return CallTrouble("http", what, may_pass=True, wait_s=wait_s, is_too_much=is_too_much)
 
     def _without_key(self, text: str) -> str:
         """Return what a server said; some repeat the key that they were shown."""
@@ -308,6 +340,11 @@ def _is_waited_for(trouble: CallTrouble, *, is_patient: bool) -> bool:
     if trouble.wait_s is not None and trouble.wait_s > LONGEST_ASKED_WAIT_S:
         return False
     return trouble.may_pass and (is_patient or trouble.kind == "unreachable")
+
+
+def _spread(body: bytes | None, attempt: int) -> float:
+    """Return a number from 0 to 1 that is another for each call, so that many calls do not wait alike."""
+    return draw(attempt, (body or b"").decode("utf-8", "replace"), "wait").random()
 
 
 def _in_short(trouble: CallTrouble) -> str:

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from assay.backends.concurrency import Level
 from assay.backends.event_loop import new_event_loop
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 J = TypeVar("J")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+LOOK_AHEAD = 10_000
+LOOK_AHEAD_ROUNDS = 64
+"""Jobs pulled since the oldest one under way: so many, or so many times those that may be under way."""
 
 
 class Ended:
@@ -39,34 +45,70 @@ def in_flight(
     work: Callable[[HttpClient, J], Awaitable[R]],
     *,
     url: str,
-    at_most: int,
+    level: Level,
     ended: Ended | None = None,
 ) -> Iterator[R]:
     """Yield what comes of each job, as they are done; the work is done on the loop's thread.
 
-    A job is pulled only while fewer than `at_most` are under way. An error of the work is raised here; it
-    ends all others, and so does closing the iterator. Without jobs nothing is started.
+    A job is pulled only while fewer are under way than the level says, and while the oldest of those is not
+    far behind: who puts results in order holds all that came after it. An error of the work is raised here;
+    it ends all others, and so does closing the iterator. Without jobs nothing is started.
     """
     ended = ended or Ended()
     source = iter(jobs)
     if not (first := list(islice(source, 1))):
         return
-    source = chain(first, source)
-    n_under_way = 0
+    jobs_by_number = enumerate(chain(first, source))
+    under_way = _Numbers()
     with _Crew(work, url) as crew:
         while True:
             # All that are done at once are given away before more is pulled: each hand-over between the
             # threads costs as much as a call.
-            begun = list(islice(source, at_most - n_under_way))
-            n_under_way += len(begun)
-            if not n_under_way:
+            begun = list(islice(jobs_by_number, _room(under_way, level.limit)))
+            under_way.begin(len(begun))
+            if not len(under_way):
                 return
             crew.begin(begun)
             together = crew.next_done()
-            for number, done in enumerate(together, 1):
-                n_under_way -= 1
-                ended.has_more = number < len(together)
+            for place, (number, done) in enumerate(together, 1):
+                under_way.end(number)
+                ended.has_more = place < len(together)
                 yield done.result()
+
+
+def _room(under_way: _Numbers, limit: int) -> int:
+    """Return how many jobs may be pulled."""
+    ahead = max(LOOK_AHEAD, LOOK_AHEAD_ROUNDS * limit)
+    return max(0, min(limit - len(under_way), ahead - under_way.reach))
+
+
+class _Numbers:
+    """The numbers of the jobs under way; they begin in order and end in any."""
+
+    def __init__(self) -> None:
+        self._n_begun = 0
+        self._oldest = 0
+        self._ended: set[int] = set()
+        """Those after the oldest under way."""
+
+    def __len__(self) -> int:
+        return self._n_begun - self._oldest - len(self._ended)
+
+    @property
+    def reach(self) -> int:
+        """Return how many have begun since the oldest under way, itself with them."""
+        return self._n_begun - self._oldest
+
+    def begin(self, n_jobs: int) -> None:
+        """Take the next numbers."""
+        self._n_begun += n_jobs
+
+    def end(self, number: int) -> None:
+        """Let a number go."""
+        self._ended.add(number)
+        while self._oldest in self._ended:
+            self._ended.remove(self._oldest)
+            self._oldest += 1
 
 
 class _Crew(Generic[J, R]):
@@ -76,9 +118,10 @@ class _Crew(Generic[J, R]):
         self._work = work
         self._url = url
         self._loop = new_event_loop()
-        self._tasks: set[asyncio.Future[R]] = set()
-        self._done: list[asyncio.Future[R]] = []
-        self._handed_over: SimpleQueue[list[asyncio.Future[R]]] = SimpleQueue()
+        self._tasks: dict[asyncio.Future[R], int] = {}
+        """What is under way, with the number of its job."""
+        self._done: list[tuple[int, asyncio.Future[R]]] = []
+        self._handed_over: SimpleQueue[list[tuple[int, asyncio.Future[R]]]] = SimpleQueue()
         # A daemon: a process that is told to end does not wait for a server.
         self._thread = threading.Thread(target=self._loop.run_forever, name="assay-http", daemon=True)
 
@@ -97,13 +140,13 @@ class _Crew(Generic[J, R]):
         self._thread.join()
         self._loop.close()
 
-    def begin(self, jobs: list[J]) -> None:
-        """Start the work on some jobs."""
+    def begin(self, jobs: list[tuple[int, J]]) -> None:
+        """Start the work on some jobs, each with its number."""
         if jobs:
             self._loop.call_soon_threadsafe(self._start, jobs)
 
-    def next_done(self) -> list[asyncio.Future[R]]:
-        """Wait until something is done, and return all that is."""
+    def next_done(self) -> list[tuple[int, asyncio.Future[R]]]:
+        """Wait until something is done, and return all that is, by the numbers of the jobs."""
         return self._handed_over.get()
 
     def _there(self, doing: Coroutine[Any, Any, T]) -> T:
@@ -117,21 +160,21 @@ class _Crew(Generic[J, R]):
         await asyncio.gather(*under_way, return_exceptions=True)
         await self._client.__aexit__()
 
-    def _start(self, jobs: list[J]) -> None:
-        for job in jobs:
+    def _start(self, jobs: list[tuple[int, J]]) -> None:
+        for number, job in jobs:
             task = asyncio.ensure_future(self._work(self._client, job), loop=self._loop)
-            self._tasks.add(task)
+            self._tasks[task] = number
             task.add_done_callback(self._finished)
 
     def _finished(self, task: asyncio.Future[R]) -> None:
-        self._tasks.discard(task)
+        number = self._tasks.pop(task)
         if task.cancelled():
             return
         task.exception()  # Looked at here: of several errors one is raised, the others are not logged.
         if not self._done:
             # Behind what else this round of the loop completes.
             self._loop.call_soon(self._hand_over)
-        self._done.append(task)
+        self._done.append((number, task))
 
     def _hand_over(self) -> None:
         done, self._done = self._done, []

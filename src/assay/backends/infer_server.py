@@ -14,6 +14,7 @@ import msgspec
 
 from assay.backends.addresses import checked_address
 from assay.backends.arguments import read_arguments
+from assay.backends.concurrency import FixedLevel
 from assay.backends.http_post import CallTrouble, Endpoint, Patience, WholeJson
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.infer_batches import Batches, Call
@@ -44,7 +45,7 @@ class InferArgs(msgspec.Struct, frozen=True):
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
     """Attempts after the first, when the trouble may pass."""
     retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """Wait before the first of them; each later one is twice as long, 60 at most."""
+    """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
 
 
 class InferServerBackend:
@@ -56,7 +57,8 @@ class InferServerBackend:
         self._url = _checked(where)
         self._name = f"ultraeval:{where}"
         patience = Patience(self._args.timeout_s, self._args.retries, self._args.retry_wait_s)
-        self._endpoint = Endpoint(self._url, patience)
+        self._level = FixedLevel(self._args.concurrency)
+        self._endpoint = Endpoint(self._url, patience, level=self._level)
         self._n_texts = 0
         self._ended = Ended()
         self._n_maybe_cut = 0
@@ -81,8 +83,7 @@ class InferServerBackend:
         """Keep some calls under way; pull requests as places become free."""
         under_way = UnderWay()
         jobs = self._jobs(requests, under_way)
-        at_most = self._args.concurrency
-        for answers in in_flight(jobs, self._work, url=self._url, at_most=at_most, ended=self._ended):
+        for answers in in_flight(jobs, self._work, url=self._url, level=self._level, ended=self._ended):
             if isinstance(answers, Response):
                 yield answers
                 continue

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+
 _SPARE = 128
 """Files that are open anyway: the program's own, and a run's."""
 
 
-def allow_connections(n: int) -> str | None:
-    """Make room for so many connections; return what is wrong where the system does not allow them."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit.
-        return None
+def room_for_connections(wanted: int) -> int:
+    """Make room for so many connections; return for how many there is room."""
+    if sys.platform == "win32":  # It has no such limit.
+        return wanted
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = n + _SPARE
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return None
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = wanted + _SPARE
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    if allowed >= wanted:
-        return None
-    return f"{n:,} connections are asked for, and a process may hold {hard:,} open files here (ulimit -n)"
+    return max(1, allowed - _SPARE)

@@ -74,16 +74,18 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
     """Where prompts go. None: conversations to chat, texts to completions."""
     stream: bool | None = None
     """Whether answers come token by token. None: they do, unless the server refuses to."""
-    concurrency: Positive = 16
-    """Calls under way at the same time."""
+    concurrency: Positive | None = None
+    """Calls under way at the same time. None: as many as turn out to pay."""
     n_per_call: Positive = 1
     """Texts asked for in one call, where several are drawn for a prompt."""
     timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
     """How long one attempt may take."""
+    idle_s: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    """How long a stream may stand still after its first piece."""
     retries: Annotated[int, msgspec.Meta(ge=0)] = 5
     """Attempts after the first, when the trouble may pass."""
     retry_wait_s: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """Wait before the first of them; each later one is twice as long, 60 at most."""
+    """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
     key_env: str | None = None
     """The environment variable that holds the key. None: OPENAI_API_KEY, if it is set."""
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"

@@ -310,6 +310,11 @@ def n_prompt_tokens(reply: Reply) -> int:
     return (reply.usage.prompt_tokens or 0) if reply.usage else 0
 
 
+def n_written_tokens(reply: Reply) -> int:
+    """Return the tokens of all texts together, 0 when the server does not say."""
+    return (reply.usage.completion_tokens or 0) if reply.usage else 0
+
+
 # --- which models there are ---
 
 

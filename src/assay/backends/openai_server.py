@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from assay.backends.concurrency import MOST, FixedLevel, FoundLevel, Level
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.media_bytes import MediaTrouble
+from assay.backends.open_files import room_for_connections
 from assay.backends.openai_address import address_of, first_listed
 from assay.backends.openai_arguments import read_asked, read_key
 from assay.backends.openai_protocol import (
@@ -23,6 +25,7 @@ from assay.backends.openai_protocol import (
     api_of,
     body_of,
     n_prompt_tokens,
+    n_written_tokens,
     parts_of,
     read,
 )
@@ -36,9 +39,6 @@ from assay.core.response import Failure, Output, Response
 
 if TYPE_CHECKING:
     from assay.backends.http_client import HttpClient
-
-FEWEST_LOST = 32
-"""Calls lost in a row before a server that still takes connections counts as gone."""
 
 
 class OpenAIBackend:
@@ -55,9 +55,13 @@ class OpenAIBackend:
             given.timeout_s,
             given.retries,
             given.retry_wait_s,
-            lost_in_a_row=max(FEWEST_LOST, 2 * given.concurrency),
+            idle_s=given.idle_s,
+            gives_up=True,
         )
-        self._endpoint = Endpoint(address.url, patience, key=read_key(given), fix=address.fix)
+        self._level = _level(given.concurrency)
+        self._endpoint = Endpoint(
+            address.url, patience, key=read_key(given), fix=address.fix, level=self._level
+        )
         self._n_unsaid = 0
         self._ended = Ended()
         self._is_stream = given.stream is not False
@@ -87,8 +91,8 @@ class OpenAIBackend:
         """Keep some calls under way; pull requests as places become free."""
         under_way = UnderWay()
         jobs = self._jobs(requests, under_way)
-        url, at_most = self._endpoint.url, self._asked.args.concurrency
-        for done in in_flight(jobs, self._work, url=url, at_most=at_most, ended=self._ended):
+        url = self._endpoint.url
+        for done in in_flight(jobs, self._work, url=url, level=self._level, ended=self._ended):
             response = done if isinstance(done, Response) else under_way.complete(done)
             if response is not None:
                 yield response
@@ -107,8 +111,14 @@ class OpenAIBackend:
         return None
 
     def stats(self) -> Mapping[str, float]:
-        """Return calls made, and how often one was repeated."""
-        return {"calls": float(self._endpoint.n_calls), "retries": float(self._endpoint.n_retries)}
+        """Return calls made, how often one was repeated or refused, and how many were under way."""
+        return {
+            "calls": float(self._endpoint.n_calls),
+            "retries": float(self._endpoint.n_retries),
+            "refusals": float(self._level.n_refused),
+            "concurrency": float(self._level.limit),
+            "highest_concurrency": float(self._level.highest),
+        }
 
     def notes(self) -> Sequence[str]:
         """Say what had to be asked again, and what the server left open."""
@@ -116,6 +126,11 @@ class OpenAIBackend:
         if self._endpoint.retries:
             reasons = ", ".join(f"{why} ({n:,})" for why, n in self._endpoint.retries.most_common())
             notes.append(f"{self._name}: {self._endpoint.n_retries:,} calls were repeated after {reasons}")
+        if self._level.n_falls:
+            notes.append(
+                f"{self._name} pushed back: of {self._level.highest:,} calls under way at most, "
+                f"{self._level.limit:,} were left in the end; --concurrency N sets a number"
+            )
         if self._n_unsaid:
             notes.append(
                 f"{self._name} did not say why {self._n_unsaid:,} texts ended: they count as ended by "
@@ -133,7 +148,7 @@ class OpenAIBackend:
         """Return the model's name; the first one that the server lists, when the person gave none."""
         if self._named:
             return self._named
-        listing = in_flight([None], self._listed, url=self._endpoint.url, at_most=1)
+        listing = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
         return next(listing)
 
     def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Response]:
@@ -209,12 +224,22 @@ class OpenAIBackend:
         # Reading media files takes a while: other calls go on meanwhile.
         body = await asyncio.to_thread(written) if media_of(prompt) else written()
         path = PATHS[api_of(prompt, self._asked)]
-        return await self._endpoint.post(client, body, OpenAIReading, path=path)
+        return await self._endpoint.post(client, body, OpenAIReading, path=path, n_tokens=_n_written)
+
+
+def _n_written(read: Read) -> int:
+    return n_written_tokens(read.reply)
+
+
+def _level(concurrency: int | None) -> Level:
+    if concurrency is not None:
+        return FixedLevel(concurrency)
+    return FoundLevel(most=room_for_connections(MOST))
 
 
 def _is_about_streams(trouble: CallTrouble) -> bool:
     """Whether a server says no to a stream; it says nothing about the ask then."""
-    return trouble.kind == "http" and not trouble.may_pass and "stream" in str(trouble).lower()
+    return trouble.kind == "refused" and "stream" in str(trouble).lower()
 
 
 class _Told(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from assay.backends.event_stream import EventStream
@@ -27,9 +26,8 @@ class StreamedReply:
         self.event_at: list[float] = []
         """When each event came, also those without text, such as the first that names the role."""
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes, now: float) -> None:
         """Take the next bytes; raise CallTrouble when they are no such stream, or tell of an error."""
-        now = time.perf_counter()
         for data in self._events.feed(chunk):
             if data.strip() == _DONE:
                 self._is_done = True
@@ -76,11 +74,14 @@ class _Text:
         said = choice.delta or choice.message
         if said is not None:
             has_text = self._add("content", text_in(said.content))
-            for name in _ASIDE:
-                has_text |= self._add(name, getattr(said, name))
+            if said.reasoning_content or said.reasoning or said.refusal:
+                has_text = True
+                for name in _ASIDE:
+                    self._add(name, getattr(said, name))
             if said.tool_calls:
                 has_text |= self._calls.take(said.tool_calls)
-        has_text |= self._add("text", choice.text)
+        elif choice.text is not None:
+            has_text = self._add("text", choice.text)
         if choice.finish_reason is not None:
             self._last = choice
         return has_text

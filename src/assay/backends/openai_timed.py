@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 
 from assay.backends.http_client import HttpClient
+from assay.backends.http_exchange import Limits, Unreachable
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
 from assay.backends.media_bytes import MediaTrouble
 from assay.backends.openai_address import address_of, first_listed
@@ -29,6 +31,7 @@ class OpenAITimedClient:
         patience = Patience(given.timeout_s, retries=0, wait_s=0.0)
         self._endpoint = Endpoint(url, patience, key=read_key(given), fix=address.fix)
         self._client = HttpClient(url)
+        self._limits = Limits(given.timeout_s)
 
     async def __aenter__(self) -> OpenAITimedClient:
         """Find out the model's name where none was given."""
@@ -39,6 +42,11 @@ class OpenAITimedClient:
     async def __aexit__(self, *error: object) -> None:
         """Close all connections."""
         await self._client.__aexit__(*error)
+
+    async def connect(self, n: int) -> None:
+        """Have so many connections open. A server that takes fewer says so when it is asked."""
+        with suppress(Unreachable):
+            await self._client.connect(n, self._limits)
 
     async def call(self, ask: Generate) -> TimedCall:
         """Send one ask and read its answer.

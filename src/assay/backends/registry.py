@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from assay.backends.problems import unknown_model
+from assay.backends.problems import unknown_model, wrong_argument
 from assay.core.errors import listing, nearest
 from assay.core.ports import Backend, TimedClient
 
@@ -29,14 +29,34 @@ BACKENDS: dict[str, str] = {
 TIMED_CLIENTS: dict[str, str] = {"openai": "assay.backends.openai_timed:OpenAITimedClient"}
 
 
-def open_backend(model: str, args: Mapping[str, str]) -> Backend:
-    """Return the backend that a person named. Checks that files and packages are there; loads nothing."""
+SERVERS = ("openai", "ultraeval")
+"""Backends that make calls; they have an argument `concurrency`."""
+
+
+def open_backend(model: str, args: Mapping[str, str], *, concurrency: int | None = None) -> Backend:
+    """Return the backend that a person named. Checks that files and packages are there; loads nothing.
+
+    `concurrency`: calls under way at a server, as `--concurrency` says.
+    """
     name, _, where = model.partition(":")
     if name not in BACKENDS:
         raise unknown_model(*_advice(model, name))
+    if concurrency is not None:
+        args = _with_concurrency(name, args, concurrency)
     module, _, cls = BACKENDS[name].partition(":")
     backend: Backend = getattr(import_module(module), cls)(where, args)
     return backend
+
+
+def _with_concurrency(name: str, args: Mapping[str, str], number: int) -> dict[str, str]:
+    """Return the arguments with the number of calls; raise MODEL-002 where that is none."""
+    if name not in SERVERS:
+        what = f"--concurrency {number}: {name} makes no calls to a server"
+        raise wrong_argument(what, "leave --concurrency away; `assay run` batches what fits by itself")
+    if args.get("concurrency", str(number)) != str(number):
+        what = f"--concurrency {number} and the model argument concurrency={args['concurrency']} differ"
+        raise wrong_argument(what, "give one of them")
+    return {**args, "concurrency": str(number)}
 
 
 def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:

@@ -61,7 +61,7 @@ class Drive:
         self._bell: asyncio.Future[None] | None = None
         """What the dispatcher waits for."""
         self._waits_for_place = False
-        self._n_in_a_row = 0
+        self._n_past_due = 0
         self._held_until = float("-inf")
         """When the dispatcher last waited for a place."""
         self._pauses: set[asyncio.Future[None]] = set()
@@ -152,14 +152,14 @@ class Drive:
 
     async def _until(self, moment: float) -> None:
         """Wait for a moment, or until nothing more is sent."""
-        wait = moment - self._clock()
-        if wait > 0:
-            self._n_in_a_row = 0
-            await self._ring(wait)
+        if self._clock() >= moment:
+            self._n_past_due += 1
+            if self._n_past_due % _STARTED_IN_A_ROW == 0:
+                await asyncio.sleep(0)
             return
-        self._n_in_a_row += 1
-        if self._n_in_a_row % _STARTED_IN_A_ROW == 0:
-            await asyncio.sleep(0)
+        # Timers of some loops know whole milliseconds alone, and ring early.
+        while self._sends and not self._is_out and (wait := moment - self._clock()) > 0:
+            await self._ring(wait)
 
     async def _ring(self, seconds: float | None) -> None:
         """Let the dispatcher wait so long, or for a place; less when nothing more is sent."""

@@ -75,6 +75,9 @@ class TimedClient(Protocol):
     async def __aexit__(self, *error: object) -> None:
         """Close all connections; calls under way are the caller's to end first."""
 
+    async def connect(self, n: int) -> None:
+        """Have so many connections open, as far as the server takes them: that is no part of a call."""
+
     async def call(self, ask: Generate) -> TimedCall:
         """Send one ask and read its answer. Trouble is a `Failure` in it; raises only when cancelled."""
 

@@ -20,6 +20,7 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
+from assay.engine.refusals import unless_all_refused
 from assay.engine.server_speed import SpeedGauge
 from assay.engine.turns import TurnByTurn
 
@@ -92,7 +93,9 @@ class Execution:
         aggregator: Aggregator,
         on_progress: Callable[[Tally], None],
         fitting: MakesRequests | None = None,
+        keeps_going: bool = True,
     ) -> None:
+        """`keeps_going`: whether refusals alike, with no answer before them, are no end of the run."""
         self._tasks = tasks
         self._turns = TurnByTurn(backend)
         self._fitting = fitting or Fitting(backend)
@@ -109,6 +112,7 @@ class Execution:
         self._sink = sink
         self._aggregator = aggregator
         self._on_progress = on_progress
+        self._keeps_going = keeps_going
         self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
         self._flights: deque[_Flight] = deque()
         # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
@@ -120,7 +124,10 @@ class Execution:
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
-        for response in self._turns.run(self._owed()):
+        responses = self._turns.run(self._owed())
+        if not self._keeps_going:
+            responses = unless_all_refused(responses, lambda: self.tally.n_cached > 0)
+        for response in responses:
             self._settle(response)
         self._journal.flush()
         self._land()

@@ -35,6 +35,8 @@ class FileJournal:
         self._places: dict[str, tuple[str, int, int]] = {}
         self._unwritten = bytearray()
         self.n_torn = 0
+        self.has_answers = False
+        """Whether any response that was there is no failure."""
         self._index()
 
     def __len__(self) -> int:
@@ -76,6 +78,8 @@ class FileJournal:
                     break
                 address = addresses.decode(line)
                 self._places[address.request_id] = (address.key, position, len(line))
+                if not self.has_answers:
+                    self.has_answers = not isinstance(_decoder.decode(line).outcome, Failure)
                 position += len(line)
         if self.n_torn:
             os.truncate(self._file.fileno(), position)

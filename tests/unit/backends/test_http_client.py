@@ -255,7 +255,7 @@ def test_pieces_are_taken_as_they_come() -> None:
         await is_first_there.wait()  # Only who sees the first piece before the rest lets it go on.
         await wire.say(CHUNKED[-7:])
 
-    def take(piece: bytes) -> None:
+    def take(piece: bytes, now: float) -> None:
         taken.append(piece)
         is_first_there.set()
 
@@ -273,7 +273,7 @@ def test_pieces_are_taken_as_they_come() -> None:
 
 def test_what_a_taker_raises_ends_the_call_and_its_connection() -> None:
     def on_head(status: int, headers: Mapping[str, str]) -> Taker | None:
-        def take(piece: bytes) -> None:
+        def take(piece: bytes, now: float) -> None:
             raise LookupError("not what I wanted")
 
         return take
@@ -326,6 +326,15 @@ def own_certificate(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return context, certificate
+
+
+def test_connections_are_opened_beforehand() -> None:
+    async def asks(client: HttpClient) -> list[bytes]:
+        await client.connect(70, PATIENT)
+        await client.connect(3, PATIENT)
+        return [(await _get(client)).content for _ in range(2)]
+
+    assert held(always(OK), asks) == ([b"hello", b"hello"], 70)
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(

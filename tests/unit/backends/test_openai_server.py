@@ -22,6 +22,7 @@ from assay.core.media import Image, Text
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output
+from fakes.fault_server import FaultServer, faulty, forever, stall
 from fakes.infer_server import in_turn
 from fakes.openai_server import (
     Body,
@@ -254,7 +255,7 @@ def test_why_a_text_ended(model: Model, expected: Output) -> None:
         (not_json, "not_json"),
         (closed_early, "connection"),
         (failing(500), "http"),
-        (failing(400), "http"),
+        (failing(400), "refused"),
     ],
 )
 def test_what_is_no_answer(model: Model, kind: str) -> None:
@@ -399,6 +400,7 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
     [
         failing(429),
         failing(429, **{"Retry-After": "0"}),
+        failing(408),
         failing(500),
         failing(503),
         not_json,
@@ -406,15 +408,44 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
         saying("so", "abort"),
         lambda body: {"error": {"message": "overloaded"}},
     ],
-    ids=["429", "429-retry-after", "500", "503", "not_json", "closed_early", "abort", "error"],
+    ids=["429", "429-retry-after", "408", "500", "503", "not_json", "closed_early", "abort", "error"],
 )
 def test_trouble_that_passes_is_waited_for(trouble: Model) -> None:
     with serving(in_turn(trouble, trouble, small_model)) as server:
         backend = client(server.url, concurrency=1)
         assert failures(outcomes(backend, ASKS)) == {}
-        assert backend.stats() == {"calls": 20.0, "retries": 2.0}
+        assert backend.stats() == {
+            "calls": 20.0,
+            "retries": 2.0,
+            "refusals": 2.0,
+            "concurrency": 1.0,
+            "highest_concurrency": 1.0,
+        }
         (note,) = backend.notes()
         assert "2 calls were repeated after" in note
+
+
+def test_a_server_that_takes_few_calls_is_asked_less() -> None:
+    places = threading.Semaphore(4)
+
+    def crowded(body: Body) -> Any:
+        if not places.acquire(blocking=False):
+            return error(429, "too many")
+        try:
+            time.sleep(0.01)
+            return small_model(body)
+        finally:
+            places.release()
+
+    with serving(crowded) as server:
+        backend = client(server.url, retries=30, retry_wait_s=0.05)
+        asks: list[Ask] = [Generate(f"text {n}", GREEDY) for n in range(150)]
+        assert failures(outcomes(backend, asks)) == {}
+    found = backend.stats()
+    assert found["highest_concurrency"] == 16
+    assert found["concurrency"] < 16
+    assert found["refusals"] == found["retries"] > 0
+    assert "pushed back: of 16 calls under way at most" in backend.notes()[1]
 
 
 def test_notes_tell_reasons() -> None:
@@ -470,14 +501,29 @@ def test_waits_grow(waits: list[float]) -> None:
         (failure,) = failures(
             outcomes(client(server.url, retries=8, retry_wait_s=1, timeout_s=9999), ASKS[:1])
         ).values()
-    assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
+    longest = [1, 2, 4, 8, 16, 32, 60, 60]
+    assert all(most / 2 <= wait <= most for wait, most in zip(waits, longest, strict=True))
     assert failure.attempts == 9
+
+
+def test_waits_of_many_calls_spread_and_are_always_the_same(waits: list[float]) -> None:
+    def waited() -> list[float]:
+        waits.clear()
+        with serving(failing(429)) as server:
+            backend = client(server.url, retries=1, retry_wait_s=1, concurrency=1, timeout_s=9999)
+            assert len(failures(outcomes(backend, ASKS))) == len(ASKS)
+        return list(waits)
+
+    first = waited()
+    assert len(set(first)) == len(ASKS)
+    assert max(first) - min(first) > 0.3
+    assert waited() == first
 
 
 def test_a_server_is_not_asked_before_it_wants_to_be(waits: list[float]) -> None:
     with serving(in_turn(failing(429, **{"Retry-After": "30"}), small_model)) as server:
         assert not failures(outcomes(client(server.url, retry_wait_s=1, concurrency=1), ASKS[:2]))
-    assert sum(waits) == pytest.approx(30, abs=0.5)
+    assert 29.5 < sum(waits) < 33.5
 
 
 def test_a_server_that_wants_to_be_left_alone_for_hours_is_not_waited_for(waits: list[float]) -> None:
@@ -533,6 +579,35 @@ def test_a_server_that_is_too_slow_for_one_input() -> None:
         finally:
             waiting.set()
     assert {n: failure.kind for n, failure in failed.items()} == {3: "timeout"}
+
+
+def test_a_stream_that_stands_still_is_asked_for_again() -> None:
+    with faulty({"number 3,": [stall]}) as server:
+        backend = client(server.url, stream="true", idle_s=0.5, concurrency=4, retries=5)
+        assert failures(outcomes(backend, ASKS[:8])) == {}
+        assert server.asked_with("number 3,") > 1
+    assert "stalled (" in backend.notes()[0]
+
+
+def test_a_stream_that_always_stands_still_is_one_failure() -> None:
+    with faulty({"number 3,": forever(stall)}) as server:
+        backend = client(server.url, stream="true", idle_s=0.2, retries=1, concurrency=1)
+        (failure,) = failures(outcomes(backend, ASKS[3:4])).values()
+    assert (failure.kind, failure.message) == ("stalled", "the reply stopped: nothing came for 0.2 s")
+    assert failure.attempts == 2
+
+
+def test_the_first_piece_of_a_stream_may_take_longer_than_the_next() -> None:
+    async def thinking(server: FaultServer, asked: web.Request, body: Body) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(asked)
+        await asyncio.sleep(0.5)
+        await response.write(b"".join(streamed(body)))
+        return response
+
+    with faulty({"number 3,": forever(thinking)}) as server:
+        backend = client(server.url, stream="true", idle_s=0.2, retries=0)
+        assert failures(outcomes(backend, ASKS[3:4])) == {}
 
 
 def free_port() -> int:

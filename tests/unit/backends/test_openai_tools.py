@@ -256,8 +256,8 @@ def test_pieces_of_any_size_in_any_order_make_the_calls(
         deltas.append(queue.pop(0))
     stream = StreamedReply()
     for delta in deltas:
-        stream.feed(event({"choices": [{"index": 0, "delta": delta}]}))
-    stream.feed(event({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}))
+        stream.feed(event({"choices": [{"index": 0, "delta": delta}]}), 0.0)
+    stream.feed(event({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}), 0.0)
     (whole,) = stream.whole().choices
     assert whole.message is not None
     assert list(calls_in(whole.message.tool_calls)) == calls
@@ -291,9 +291,9 @@ def test_calls_that_share_an_index_are_told_apart_by_their_ids() -> None:
 
 def test_a_piece_of_a_call_counts_as_text_for_the_time_of_the_first() -> None:
     stream = StreamedReply()
-    stream.feed(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}))
+    stream.feed(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}), 0.0)
     assert len(stream.text_at) == 0
-    stream.feed(event({"choices": [{"index": 0, "delta": piece(0, id="a", name="add")}]}))
+    stream.feed(event({"choices": [{"index": 0, "delta": piece(0, id="a", name="add")}]}), 0.0)
     assert len(stream.text_at) == 1
 
 

@@ -101,7 +101,7 @@ def test_no_client_begins_when_there_is_nothing_left_to_take() -> None:
     result, _ = driven(client, items(2), Load(Closed(1000, starts_per_s=1)))
     # The first client took both; the second never began, nor did the load wait for the other 998.
     assert moments(client) == [0, 0.1]
-    assert result.seconds == pytest.approx(0.2)
+    assert result.seconds == client.left_at == pytest.approx(0.2)
 
 
 def test_a_limit_of_calls_per_second_spaces_calls_and_makes_nothing_up() -> None:
@@ -164,7 +164,7 @@ def test_clients_that_wait_for_their_slot_leave_when_time_is_up() -> None:
     client = FakeTimedClient(lambda number: 0.0)
     result, _ = driven(client, cycle(items(9)), Load(Closed(5, at_most_per_s=0.1), seconds=15))
     assert moments(client) == [0, 10]
-    assert result.seconds == 10
+    assert (result.seconds, client.left_at) == (10, 15)
 
 
 def test_going_round_nothing_ends() -> None:
@@ -308,6 +308,7 @@ def test_turns_that_the_time_did_not_allow_are_counted() -> None:
     assert moments(client) == [0, 1.9]
     assert result.n_turns_unsent == 2
     assert result.seconds == pytest.approx(2.9)
+    assert client.left_at == pytest.approx(3)
 
 
 # What is told of a call.
@@ -330,6 +331,12 @@ def test_progress_is_told_while_it_goes_on() -> None:
     middle = told[len(told) // 2]
     assert middle.n_sent - middle.n_done == middle.n_under_way == 4
     assert middle.per_s == pytest.approx(8, rel=0.1)
+    told.clear()
+    slower = FakeTimedClient(lambda number: 0.1 if number < 200 else 1.0)
+    driven(slower, items(220), Load(Closed(1)), on_progress=told.append)
+    # Ten a second for twenty seconds, then one a second: what was long ago is not now.
+    assert told[72].per_s == pytest.approx(10, rel=0.1)
+    assert told[-1].per_s == pytest.approx(1, rel=0.3)
 
 
 # Ending from outside.

@@ -241,7 +241,7 @@ def test_a_reply_without_a_stream_has_no_times_of_tokens() -> None:
 
 def test_failed_calls_stand_apart_wherever_they_come() -> None:
     good = [call(at, at + 1, [at + 0.5, at + 1], n_output=2, number=at) for at in range(4)]
-    bad = call(1.5, 60, [1.6], n_output=9, failure="timeout", number=9)
+    bad = call(1.5, 60, [1.6, 50], n_output=9, failure="timeout", number=9)
     apart = summary([*good[:2], bad, *good[2:]])
     alone = summary(good)
     assert apart.metrics == alone.metrics
@@ -273,6 +273,16 @@ def test_a_limit_that_cannot_be_seen_makes_no_call_good() -> None:
     assert found.goodput is not None
     assert (found.goodput.n_good, found.goodput.n_unknown) == (0, 1)
     assert any("not counted as good" in note for note in found.notes)
+
+
+def test_a_single_token_keeps_any_limit_on_the_time_per_token() -> None:
+    found = summary([call(0, 1, [1.0], n_output=1)], [RequestLimit("tpot", 0.001)])
+    assert found.goodput is not None
+    assert (found.goodput.n_good, found.goodput.n_unknown) == (1, 0)
+
+
+def test_a_call_that_was_sent_late_and_failed_was_sent_late() -> None:
+    assert summary([call(3, 4, due=1, failure="timeout")]).metrics["late"].mean == 2
 
 
 def test_a_limit_on_gaps_is_one_on_the_longest() -> None:

@@ -79,6 +79,12 @@ def test_an_open_load_whose_server_cannot_follow_is_not_steady() -> None:
     assert "kept rising" in found.reason
 
 
+def test_the_window_of_an_open_load_ends_with_the_last_call_sent() -> None:
+    began = np.arange(0.0, 20.0, 1.0)
+    # Three or four are under way; three still are until 20.5 s.
+    assert steady_window(UnderWay(began, began + 3.5)) == Window(2, 19, 3, 3)
+
+
 def test_a_ramp_is_not_steady() -> None:
     began = 60 * np.sqrt(np.linspace(0, 1, 3_000))  # The rate grows from nothing to 100 a second.
     found = steady_window(UnderWay(began, began + 1.0))

@@ -92,7 +92,17 @@ def test_a_load_of_unknown_length_has_some_ready_for_all_its_clients() -> None:
 
 def test_long_prompts_are_made_ahead_in_smaller_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.bench.stock.AHEAD_CHARS", 950)
-    assert Stock(Made(100, size=100)).prepare(50) == 10
+    made = Made(100, size=100)
+
+    async def doing() -> None:
+        stock = Stock(made)
+        assert stock.prepare(50) == 10
+        for number in range(20):
+            next(stock)
+            await asyncio.sleep(0)
+            assert made.n == 11 + number
+
+    asyncio.run(doing())
 
 
 def test_what_lies_ready_is_the_next_loads() -> None:

@@ -36,7 +36,7 @@ class BenchScreen(BenchObserver):
 
     def __enter__(self) -> BenchScreen:
         if err.is_terminal and not self._is_quiet:
-            self._live = Live(console=err, transient=True, refresh_per_second=10)
+            self._live = Live(console=err, transient=True, refresh_per_second=2)
             self._live.start()
         return self
 

@@ -45,6 +45,12 @@ _OPTIONS = (
     click.option(
         "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An argument of the model."
     ),
+    click.option(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="Calls under way at a server. [as many as turn out to pay]",
+    ),
     click.option("--method", multiple=True, help="ppl, prob, gen, or several: --method ppl,prob,gen."),
     click.option("--shots", type=int, help="Solved examples before each question."),
     click.option("--shots-from", metavar="FILE|SPLIT", help="Where the examples come from. [this file]"),

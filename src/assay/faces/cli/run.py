@@ -34,6 +34,12 @@ FAILED_SAMPLES = 3
 )
 @click.option("--retry-failed", is_flag=True, default=None, help="Ask again what failed in this run.")
 @click.option(
+    "--keep-going",
+    is_flag=True,
+    default=None,
+    help="Go on though the server refuses the first requests alike.",
+)
+@click.option(
     "--fresh", is_flag=True, default=None, help="Set an earlier run of the same aside and ask everything."
 )
 def run(datasets: tuple[str, ...], **flags: Any) -> int:
