@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,35 @@ PARAMETERS = [
     *("E2EL", "TTFT", "TPOT", "ITL", "InputTokens", "OutputTokens"),
     *("OutputTokenThroughput", "PrefillTokenThroughput"),
 ]
+
+MEDIA = """
+from ais_bench.benchmark.datasets import MMCustomDataset, MMCustomEvaluator
+from ais_bench.benchmark.openicl.icl_inferencer import GenInferencer
+from ais_bench.benchmark.openicl.icl_prompt_template.icl_prompt_template_mm import MMPromptTemplate
+from ais_bench.benchmark.openicl.icl_retriever import ZeroRetriever
+
+parts = {
+    "text": {"type": "text", "text": "{question}"},
+    "image": {"type": "image_url", "image_url": {"url": "file://{image}"}},
+}
+media_datasets = [
+    dict(
+        abbr="media",
+        type=MMCustomDataset,
+        path="mm.jsonl",
+        mm_type="path",
+        reader_cfg=dict(input_columns=["question", "image", "video", "audio"], output_column="answer"),
+        infer_cfg=dict(
+            prompt_template=dict(
+                type=MMPromptTemplate, template=dict(round=[dict(role="HUMAN", prompt_mm=parts)])
+            ),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(type=GenInferencer),
+        ),
+        eval_cfg=dict(evaluator=dict(type=MMCustomEvaluator)),
+    )
+]
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -86,13 +116,16 @@ def test_a_preset_with_a_made_up_dataset_and_its_files(workdir: Path) -> None:
     assert told["Total Input Tokens"] == sum(map(len, measured))
     details = lines(folder / "synthetic_details.jsonl")
     assert sorted(row["id"] for row in details) == sorted(map(str, range(8)))
-    for row in details:
-        # Three words, the end and the usage: five events after the moment of sending.
-        assert len(row["time_points"]) == 6
-        assert row["ttft"] == row["time_points"][1] - row["time_points"][0]
+    own = work(workdir) / "bench" / "vllm-api-stream-chat" / "synthetic"
+    for row, call in zip(details, lines(own / "requests.jsonl"), strict=True):
+        moments = call["times"]["event_at"]
+        # Three words, the end and the usage.
+        assert len(moments) == 5
+        assert row["ttft"] == moments[0] - call["times"]["began"]
+        assert row["latency"] == moments[-1] - call["times"]["began"]
+        assert row["tpot"] == (row["latency"] - row["ttft"]) / 2
     page = (folder / "synthetic_plot.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    own = work(workdir) / "bench" / "vllm-api-stream-chat" / "synthetic"
     assert {path.name for path in own.iterdir()} == {"bench.json", "requests.jsonl", "summary.json"}
 
 
@@ -157,6 +190,30 @@ def test_pressure_goes_on_until_the_time_is_up(workdir: Path) -> None:
     load = json.loads((work(workdir) / "bench/mine/few/bench.json").read_text(encoding="utf-8"))["load"]
     assert load["shape"] == {"type": "closed", "concurrency": 2, "starts_per_s": 50.0}
     assert (load["seconds"], load["goes_round"]) == (1.0, True)
+
+
+def test_requests_at_a_rate_are_sent_when_they_are_due(workdir: Path) -> None:
+    with serving(streaming_model) as server:
+        traffic = {"burstiness": 0}
+        write_service(workdir / "configs/models/mine.py", server.url, request_rate=100, traffic_cfg=traffic)
+        assert perf("--models", "mine", "--datasets", "synthetic_gen_string", "--offline").status == 0
+    calls = sorted(lines(work(workdir) / "bench/mine/synthetic/requests.jsonl"), key=lambda call: call["due"])
+    gaps = [round(after["due"] - before["due"], 6) for before, after in pairwise(calls)]
+    assert gaps == [0.01] * 9
+
+
+def test_media_are_sent_and_nothing_of_an_evaluator_is_needed(workdir: Path, shared_data: Path) -> None:
+    image = sorted((shared_data / "easy_vqa").rglob("*.png"))[0]
+    row = {"type": "image", "path": [str(image)], "question": "Which shape?", "answer": "circle"}
+    (workdir / "mm.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (workdir / "configs/datasets").mkdir(parents=True)
+    (workdir / "configs/datasets/media.py").write_text(MEDIA, encoding="utf-8")
+    with serving(streaming_model) as server:
+        write_service(workdir / "configs/models/mine.py", server.url)
+        result = perf("--models", "mine", "--datasets", "media", "--num-warmups", "0")
+        assert result.status == 0, result.err
+        ((message,),) = (body["messages"] for body in server.bodies)
+    assert [part["type"] for part in message["content"]] == ["image_url", "text"]
 
 
 def test_conversations_are_carried_on(workdir: Path) -> None:
@@ -296,6 +353,7 @@ def test_the_plan_alone(workdir: Path) -> None:
         (("--models", "vllm_api_general_chat", "--datasets", "synthetic"), "USAGE-009", "'synthetic'"),
         (("--pressure-time", "5"), "USAGE-006", "add --pressure"),
         (("--pressure", "--pressure-time", "0"), "USAGE-006", "from 1 to 86400"),
+        (("--custom-dataset-infer-method", "ppl"), "USAGE-006", "answers are generated"),
         (("--num-warmups", "-1"), "USAGE-006", "0 or more"),
         (("--response-anomaly",), "USAGE-006", "--response-anomaly"),
         (("--mode", "perf_viz"), "USAGE-006", "add --reuse"),

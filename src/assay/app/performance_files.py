@@ -7,7 +7,7 @@ performances/MODEL/
     LOAD_plot.html                          the page, as `assay bench` makes it
 
 A load of several datasets has tables of its own and the other files for each of them, as in the original. Its
-database of times is not made: they stand in the details.
+database of all moments is not made: they stand among Assay's own calls, once.
 """
 
 from __future__ import annotations
@@ -114,8 +114,6 @@ def _rows(calls: Path, datasets: Sequence[str]) -> Iterator[tuple[str, dict[str,
 def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
     """Return a call in the original's words; times are seconds on one clock that has no zero of its own."""
     times = record.times
-    # The original's last moment is that of the last event.
-    points = [times.began, *(times.event_at or (times.ended,))]
     row: dict[str, Any] = {
         "data_abbr": dataset,
         "id": item,
@@ -123,25 +121,22 @@ def _row(record: CallRecord, dataset: str, item: str) -> dict[str, Any]:
         "success": record.failure is None,
     }
     if record.failure is not None:
-        return {
-            **row,
-            "error_info": f"{record.failure.kind}: {record.failure.message}",
-            "time_points": points,
-        }
-    latency = points[-1] - points[0]
-    ttft = points[1] - points[0] if times.event_at else 0.0
+        return {**row, "error_info": f"{record.failure.kind}: {record.failure.message}"}
+    # The original's last moment is that of the last event.
+    ended = times.event_at[-1] if times.event_at else times.ended
+    latency = ended - times.began
+    ttft = times.event_at[0] - times.began if times.event_at else 0.0
     further = record.n_output - 1
     return {
         **row,
         "input_tokens": record.n_input,
         "output_tokens": record.n_output,
-        "start_time": points[0],
-        "end_time": points[-1],
+        "start_time": times.began,
+        "end_time": ended,
         "latency": latency,
         "ttft": ttft,
         "tpot": (latency - ttft) / further if times.event_at and further > 0 else 0.0,
         "generate_tokens_speed": record.n_output / latency if latency > 0 else 0.0,
-        "time_points": points,
     }
 
 

@@ -153,6 +153,9 @@ def _refuse(given: argparse.Namespace) -> None:
         raise _wrong(what, "write --num-prompts 10")
     if given.mode not in _OF_SPEED:
         return
+    if given.custom_dataset_infer_method == "ppl":
+        what = "--custom-dataset-infer-method ppl asks by likelihood, which is no load of a server"
+        raise _wrong(what, "leave it away: answers are generated")
     if given.num_warmups is not None and given.num_warmups < 0:
         what = f"--num-warmups: found {given.num_warmups}, expected 0 or more"
         raise _wrong(what, "write --num-warmups 1, or 0 for none")
