@@ -79,21 +79,37 @@ def run_speed(asked: SpeedAsked) -> int:
     work = WorkFolder.new(asked.work_dir)
     work.write_config(plan.values)
     with runs_of(planned.model.model for planned in plan.runs):
-        return max([_measure_or_problem(one, asked, work, summary) for one in ready], default=WRONG)
+        return _measure_all(ready, asked, work, summary)
 
 
-def _measure_or_problem(
-    ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary
+def _measure_all(
+    ready: Sequence[ReadyLoad], asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary
 ) -> int:
-    """Measure one load; what is wrong with its server is told, and the others go on."""
-    try:
-        return _measure(ready, asked, work, summary)
-    except AssayError as error:
-        show_error(error)
-        return WRONG
+    """Measure all loads; what is wrong with a server is told, and the others go on."""
+    status = 0
+    for number, one in enumerate(ready, 1):
+        try:
+            done = _measure(one, asked, work, summary)
+        except AssayError as error:
+            show_error(error)
+            done = _Done(WRONG, is_ended_early=False)
+        status = max(status, done.status)
+        if done.is_ended_early:
+            # Whoever ends a load does not want the next one.
+            if number < len(ready):
+                say(f"{len(ready) - number} more were not measured")
+            break
+    return status
 
 
-def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary) -> int:
+class _Done(NamedTuple):
+    """What came of one load."""
+
+    status: int
+    is_ended_early: bool
+
+
+def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: PerformanceSummary) -> _Done:
     with BenchScreen() as screen:
         finished, counters = measure(ready, work, screen, has_spec_decode=asked.has_spec_decode)
     status = _told(StoredBench(*finished), work, summary)
@@ -106,7 +122,7 @@ def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: Per
         out.print("[yellow]it was ended early: the numbers are of what was complete by then[/]")
     if counters is not None:
         click.echo(str(counters))
-    return max(status, FAILED_CALLS if finished.n_failed else 0)
+    return _Done(max(status, FAILED_CALLS if finished.n_failed else 0), finished.result.is_partial)
 
 
 def _ready(planned: Planned, asked: SpeedAsked) -> list[ReadyLoad]:
