@@ -118,8 +118,6 @@ def _measure(ready: ReadyLoad, asked: SpeedAsked, work: WorkFolder, summary: Per
             out.print(f"[red]{failure.n:,} failed[/] ({escape(failure.kind)}): {escape(failure.example)}")
     for note in dict.fromkeys(finished.result.notes):
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
-    if finished.result.is_partial:
-        out.print("[yellow]it was ended early: the numbers are of what was complete by then[/]")
     if counters is not None:
         click.echo(str(counters))
     return _Done(max(status, FAILED_CALLS if finished.n_failed else 0), finished.result.is_partial)
