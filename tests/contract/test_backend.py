@@ -17,6 +17,8 @@ from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, S
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Response
 from fakes import openai_server
 from fakes.infer_server import serving, small_model
+from fakes.scoring_server import scoring
+from fakes.tiny_models import write_tiny_model
 
 QUESTION = "Which of these is a fruit?\nA. apple\nB. stone\nAnswer:"
 TALE = "  One day, in a far country, a fox met a very old crow who sat on a wall and ate a piece of cheese.\n"
@@ -40,6 +42,7 @@ BACKENDS = [
     pytest.param(("smollm2", {}), id="smollm2", marks=pytest.mark.model),
     pytest.param(("ultraeval", {}), id="ultraeval"),
     pytest.param(("openai", {}), id="openai"),
+    pytest.param(("openai, scoring", {}), id="openai, scoring"),
 ]
 _OPENED: dict[str, Backend] = {}
 
@@ -72,6 +75,15 @@ def openai_url() -> Iterator[str]:
         yield server.url
 
 
+@pytest.fixture(scope="module")
+def scoring_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that scores too, with a tiny model."""
+    pytest.importorskip("torch", reason="the hf extra is not installed")
+    folder = write_tiny_model(tmp_path_factory.mktemp("tiny"), adds_bos=True, chat=True)
+    with scoring(folder, adds_bos=True) as server:
+        yield server.model
+
+
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Return the backend under test; opened once, as weights are large."""
@@ -80,8 +92,11 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         name = f"ultraeval:{request.getfixturevalue('infer_url')}"
     elif name == "openai":
         name = f"openai:any@{request.getfixturevalue('openai_url')}"
+    elif name == "openai, scoring":
+        name = request.getfixturevalue("scoring_model")
     if name not in _OPENED:
         _OPENED[name] = open_backend(name, args)
+        _OPENED[name].probed(frozenset(Kind), is_chat=False)
     return _OPENED[name]
 
 
@@ -143,11 +158,13 @@ def test_answers_have_the_kind_of_the_ask_and_their_counts_agree(backend: Backen
         assert isinstance(outcome, ANSWERS[one.ask.kind])
         if isinstance(outcome, Likelihood):
             assert outcome.n_tokens == len(outcome.token_logprobs)
-            assert len(outcome.token_ids) == (outcome.n_tokens if shows_tokens(backend) else 0)
+            # A server without a tokenizer for us may still tell the tokens that it scored.
+            known = {outcome.n_tokens} if shows_tokens(backend) else {0, outcome.n_tokens}
+            assert len(outcome.token_ids) in known
             assert outcome.sum_logprob == pytest.approx(sum(outcome.token_logprobs))
             assert all(logprob <= 0 for logprob in outcome.token_logprobs)
             scored = [token.id for token in backend.tokens(one.ask) if token.is_scored]
-            assert tuple(scored) == outcome.token_ids
+            assert not shows_tokens(backend) or tuple(scored) == outcome.token_ids
         elif isinstance(outcome, LabelProbs):
             assert outcome.mass == pytest.approx(sum(outcome.probs))
             assert 0 <= outcome.mass <= 1 + 1e-6

@@ -91,6 +91,9 @@ class FakeBackend:
             "fake", frozenset({Kind.GENERATE}), is_chat=False, context_length=context_length
         )
 
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        return self.card
+
     def identity(self) -> ModelIdentity:
         return ModelIdentity("fake", "fake")
 

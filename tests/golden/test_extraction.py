@@ -12,7 +12,7 @@ from assay.core.score import Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.extract import extract_number, extract_option
 from assay.scoring.normalize import normalize
-from assay.scoring.scorers import GeneratedAnswer, GeneratedOption
+from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
 
 LABELS, COLOURS = ("A", "B", "C", "D"), ("red", "green", "blue", "black")
 

@@ -17,7 +17,15 @@ from assay.core.request import Generate, Sampling, request
 from assay.core.response import Completion
 from cli import assay, killed
 from fakes.llama_server import llama_server
-from fakes.openai_server import failing, poisoned, saying, serving, small_model, streaming_model
+from fakes.openai_server import (
+    failing,
+    poisoned,
+    prompt_of,
+    saying,
+    serving,
+    small_model,
+    streaming_model,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ARITHMETIC = str(EXAMPLES / "arithmetic.csv")
@@ -96,10 +104,10 @@ def test_a_run_is_named_after_the_model_and_not_after_the_address(workdir: Path)
 
 
 @pytest.mark.parametrize("method", ["ppl", "prob"])
-def test_methods_that_need_likelihoods_are_refused_before_the_server_is_asked(method: str) -> None:
+def test_methods_that_need_likelihoods_are_refused_before_any_row_is_sent(method: str) -> None:
     with serving() as server:
         result = assay("run", "data.csv", "-m", f"openai:m@{server.url}", "--method", method)
-        assert server.paths == []
+        assert not any("1+1=" in prompt_of(body) for body in server.bodies)
     assert result.status == 2
     assert "PLAN-001" in result.err
     assert "can do 'gen'" in result.err

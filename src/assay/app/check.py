@@ -21,7 +21,7 @@ from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.task import TableTask
 from assay.dialects.table.texts import TextTask
 from assay.engine.fit import Fitting
-from assay.engine.plan import check_plan
+from assay.engine.plan import METHOD_OF, card_for, check_plan
 
 _MAJORITY = 0.6
 """A share of one label above which a model that always says it would look good."""
@@ -61,7 +61,8 @@ def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) 
             # A metric that a config names wrongly shows itself here.
             scorers_of(one.task)
         if backend is not None:
-            check_plan([one.task for one in compiled], backend.card)
+            tasks = [one.task for one in compiled]
+            check_plan(tasks, card_for(backend, tasks))
         return [Checked(one, tuple(_findings(one, backend))) for one in compiled]
     finally:
         if backend is not None:
@@ -69,6 +70,10 @@ def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) 
 
 
 def _findings(one: Compiled, backend: Backend | None) -> Iterator[Finding]:
+    if backend is not None:
+        for kind, way in backend.card.ways.items():
+            if kind in one.task.kinds:
+                yield Finding(False, f"{METHOD_OF[kind]} is asked for by {way}")
     if isinstance(one, CompiledTable):
         yield from _table_findings(one, backend)
     elif backend is not None:

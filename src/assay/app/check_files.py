@@ -24,7 +24,7 @@ from assay.backends.registry import open_backend
 from assay.core.errors import AssayError, Problem
 from assay.core.ports import Backend
 from assay.dialects.parts.compiled import Compiled
-from assay.engine.plan import check_plan
+from assay.engine.plan import card_for, check_plan
 from assay.sources.dataset_folder import DatasetMissing
 
 ROWS_LOOKED_AT = 50
@@ -88,7 +88,8 @@ def _checked(name: str, values: RunSettings, backend: Backend | None) -> FileChe
         for one in compiled:
             scorers_of(one.task)
         if backend is not None:
-            check_plan([one.task for one in compiled], backend.card)
+            tasks = [one.task for one in compiled]
+            check_plan(tasks, card_for(backend, tasks))
         _render(compiled)
     except DatasetMissing as missing:
         return FileChecked(name, State.NEEDS_DATA, problem=missing.problems[0], n_problems=missing.total)

@@ -195,9 +195,10 @@ def _prediction(row: _Row) -> dict[str, Any]:
 def _labelled(row: _Row) -> dict[str, Any]:
     """Return what was chosen between labels, and where it was a share of each, the shares."""
     answer = None if row.score is None else row.score.answer
-    probs = next((outcome.probs for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
-    if probs is None:
+    labelled = next((outcome for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
+    if labelled is None or labelled.at_most:
         return {"prediction": answer}
+    probs = labelled.probs
     total = sum(probs) or 1.0
     labels = list(row.record.sample.labels)
     return {"prediction": [one / total for one in probs], "choices": labels, "pred_label": answer}

@@ -32,7 +32,7 @@ from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
-from assay.engine.plan import check_plan
+from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
 from assay.results.report import Highlights, render_report
@@ -105,10 +105,10 @@ def _run(
 ) -> FinishedRun:
     values = settings.values
     with opened_model(datasets, values) as (backend, kept):
-        card = backend.card
         compiled = compile_asked(datasets, values, backend)
         watch.look()
         tasks = [_limited(one, values) for one in compiled]
+        card = card_for(backend, tasks)
         check_plan(tasks, card)
         scorers = {task.spec.name: scorers_of(task) for task in tasks}
         if kept is not None:

@@ -90,6 +90,10 @@ class HfBackend:
             media=self._files.media,
         )
 
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return the card: it is known without asking."""
+        return self.card
+
     def identity(self) -> ModelIdentity:
         """Return who the model is: the hash of its files, its number type, its template."""
         deciding = {"attn": self._args.attn, "context_length": self._args.context_length}

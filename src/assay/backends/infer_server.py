@@ -74,6 +74,10 @@ class InferServerBackend:
             has_windows=False,
         )
 
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return the card: it is known without asking."""
+        return self.card
+
     def identity(self) -> ModelIdentity:
         """Return the address, and the model's name if the person gave one."""
         named: dict[str, str | int | float | bool] = {"model": self._args.model} if self._args.model else {}

@@ -75,6 +75,10 @@ class MockBackend:
         """Return what it claims to do."""
         return self._card
 
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return the card: it is known without asking."""
+        return self.card
+
     def identity(self) -> ModelIdentity:
         """Return its name and the arguments that change answers."""
         changed: dict[str, str | int | bool] = {

@@ -9,6 +9,7 @@ No sockets here: media files are read when a body is written, nothing else is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -60,9 +61,7 @@ class Part:
 def parts_of(request: Request, asked: Asked) -> list[Part] | Failure:
     """Return what to ask for a request, or why it cannot be answered."""
     ask = request.ask
-    if not isinstance(ask, Generate):
-        why = f"the server is asked for texts alone, not for {ask.kind.value}; use --method gen"
-        return Failure("not_generated", why)
+    assert isinstance(ask, Generate), "likelihoods and probabilities are asked for by openai_scoring"
     if isinstance(ask.prompt, tuple) and asked.args.api == "completions":
         return Failure("chat", "api=completions takes plain text; it was asked with a conversation")
     if not ask.prompt:
@@ -94,19 +93,25 @@ def body_of(
     """Return the body of a call; raise MediaTrouble when a medium of its prompt cannot be read."""
     fields = {
         "model": model,
-        **_prompt(ask.prompt, api_of(ask.prompt, asked)),
+        **prompt_fields(ask.prompt, api_of(ask.prompt, asked)),
         **_decoding(ask.sampling, seed, n_texts),
         **asked.fields,
     }
     if is_stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
+    return sent_fields(fields, asked)
+
+
+def sent_fields(fields: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+    """Return the fields of a body as the server wants them: without some, one by another name."""
     sent = {name: value for name, value in fields.items() if name not in asked.omitted}
     if "max_tokens" in sent:
         sent[asked.args.max_tokens_name] = sent.pop("max_tokens")
     return sent
 
 
-def _prompt(prompt: Prompt, api: Api) -> dict[str, Any]:
+def prompt_fields(prompt: Prompt, api: Api) -> dict[str, Any]:
+    """Return the fields that hold a prompt; may raise MediaTrouble."""
     if isinstance(prompt, str):
         return {"prompt": prompt} if api == "completions" else {"messages": [_said("user", prompt)]}
     fields: dict[str, Any] = {

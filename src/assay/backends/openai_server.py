@@ -30,12 +30,13 @@ from assay.backends.openai_protocol import (
     read,
 )
 from assay.backends.openai_reading import OpenAIReading, Read
+from assay.backends.openai_scoring import ServerScoring
 from assay.backends.request_parts import Answer, UnderWay
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import media_of
-from assay.core.request import Ask, Kind, Request
-from assay.core.response import Failure, Output, Response
+from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
+from assay.core.response import Failure, Outcome, Output, Response
 
 if TYPE_CHECKING:
     from assay.backends.http_client import HttpClient
@@ -59,9 +60,12 @@ class OpenAIBackend:
             gives_up=True,
         )
         self._level = _level(given.concurrency)
-        self._endpoint = Endpoint(
-            address.url, patience, key=read_key(given), fix=address.fix, level=self._level
-        )
+        key = read_key(given)
+        self._endpoint = Endpoint(address.url, patience, key=key, fix=address.fix, level=self._level)
+        # What vLLM has beside the protocol lies beside /v1. It is no work of the model: no level hears of it.
+        self._root = Endpoint(address.url.removesuffix("/v1"), patience, key=key, fix=address.fix)
+        self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._asked)
+        self._card: ModelCard | None = None
         self._n_unsaid = 0
         self._ended = Ended()
         self._is_stream = given.stream is not False
@@ -69,7 +73,9 @@ class OpenAIBackend:
 
     @property
     def card(self) -> ModelCard:
-        """Return what such a server is asked for: texts, after conversations with all that they hold."""
+        """Return what such a server is asked for: texts, and what else it was found to do."""
+        if self._card is not None:
+            return self._card
         is_chat = self._asked.args.api != "completions"
         return ModelCard(
             name=self._name,
@@ -79,6 +85,15 @@ class OpenAIBackend:
             media=frozenset(Medium) if is_chat else frozenset(),
             fetches_media=is_chat,
         )
+
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Ask the server for a token or two, where more than texts is wanted of it."""
+        if kinds - {Kind.GENERATE}:
+            self._card = self._scoring.described(self.card, kinds, is_chat=is_chat)
+            if not kinds <= self._card.kinds:
+                # Who cannot have one method is told which others there are.
+                self._card = self._scoring.described(self._card, frozenset(Kind), is_chat=is_chat)
+        return self.card
 
     def identity(self) -> ModelIdentity:
         """Return the address, the model's name there, and what is set on it. Asks for a name not given."""
@@ -112,9 +127,10 @@ class OpenAIBackend:
 
     def stats(self) -> Mapping[str, float]:
         """Return calls made, how often one was repeated or refused, and how many were under way."""
+        both = (self._endpoint, self._root)
         return {
-            "calls": float(self._endpoint.n_calls),
-            "retries": float(self._endpoint.n_retries),
+            "calls": float(sum(one.n_calls for one in both)),
+            "retries": float(sum(one.n_retries for one in both)),
             "refusals": float(self._level.n_refused),
             "concurrency": float(self._level.limit),
             "highest_concurrency": float(self._level.highest),
@@ -136,7 +152,7 @@ class OpenAIBackend:
                 f"{self._name} did not say why {self._n_unsaid:,} texts ended: they count as ended by "
                 "themselves unless as many tokens as allowed were written"
             )
-        return notes
+        return [*notes, *self._scoring.notes(self._name)]
 
     def close(self) -> None:
         """Nothing to let go of: connections end with each run."""
@@ -151,10 +167,13 @@ class OpenAIBackend:
         listing = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
         return next(listing)
 
-    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Response]:
+    def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Request | Response]:
         """Yield what to ask for, and the responses to what no server needs to be asked."""
         for request in requests:
             _ = self._model  # Asked for here, if at all: not on the loop's thread, not without a request.
+            if not isinstance(request.ask, Generate):
+                yield self._scoring_job(request, request.ask)
+                continue
             parts = parts_of(request, self._asked)
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
@@ -162,13 +181,35 @@ class OpenAIBackend:
             under_way.expect(request, len(parts))
             yield from parts
 
+    def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
+        """Return what is no text to be asked for, once it is known how the server is asked for such."""
+        if (trouble := self._scoring.refused(ask)) is not None:
+            return Response(request.id, request.key, trouble)
+        self._scoring.learn(frozenset({ask.kind}), api_of(ask.prompt, self._asked))
+        return request
+
     # --- sending: on the loop's thread ---
 
     async def _listed(self, client: HttpClient, _: None) -> str:
         return await first_listed(self._endpoint, client)
 
-    async def _work(self, client: HttpClient, job: Part | Response) -> Answer | Response:
+    async def _work(self, client: HttpClient, job: Part | Request | Response) -> Answer | Response:
+        if isinstance(job, Request):
+            return await self._scored(client, job)
         return job if isinstance(job, Response) else await self._answered(client, job)
+
+    async def _scored(self, client: HttpClient, request: Request) -> Response:
+        """Return the response to what is no text: a likelihood, or probabilities."""
+        began = time.perf_counter()
+        outcome: Outcome
+        assert not isinstance(request.ask, Generate)
+        try:
+            outcome = await self._scoring.outcome(client, request.ask)
+        except CallTrouble as trouble:
+            outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
+        except MediaTrouble as trouble:
+            outcome = Failure("media", str(trouble))
+        return Response(request.id, request.key, outcome, time.perf_counter() - began)
 
     async def _answered(self, client: HttpClient, part: Part) -> Answer:
         """Return the texts of a part, or why there are none."""

@@ -46,6 +46,10 @@ class ModelCard(msgspec.Struct, frozen=True):
     """What it takes beside text."""
     fetches_media: bool = False
     """Whether it takes media by their addresses and fetches them itself."""
+    ways: dict[Kind, str] = {}
+    """How each kind is asked for, in words, where there are several ways: a server was asked which it has."""
+    cannot: dict[Kind, str] = {}
+    """Why a kind cannot be asked for, where that was found out."""
 
 
 class Token(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt
-from assay.core.request import Ask, Generate, Request
+from assay.core.request import Ask, Generate, Kind, Request
 from assay.core.response import Completion, Failure, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
@@ -25,6 +25,12 @@ class Backend(Protocol):
     @property
     def card(self) -> ModelCard:
         """Return what it can do. Reads small files only."""
+
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return the card, sure of these kinds of ask, after conversations or after plain texts.
+
+        A server is asked what it can do, once; `card` then says it too. Others know already.
+        """
 
     def identity(self) -> ModelIdentity:
         """Return who it is. May hash weight files; does not load them."""

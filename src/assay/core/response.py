@@ -71,14 +71,29 @@ class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=Tr
     """With windows: words of the scored text, each counted where it begins; 0 without."""
 
 
-class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs"):
+class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs", omit_defaults=True):
     """The answer to a LABELS ask."""
 
     probs: tuple[float, ...]
-    """The probability the model gave to each label, not normalised."""
+    """The probability the model gave to each label, not normalised; with `at_most`, what was seen of it."""
     mass: float
     """Their sum: how much of the model's belief fell on any label at all."""
     n_prompt_tokens: int
+    at_most: tuple[float, ...] = ()
+    """Upper bounds, where a model shows its likeliest tokens alone; empty: `probs` are exact."""
+
+    @property
+    def decided(self) -> int | None:
+        """Return the most probable label, whatever lies between `probs` and `at_most`; the first of equals.
+
+        None where another may be it, and where nothing was seen of any.
+        """
+        if not any(self.probs):
+            return None
+        best = max(range(len(self.probs)), key=lambda index: self.probs[index])
+        # Of two that are equal the first is the best, so one before it must stay below.
+        rivals = ((most, -index) for index, most in enumerate(self.at_most) if index != best)
+        return None if any(rival > (self.probs[best], -best) for rival in rivals) else best
 
 
 class Failure(msgspec.Struct, frozen=True, tag="failure", omit_defaults=True):

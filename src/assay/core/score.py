@@ -38,7 +38,9 @@ class OptionNumbers(msgspec.Struct, frozen=True, omit_defaults=True):
     """Sum of log-probabilities of the same text with no question before it."""
     is_greedy: bool | None = None
     prob: float | None = None
-    """Share of the label in the mass that fell on all labels."""
+    """Share of the label in the mass that fell on all labels; with `prob_at_most`, of what was seen."""
+    prob_at_most: float | None = None
+    """The greatest share that the label may have, where the model did not show all; None: `prob` is exact."""
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):

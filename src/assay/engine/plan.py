@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -10,10 +11,18 @@ from assay.core.errors import PlanError, Problem, listing
 from assay.core.media import Medium
 from assay.core.model import ModelCard
 from assay.core.origin import Origin
+from assay.core.ports import Backend
 from assay.core.request import Kind, Windows
 from assay.core.task import Task
 
-_METHOD_OF = {Kind.SPAN: "ppl", Kind.LABELS: "prob", Kind.GENERATE: "gen"}
+METHOD_OF = {Kind.SPAN: "ppl", Kind.LABELS: "prob", Kind.GENERATE: "gen"}
+
+
+def card_for(backend: Backend, tasks: Sequence[Task]) -> ModelCard:
+    """Return what the model can do of what the tasks ask; a server is asked, where more than texts is."""
+    kinds = frozenset(kind for task in tasks for kind in task.kinds)
+    is_chat = any(task.spec.settings.get("form") == "chat" for task in tasks)
+    return backend.probed(kinds, is_chat=is_chat)
 
 
 def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
@@ -31,8 +40,8 @@ def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
 
 def _cannot(task: Task, kind: Kind, card: ModelCard) -> Problem:
     """Return the problem of a kind of ask that the model cannot answer."""
-    can = [_METHOD_OF[known] for known in Kind if known in card.kinds]
-    method = _METHOD_OF[kind]
+    can = [METHOD_OF[known] for known in Kind if known in card.kinds]
+    method = METHOD_OF[kind]
     if method in task.spec.methods:
         asks = f"uses method {method!r}, which asks for {kind.value}"
         fix = f"choose --method {can[0] if can else '...'} or another model"
@@ -40,6 +49,10 @@ def _cannot(task: Task, kind: Kind, card: ModelCard) -> Problem:
         asks = f"asks for {kind.value} before its samples, as method {method!r} does"
         fix = "choose another model, or leave away what is found out beforehand"
     what = f"task {task.spec.name!r} {asks}; model {card.name!r} can do {listing(can)}"
+    if kind in card.cannot:
+        what += f", not {method!r}: {card.cannot[kind]}"
+        if can and method in task.spec.methods:
+            fix += f": {shlex.join(['assay', 'run', task.spec.source])} --model {card.name} --method {can[0]}"
     return Problem("PLAN-001", what, fix, Origin(task.spec.source))
 
 

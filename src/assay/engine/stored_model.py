@@ -14,7 +14,7 @@ import msgspec
 
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.ports import Journal
-from assay.core.request import Ask, Request
+from assay.core.request import Ask, Kind, Request
 from assay.core.response import Failure, Outcome, Response
 from assay.core.run import Cost
 from assay.core.sample import Sample
@@ -87,6 +87,10 @@ class StoredModel:
     @property
     def card(self) -> ModelCard:
         """Return what it could do."""
+        return self._card
+
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return what it could do: it cannot be asked any more."""
         return self._card
 
     def identity(self) -> ModelIdentity:

@@ -4,84 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
-
-TEXT = [
-    "What is the capital of France? The capital of France is Paris.",
-    "Question: which of these is a fruit?\nA. apple\nB. stone\nC. chair\nD. river\nAnswer: A",
-    "hello world, the answer is yes, but no. 日本語のテキスト 🙂 café",
-    "one two three four five six seven eight nine ten 0 1 2 3 4 5 6 7 8 9",
-]
-CHAT = (
-    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}"
-    "{% endif %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
+from fakes.tiny_models import tiny_config, tiny_tokenizer
 
 MakeModel = Callable[..., Path]
-
-
-def _tokenizer(*, adds_bos: bool, chat: bool, template: str = CHAT) -> Any:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    raw = Tokenizer(models.BPE())
-    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    raw.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=420,
-        special_tokens=["<s>", "</s>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    raw.train_from_iterator(TEXT * 3, trainer)
-    # Offsets trimmed of white space, as GPT-2's are: the tokenisation must undo that.
-    trimming = processors.ByteLevel(trim_offsets=True)
-    if adds_bos:
-        bos = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)])
-        raw.post_processor = processors.Sequence([trimming, bos])
-    else:
-        raw.post_processor = trimming
-    names = {"bos_token": "<s>"} if adds_bos else {}
-    more = ["<|im_start|>", "<|im_end|>"]
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=raw, eos_token="</s>", additional_special_tokens=more, **names
-    )
-    if chat:
-        tokenizer.chat_template = template
-    return tokenizer
-
-
-def _config(family: str, vocab_size: int, context: int) -> Any:
-    from transformers import Gemma2Config, GPT2Config, LlamaConfig, MistralConfig
-
-    # Wide initial weights, so that a random model has opinions and its first choices are clear.
-    ends = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
-    common = {
-        "vocab_size": vocab_size, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": context,
-        "initializer_range": 0.4, **ends,
-    }  # fmt: skip
-    if family == "llama":
-        return LlamaConfig(**common)
-    if family == "mistral":
-        return MistralConfig(**common, sliding_window=80)
-    if family == "gemma2":
-        return Gemma2Config(**common, final_logit_softcapping=2.0, sliding_window=16, query_pre_attn_scalar=8)
-    return GPT2Config(
-        vocab_size=vocab_size,
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        n_positions=context,
-        initializer_range=0.4,
-        **ends,
-    )
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -109,10 +39,10 @@ def make_model(tmp_path_factory: pytest.TempPathFactory) -> MakeModel:
             from transformers import AutoModelForCausalLM
             from transformers.utils import logging
 
-            tokenizer = _tokenizer(adds_bos=adds_bos, chat=chat)
+            tokenizer = tiny_tokenizer(adds_bos=adds_bos, chat=chat)
             with torch.random.fork_rng():
                 torch.manual_seed(7)
-                model = AutoModelForCausalLM.from_config(_config(family, len(tokenizer), context))
+                model = AutoModelForCausalLM.from_config(tiny_config(family, len(tokenizer), context))
             if ends:
                 model.generation_config.eos_token_id = list(ends)
             if sampling_defaults:

@@ -748,8 +748,9 @@ def test_a_list_of_models_that_is_none(listed: Any, said: str) -> None:
 
 def test_what_it_cannot_do_is_said_without_a_call() -> None:
     asks: list[Ask] = [
-        Span("a text", 2),
-        Labels("p", ((" A",), (" B",))),
+        Span("a text", 6),
+        Span("", 0),
+        Labels("p", ((" A",), (" A",))),
         Generate("", GREEDY),
         Generate((), GREEDY),
         Generate("p", Sampling(max_tokens=0)),
@@ -757,13 +758,12 @@ def test_what_it_cannot_do_is_said_without_a_call() -> None:
     with serving() as server:
         found = failures(outcomes(client(server.url), asks))
         assert server.bodies == []
-        (chat,) = failures(
-            outcomes(client(server.url, api="completions"), [Generate(QUESTION, GREEDY)])
-        ).values()
-    kinds = ["not_generated", "not_generated", "empty", "empty", "max_tokens"]
+        talks: list[Ask] = [Generate(QUESTION, GREEDY), Labels(QUESTION, ((" A",), (" B",)))]
+        chats = failures(outcomes(client(server.url, api="completions"), talks))
+        assert server.bodies == []
+    kinds = ["empty", "empty", "labels", "empty", "empty", "max_tokens"]
     assert [failure.kind for failure in found.values()] == kinds
-    assert "--method gen" in found[0].message
-    assert chat.kind == "chat"
+    assert [failure.kind for failure in chats.values()] == ["chat", "chat"]
     assert client("http://127.0.0.1:1/v1").card.is_chat
     assert not client("http://127.0.0.1:1/v1", api="completions").card.is_chat
 

@@ -11,8 +11,8 @@ from assay.core.model import ModelCard
 from assay.core.request import Kind
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.table.compile import compile_table
-from assay.engine.plan import check_plan
-from fakes.engine import FakeTask
+from assay.engine.plan import card_for, check_plan
+from fakes.engine import FakeBackend, FakeTask
 
 
 @pytest.mark.parametrize(("length", "context", "fits"), [(64, 64, True), (65, 64, False), (65, None, True)])
@@ -38,6 +38,39 @@ def test_what_is_asked_beforehand_needs_a_model_that_can_do_it() -> None:
     with pytest.raises(PlanError, match=r"PLAN-001.*asks for span before its samples.*can do 'gen'"):
         check_plan([AsksBeforehand(1)], card)
     check_plan([FakeTask(1)], card)
+
+
+class Likely(FakeTask):
+    @property
+    def spec(self) -> TaskSpec:
+        return msgspec.structs.replace(super().spec, methods=("ppl",), source="my data.csv")
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        return frozenset({Kind.SPAN})
+
+
+def test_a_reason_that_is_known_is_told_with_the_command_that_works() -> None:
+    able = frozenset({Kind.LABELS, Kind.GENERATE})
+    card = ModelCard("m", able, is_chat=False, cannot={Kind.SPAN: "the server says no"})
+    with pytest.raises(PlanError) as caught:
+        check_plan([Likely(1)], card)
+    (problem,) = caught.value.problems
+    assert problem.what.endswith("model 'm' can do 'prob', 'gen', not 'ppl': the server says no")
+    assert problem.fix.endswith("another model: assay run 'my data.csv' --model m --method prob")
+
+
+def test_a_backend_is_asked_for_what_all_tasks_ask_together() -> None:
+    asked: list[tuple[frozenset[Kind], bool]] = []
+
+    class Asked(FakeBackend):
+        def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+            asked.append((kinds, is_chat))
+            return self.card
+
+    backend = Asked()
+    assert card_for(backend, [Likely(1), FakeTask(1)]) == backend.card
+    assert asked == [(frozenset({Kind.SPAN, Kind.GENERATE}), False)]
 
 
 def test_conversations_need_a_model_with_a_template(tmp_path: Path) -> None:

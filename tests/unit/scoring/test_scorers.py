@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
 from assay.core.origin import Origin
@@ -14,19 +16,12 @@ from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelih
 from assay.core.sample import Sample
 from assay.core.score import Verdict
 from assay.core.task import Answered, ComponentSpec, Scorer
-from assay.scoring.scorers import (
-    SCORERS,
-    GeneratedAnswer,
-    GeneratedOption,
-    LabelProbability,
-    OptionLikelihood,
-    TextLikelihood,
-    WholeTextLikelihood,
-    explain_output,
-    make_scorer,
-)
-from assay.scoring.scorers.generated import token_f1
+from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, token_f1
+from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.original import infer_option
+from assay.scoring.scorers.probability import LabelProbability
+from assay.scoring.scorers.registry import SCORERS, explain_output, make_scorer
+from assay.scoring.scorers.text import TextLikelihood
 
 PROMPT: Prompt = "Question"
 ASKS: dict[str, Ask] = {
@@ -199,6 +194,38 @@ def test_no_mass_on_any_label_is_no_answer() -> None:
     score = LabelProbability().score(sample(), [answered("labels", 0, LabelProbs((0.0, 0.0, 0.0), 0.0, 1))])
     assert (score.verdict, score.value, score.answer, score.mass) == (Verdict.UNANSWERED, None, None, 0.0)
     assert score.also == {"prob_gold": 0.0, "brier": 1.0}
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=3, max_size=3),
+    st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=20),
+)
+def test_a_label_wins_within_bounds_only_if_it_wins_everywhere_within_them(
+    bounds: list[tuple[float, float]], places: list[list[float]]
+) -> None:
+    lows, widths = zip(*bounds, strict=True)
+    highs = tuple(low + width for low, width in bounds)
+    outcome = LabelProbs(tuple(lows), math.fsum(lows), 1, at_most=highs)
+    score = LabelProbability().score(sample(), [answered("labels", 0, outcome)])
+    assert score.also == {}, "beliefs need every probability"
+    assert score.margin is None
+    for option, most in zip(score.options, highs, strict=True):
+        assert option.prob is not None
+        assert option.prob_at_most is not None
+        assert most == 0 or option.prob_at_most >= option.prob - 1e-9
+    corners = [[float(at == winner) for at in range(3)] for winner in range(3)]
+    winners = set()
+    for place in [*corners, *places]:
+        values = [low + share * width for low, share, width in zip(lows, place, widths, strict=True)]
+        winners.add(values.index(max(values)))
+    if score.verdict is Verdict.SCORED:
+        assert winners == {sample().labels.index(score.answer or "")}
+        assert score.rule == "label_probability"
+    else:
+        assert score.verdict is Verdict.UNANSWERED
+        assert score.answer is None
+        assert len(winners) > 1 or not any(lows)
+        assert not any(highs) or "undecided" in (score.rule or "")
 
 
 @pytest.mark.parametrize(

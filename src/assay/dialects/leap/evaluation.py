@@ -21,6 +21,7 @@ from assay.dialects.leap.author_requests import LOGLIKELIHOOD
 from assay.dialects.leap.calling import content
 from assay.dialects.leap.prepared import Prepared
 from assay.dialects.parts.author_modules import place_in
+from assay.dialects.parts.unknown_label import UNKNOWN_LABEL
 
 ORIGINAL_DIGITS = 4
 
@@ -93,6 +94,8 @@ class Evaluation:
         if self._lacks_flag(asked.wishes, answers):
             return Failure("greedy_flag", "the model does not tell if a continuation is what it would write")
         if isinstance(first, LabelProbs):
+            if first.at_most:
+                return UNKNOWN_LABEL
             shares = _log_shares(first)
             return [
                 _part(shares[one.wish], shares[one.wish] == max(shares), one) for one in asked.wishes.values

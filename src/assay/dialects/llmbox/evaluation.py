@@ -17,6 +17,7 @@ from assay.core.task import Answered
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.parts.author_draws import drawing
+from assay.dialects.parts.unknown_label import UNKNOWN_LABEL
 
 Raw = tuple[Any, ...]
 """The raw predictions of one row: one for each option, or one for each sample."""
@@ -67,6 +68,8 @@ class AuthorEvaluation:
                 pair = (-outcome.sum_logprob, outcome.n_tokens)
                 (alone if request.role == "unconditional" else found).append(pair)
             elif isinstance(outcome, LabelProbs):
+                if outcome.at_most:
+                    return UNKNOWN_LABEL
                 found.append(list(outcome.probs))
             elif isinstance(outcome, Completion):
                 found += [tuple(output.turns) if output.turns else output.text for output in outcome.outputs]

@@ -14,6 +14,7 @@ from assay.core.task import Answered
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.reading import Split
 from assay.dialects.openicl.scoring_parts import PostProcess
+from assay.dialects.parts.unknown_label import UNKNOWN_LABEL
 
 CODE = "OPENICL-016"
 Raw = tuple[Any, ...]
@@ -100,6 +101,8 @@ class Evaluation:
                         return Failure("post_processor", f"raised {type(error).__name__}: {error}")
                     found.append(made if output.turns else made[0])
             elif isinstance(outcome, LabelProbs):
+                if outcome.at_most:
+                    return UNKNOWN_LABEL
                 total = sum(outcome.probs)
                 found.append([prob / total if total else 0.0 for prob in outcome.probs])
             elif isinstance(outcome, Likelihood):

@@ -111,8 +111,12 @@ def _option_table(score: Score) -> object:
     if score.options[0].prob is not None:
         table.add_column("option")
         table.add_column("share", justify="right")
+        has_bounds = any(option.prob_at_most is not None for option in score.options)
+        if has_bounds:
+            table.add_column("at most", justify="right")
         for option in score.options:
-            table.add_row(option.label, f"{option.prob:.4f}")
+            bound = [f"{option.prob_at_most:.4f}"] if option.prob_at_most is not None else []
+            table.add_row(option.label, f"{option.prob:.4f}", *bound)
         return table
     for heading in (
         "option",

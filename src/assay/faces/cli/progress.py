@@ -15,6 +15,7 @@ from assay.core.run import RunManifest, RunStatus
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Tally
+from assay.engine.plan import METHOD_OF
 from assay.faces.cli.render import err, out, show_all_compiled
 
 _DRAW_EVERY_S = 0.1
@@ -42,6 +43,9 @@ class TerminalObserver(Observer):
         """Show how the datasets were understood."""
         form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
         out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
+        for kind, way in card.ways.items():
+            if any(kind in task.kinds for task in tasks):
+                out.print(f"[bold]asked[/]  {METHOD_OF[kind]} by {way}", markup=True, soft_wrap=True)
         show_all_compiled(compiled, tasks)
 
     def started(

@@ -12,34 +12,40 @@ from assay.core.task import Answered
 from assay.scoring.scorers.outcomes import (
     Unscorable,
     failed,
-    first_best,
     lead,
     only,
     option_target,
     score_of,
 )
 
+UNDECIDED = "label_probability: undecided, as the server did not tell every label's probability"
+
 
 class LabelProbability:
     """The most probable label wins. The mass that fell on any label is kept: a small one means that the
     model wanted to say something else.
 
-    Beside accuracy: `prob_gold`, the normalised probability of the right labels, and `brier`, the sum
-    over labels of (p - y)^2 with y shared evenly between right labels (0 is best, 2 is worst).
+    Where a server told its likeliest tokens alone, a label may have an upper bound instead of a probability.
+    Then the sample is scored if the same label wins whatever lies below the bounds, and else unanswered.
+
+    Beside accuracy, where all probabilities are known: `prob_gold`, the normalised probability of the right
+    labels, and `brier`, the sum over labels of (p - y)^2 with y shared evenly between right labels (0 is
+    best, 2 is worst).
     """
 
     def __init__(self, track: str = "prob") -> None:
         self.track = track
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
-        """Return the sample's score. No probability on any label is no answer."""
+        """Return the sample's score. Nothing on any label is no answer, and an open contest is none."""
         try:
             outcome = self._outcome(sample, answers)
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
         total = math.fsum(outcome.probs)
         shares = [prob / total if total > 0 else 0.0 for prob in outcome.probs]
-        best = first_best(shares) if total > 0 else None
+        best = outcome.decided
+        is_open = best is None and any(outcome.at_most)
         is_graded = bool(sample.gold)
         verdict = Verdict.UNGRADED
         if is_graded:
@@ -52,13 +58,14 @@ class LabelProbability:
             value=float(best in sample.gold) if verdict is Verdict.SCORED else None,
             answer=None if best is None else sample.labels[best],
             target=option_target(sample),
-            rule="label_probability",
-            also=_beliefs(shares, sample.gold) if is_graded else {},
+            rule=UNDECIDED if is_open else "label_probability",
+            also=_beliefs(shares, sample.gold) if is_graded and not outcome.at_most else {},
             options=tuple(
-                OptionNumbers(label, prob=share) for label, share in zip(sample.labels, shares, strict=True)
+                OptionNumbers(label, prob=share, prob_at_most=most)
+                for label, share, most in zip(sample.labels, shares, _most(outcome), strict=True)
             ),
             mass=outcome.mass,
-            margin=None if best is None else lead(shares, best),
+            margin=None if best is None or outcome.at_most else lead(shares, best),
         )
 
     @staticmethod
@@ -69,9 +76,20 @@ class LabelProbability:
         outcome = found[min(found)]
         if len(outcome.probs) != len(sample.labels):
             raise Unscorable(f"{len(outcome.probs)} probabilities for {len(sample.labels)} labels")
-        if any(prob != prob for prob in outcome.probs):
+        if any(prob != prob for prob in (*outcome.probs, *outcome.at_most)):
             raise Unscorable("a label's probability is not a number")
         return outcome
+
+
+def _most(outcome: LabelProbs) -> Sequence[float | None]:
+    """Return the greatest share that each label may have; None where its share is known."""
+    if not outcome.at_most:
+        return [None] * len(outcome.probs)
+    others = [math.fsum(outcome.probs) - prob for prob in outcome.probs]
+    return [
+        most / (most + max(other, 0.0)) if most > 0 else 0.0
+        for most, other in zip(outcome.at_most, others, strict=True)
+    ]
 
 
 def _beliefs(shares: Sequence[float], gold: Sequence[int]) -> dict[str, float]:

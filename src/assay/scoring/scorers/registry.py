@@ -3,54 +3,41 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from importlib import import_module
+from typing import Literal
 
 from assay.core.errors import PlanError, Problem, listing, nearest
 from assay.core.sample import Sample
 from assay.core.score import Attempt
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer
-from assay.scoring.extract import extract_number, extract_option, extract_text
-from assay.scoring.scorers.author_metrics import AuthorMetrics
-from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, are_numbers
-from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
-from assay.scoring.scorers.probability import LabelProbability
-from assay.scoring.scorers.sentence_likelihood import SentenceLikelihood
-from assay.scoring.scorers.task_results import TaskResults
-from assay.scoring.scorers.text import TextLikelihood
 
-
-def _row_metrics(
-    track: str = "gen",
-    metrics: Mapping[str, Mapping[str, Any]] | None = None,
-    postprocess: str | Mapping[str, Any] = "",
-    faithful: bool = False,
-) -> Scorer | CorpusScorer:
-    # Imported when used: a table has not to wait for the metrics' libraries, the sandbox and the judges.
-    from assay.scoring.scorers.row_metrics import row_metrics
-
-    return row_metrics(track, metrics, postprocess, faithful)
-
-
-SCORERS: dict[str, Callable[..., Scorer | CorpusScorer]] = {
-    "option_likelihood": OptionLikelihood,
-    "whole_text_likelihood": WholeTextLikelihood,
-    "text_likelihood": TextLikelihood,
-    "sentence_likelihood": SentenceLikelihood,
-    "label_probability": LabelProbability,
-    "generated_option": GeneratedOption,
-    "generated_answer": GeneratedAnswer,
-    "author_metrics": AuthorMetrics,
-    "row_metrics": _row_metrics,
-    "task_results": TaskResults,
+_HERE = "assay.scoring.scorers"
+SCORERS: dict[str, str] = {
+    "option_likelihood": f"{_HERE}.likelihood:OptionLikelihood",
+    "whole_text_likelihood": f"{_HERE}.likelihood:WholeTextLikelihood",
+    "text_likelihood": f"{_HERE}.text:TextLikelihood",
+    "sentence_likelihood": f"{_HERE}.sentence_likelihood:SentenceLikelihood",
+    "label_probability": f"{_HERE}.probability:LabelProbability",
+    "generated_option": f"{_HERE}.generated:GeneratedOption",
+    "generated_answer": f"{_HERE}.generated:GeneratedAnswer",
+    "author_metrics": f"{_HERE}.author_metrics:AuthorMetrics",
+    "row_metrics": f"{_HERE}.row_metrics:row_metrics",
+    "task_results": f"{_HERE}.task_results:TaskResults",
 }
-"""Every scorer that a dialect may name."""
+"""Every scorer that a dialect may name, as `module:name`: a table has not to wait for the metrics' libraries,
+the sandbox and the judges."""
+
+
+def _maker(name: str) -> Callable[..., Scorer | CorpusScorer]:
+    module, _, member = SCORERS[name].partition(":")
+    make: Callable[..., Scorer | CorpusScorer] = getattr(import_module(module), member)
+    return make
 
 
 def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
     """Return the scorer that a spec names; PlanError when the name or an argument is unknown."""
-    make = SCORERS.get(spec.name)
-    if make is None:
+    if spec.name not in SCORERS:
         raise PlanError(
             Problem(
                 "SCORE-001",
@@ -59,6 +46,7 @@ def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
                 "name one of these scorers",
             )
         )
+    make = _maker(spec.name)
     known = list(inspect.signature(make).parameters)
     for name in spec.args:
         if name not in known:
@@ -88,6 +76,8 @@ Kind = Literal["option", "number", "text"]
 
 def kind_of(sample: Sample) -> Kind:
     """Return what kind of answer is looked for in replies to a sample."""
+    from assay.scoring.scorers.generated import are_numbers
+
     if sample.choices:
         return "option"
     return "number" if are_numbers(sample.targets) else "text"
@@ -95,6 +85,8 @@ def kind_of(sample: Sample) -> Kind:
 
 def explain_output(text: str, sample: Sample, kind: Kind | None = None) -> tuple[Attempt, ...]:
     """Return every extraction rule tried on a reply, in order, with what each would answer."""
+    from assay.scoring.extract import extract_number, extract_option, extract_text
+
     kind = kind or kind_of(sample)
     if kind == "option":
         return extract_option(text, sample.labels, sample.choices, explain=True).attempts

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -281,6 +282,14 @@ def test_by_prob_the_shares_are_compared(tmp_path: Path) -> None:
     assert score.mass == pytest.approx(0.3)
     none = evaluated(compile_one(tmp_path, CHOICE, None, methods=("prob",)), lambda request: shares(0.0, 0.0))
     assert {score.verdict for score in none.scores} == {Verdict.UNANSWERED}
+
+
+def test_a_probability_that_is_not_known_is_not_handed_to_the_author(tmp_path: Path) -> None:
+    one = compile_one(tmp_path, CHOICE, ROWS, methods=("prob",))
+    open_ = msgspec.structs.replace(shares(0.2, 0.0), at_most=(0.2, 0.1))
+    found = evaluated(one, lambda request: open_)
+    assert {score.verdict for score in found.scores} == {Verdict.FAILED}
+    assert "its probability is not known" in (found.scores[0].why or "")
 
 
 def test_two_methods_are_two_tracks(tmp_path: Path) -> None:

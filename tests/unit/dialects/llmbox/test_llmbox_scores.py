@@ -127,6 +127,14 @@ def test_a_failed_row_is_failed_and_no_answer(tmp_path: Path, method: str, own: 
     assert (metric.value, metric.n, metric.n_scored, metric.n_failed) == (0.5, 3, 2, 1)
 
 
+@pytest.mark.parametrize("own", ["", KEEPS])
+def test_a_probability_that_is_not_known_is_not_handed_to_the_author(tmp_path: Path, own: str) -> None:
+    one = compile_one(tmp_path, CHOICE + own, choice_rows(2, 2), settings={"methods": ("prob",)})
+    result = evaluated(one, lambda request: LabelProbs((0.5, 0.0), 0.5, 1, at_most=(0.5, 0.1)))
+    assert {score.verdict for score in result.scores["prob"]} == {Verdict.FAILED}
+    assert "its probability is not known" in (result.scores["prob"][0].why or "")
+
+
 numbers = st.floats(0.1, 50, allow_nan=False)
 options = st.lists(st.tuples(numbers, st.integers(1, 9), numbers), min_size=2, max_size=5)
 

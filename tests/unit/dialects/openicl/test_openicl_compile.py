@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from assay.core.errors import AuthorError
@@ -175,6 +176,17 @@ def test_probabilities_go_to_an_evaluator_that_wants_them(workdir: Path) -> None
     one = quiz(workdir, said, {"evaluator": "dict(type='AUCROCEvaluator')"}, rows=rows, reader=reader)
     result = evaluated(one, [[shared(0.1, 0.3)], [shared(0.3, 0.1)], [shared(0.1, 0.1)]])
     assert {metric.metric: metric.value for metric in result.metrics}["auc_score"] == pytest.approx(1.0)
+
+
+def test_a_probability_that_is_not_known_does_not_go_to_an_evaluator(workdir: Path) -> None:
+    rows = [{**row, "choices": ["A", "B"], "label": int(row["answer"] == "B")} for row in ROWS]
+    reader = "dict(input_columns=['question'], output_column='label')"
+    said = infer(inferencer="dict(type='CLPInferencer')")
+    one = quiz(workdir, said, {"evaluator": "dict(type='AUCROCEvaluator')"}, rows=rows, reader=reader)
+    open_ = msgspec.structs.replace(shared(0.3, 0.0), at_most=(0.3, 0.2))
+    result = evaluated(one, [[shared(0.1, 0.3)], [open_], [shared(0.1, 0.1)]])
+    assert [score.verdict for score in result.scores].count(Verdict.FAILED) == 1
+    assert "its probability is not known" in (result.scores[1].why or "")
 
 
 def test_how_likely_a_text_is(workdir: Path) -> None:

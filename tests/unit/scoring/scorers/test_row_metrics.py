@@ -15,7 +15,7 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, ComponentSpec, Evaluation, Scorer
 from assay.scoring.aggregate import MeanAggregator
-from assay.scoring.scorers import make_scorer
+from assay.scoring.scorers.registry import make_scorer
 from assay.scoring.scorers.row_corpus import RowCorpus
 from fakes.judges import ScriptedJudge
 

@@ -17,7 +17,7 @@ from assay.core.response import Failure, Likelihood, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, ComponentSpec, Scorer
-from assay.scoring.scorers import make_scorer
+from assay.scoring.scorers.registry import make_scorer
 
 Tokens = Sequence[tuple[int, float]]
 """Ids and log-probabilities of a sentence."""
