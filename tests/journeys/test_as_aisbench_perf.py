@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from cli import Result, assay
-from fakes.config_folder import write_configs
+from fakes.config_folder import edit, write_configs
 from fakes.load_configs import (
     STRING,
     TOKEN_IDS,
@@ -329,6 +329,21 @@ def test_a_server_that_is_gone_is_told_and_the_others_go_on(workdir: Path) -> No
     assert "LOAD-004" in result.err
     assert (work(workdir) / "performances/there/few.csv").is_file()
     assert not (work(workdir) / "performances/gone").exists()
+
+
+def test_offline_holds_for_the_code_of_datasets_too(workdir: Path) -> None:
+    write_configs(workdir)
+    reaching = (
+        "import socket\n        with socket.socket() as one:\n            one.connect(('127.0.0.1', 9))\n"
+    )
+    for path in ("sums.py", "configs/datasets/sums/sums.py"):
+        edit(workdir / path, "rows =", f"{reaching}        rows =")
+    with serving(streaming_model) as server:
+        named = ("--models", "vllm_api_stream_chat", "--url", server.url, "--datasets", "sums_gen")
+        result = perf(*named, "--offline")
+        assert not server.bodies
+    assert result.status == 2
+    assert "127.0.0.1:9" in result.err
 
 
 def test_the_plan_alone(workdir: Path) -> None:

@@ -60,7 +60,10 @@ class Measured(NamedTuple):
 def ready_load(model: ModelConfig, load: PerfLoad, run: RunSettings, asked: PerfAsked) -> ReadyLoad:
     """Read the datasets of a load and plan it; what is wrong is told before the server is asked."""
     client = open_timed_client(model.model, client_args(model))
-    items = load.items(items_asked(model, run, asked))
+    with kept_offline(run) as watch:
+        # Datasets are read by code of their authors, which is held as well.
+        watch.seal()
+        items = load.items(items_asked(model, run, asked))
     plan = perf_plan(model, items.n, asked, has_times=is_trace(items))
     return ReadyLoad(model, load, client, items, plan, run)
 
@@ -93,7 +96,6 @@ def measure(
             run=run_quickly,
         )
         written = None if counters is None else counters.written(work)
-        watch.look()
     return Measured(finished, written)
 
 

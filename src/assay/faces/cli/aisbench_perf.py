@@ -71,14 +71,14 @@ def run_speed(asked: SpeedAsked) -> int:
     plan = planner.plan(asked.names, needs_judge=False, is_timed=True)
     for note in plan.notes:
         say(note)
-    ready = [one for planned in plan.runs for one in _ready(planned, asked)]
-    if asked.is_dry:
-        for one in ready:
-            _show(one)
-        return 0
-    work = WorkFolder.new(asked.work_dir)
-    work.write_config(plan.values)
     with runs_of(planned.model.model for planned in plan.runs):
+        ready = [one for planned in plan.runs for one in _ready(planned, asked)]
+        if asked.is_dry:
+            for one in ready:
+                _show(one)
+            return 0
+        work = WorkFolder.new(asked.work_dir)
+        work.write_config(plan.values)
         return _measure_all(ready, asked, work, summary)
 
 
