@@ -66,8 +66,6 @@ class Target(NamedTuple):
     client: TimedClient
     model: str
     """As the person named it, without secrets."""
-    served: tuple[str, ...] = ()
-    """Models that the server says it has."""
 
 
 class BenchObserver:
@@ -137,7 +135,6 @@ def bench(
     manifest = BenchManifest(
         id_,
         target.model,
-        target.served,
         items.describes,
         plan.load,
         plan.limits,
