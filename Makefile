@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving clean
+.PHONY: help setup demo test test-vllm check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,6 +29,9 @@ demo: $(VENV)/.hf ## evaluate the embedded model on the questions in examples/, 
 
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest
+
+test-vllm: $(VENV)/.dev ## run the tests against the real vLLM, in an environment of its own
+	ASSAY_VLLM_PYTHON=$$($(BIN)/python -m benchmarks.peers vllm) $(BIN)/python -m pytest tests/journeys/test_vllm_server.py
 
 check: $(VENV)/.dev ## format, lint, types, architecture
 	$(BIN)/ruff format --check .

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay.app.bench_items import ItemsAsked, load_items
+from assay.app.perf_loads import perf_loads
 from assay.bench.lengths import Constant, parse_lengths
 from assay.core.errors import AssayError
 
@@ -68,3 +69,12 @@ def test_bad_lengths() -> None:
     said = str(caught.value)
     assert said.startswith("BENCH-020 --input: lengths 'zipf:alpha=0.5,min=10,max=1000': alpha is 0.5")
     assert said.endswith("Fix: write for example zipf:alpha=1.5,min=10,max=1000")
+
+
+def test_bad_dataset_of_aisbenchs_performance_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(BROKEN)
+    with pytest.raises(AssayError) as caught:
+        perf_loads(["trace_gen.py"], None, None)
+    said = str(caught.value)
+    assert said.startswith("BENCH-030 trace_gen.py trace_datasets[0]: path is 'nowhere.jsonl'")
+    assert "Fix: write path='FILE'" in said

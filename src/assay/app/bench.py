@@ -74,8 +74,6 @@ class Target(NamedTuple):
     client: TimedClient
     model: str
     """As the person named it, without secrets."""
-    served: tuple[str, ...] = ()
-    """Models that the server says it has."""
 
 
 class BenchObserver:
@@ -154,7 +152,6 @@ def bench(
     manifest = BenchManifest(
         id_,
         target.model,
-        target.served,
         items.describes,
         plan.load,
         plan.limits,

@@ -29,6 +29,7 @@ from assay.sources.record import Record
 
 SYNTHETIC = "synthetic"
 """The name of the source that is made up."""
+_A_CONFIG = Origin("(config)")
 DEFAULT_N = 100
 DEFAULT_INPUT = Constant(512)
 DEFAULT_OUTPUT = Constant(128)
@@ -39,6 +40,8 @@ class ItemsAsked(msgspec.Struct, frozen=True):
 
     n: int | None = None
     """How many. None: all that there are; of a synthetic load DEFAULT_N."""
+    at_most: int | None = None
+    """Not more than so many; unlike `n`, it does not make a short source begin again."""
     seed: int = 0
     is_chat: bool = True
     """Whether prompts are messages for the model's chat template, or plain text."""
@@ -62,9 +65,9 @@ class ItemsAsked(msgspec.Struct, frozen=True):
     """Of a dataset: how it is read, as for `assay run`. What is said above counts more; its limit is `n`."""
 
 
-def load_items(source: str | Mapping[str, Any], asked: ItemsAsked) -> Items:
+def load_items(source: str | Mapping[str, Any], asked: ItemsAsked, where: Origin = _A_CONFIG) -> Items:
     """Return the items of a source: `synthetic`, AISBench's config of a synthetic dataset, or a dataset by
-    its file or name. What a file is shows in its first row.
+    its file or name. What a file is shows in its first row. `where`: the place of such a config.
     """
     _check(asked)
     if isinstance(source, str) and source != SYNTHETIC:
@@ -73,7 +76,7 @@ def load_items(source: str | Mapping[str, Any], asked: ItemsAsked) -> Items:
     if isinstance(source, str):
         return _synthetic(_spec(asked), asked)
     _refuse_lengths(asked, "the config")
-    return _of_config(source, Origin("(config)"), asked)
+    return _of_config(source, where, asked)
 
 
 def _of_file(source: str, asked: ItemsAsked) -> Items:
@@ -91,14 +94,21 @@ def _of_file(source: str, asked: ItemsAsked) -> Items:
 
 
 def _check(asked: ItemsAsked) -> None:
-    if asked.n is not None and asked.n < 1:
-        what = f"{asked.n} requests are asked for, expected at least one"
-        raise UsageError(Problem("BENCH-025", what, "ask for more"))
+    for number in (asked.n, asked.at_most):
+        if number is not None and number < 1:
+            what = f"{number} requests are asked for, expected at least one"
+            raise UsageError(Problem("BENCH-025", what, "ask for more"))
     if asked.prefix_groups != 1 and not asked.shared_prefix:
         what = (
             f"{asked.prefix_groups} groups of prompts that begin alike are asked for, and they share 0 tokens"
         )
         raise UsageError(Problem("BENCH-025", what, "say how many: --shared-prefix N"))
+
+
+def _number(asked: ItemsAsked, n_there: int) -> int:
+    """Return how many items are sent, of a source that has so many."""
+    n = asked.n or n_there
+    return n if asked.at_most is None else min(n, asked.at_most)
 
 
 def _tokenizer(asked: ItemsAsked) -> Tokenizer | None:
@@ -128,7 +138,7 @@ def _refuse_order(asked: ItemsAsked, what: str) -> None:
 
 def _spec(asked: ItemsAsked) -> SyntheticSpec:
     return SyntheticSpec(
-        asked.n or DEFAULT_N,
+        _number(asked, DEFAULT_N),
         asked.input or DEFAULT_INPUT,
         asked.output or DEFAULT_OUTPUT,
         kind=asked.kind,
@@ -141,7 +151,7 @@ def _spec(asked: ItemsAsked) -> SyntheticSpec:
 
 def _of_config(config: Mapping[str, Any], where: Origin, asked: ItemsAsked) -> Items:
     spec = from_config(config, where, seed=asked.seed, is_chat=asked.is_chat)
-    said = msgspec.structs.replace(spec, n=asked.n or spec.n, output=asked.output or spec.output)
+    said = msgspec.structs.replace(spec, n=_number(asked, spec.n), output=asked.output or spec.output)
     return _synthetic(said, asked)
 
 
@@ -187,7 +197,7 @@ def _trace(source: str, asked: ItemsAsked) -> Items:
     _refuse_order(asked, "a trace")
     rows = ((record.fields, record.origin) for record in open_source(source).records())
     trace = read_trace(rows, asked.trace, source)
-    n = asked.n or len(trace.rows)
+    n = _number(asked, len(trace.rows))
     load = TraceLoad(trace, n, seed=asked.seed, is_chat=asked.is_chat, tokenizer=_tokenizer(asked))
     described_by = {**_described("trace", source, asked), "part": asked.trace._asdict()}
     return Items(load, n, described_by, (*trace.notes, *_uncounted(asked)), _output(asked, n))
@@ -270,12 +280,13 @@ def _of_rows(
         raise AuthorError(Problem("BENCH-024", what, "name a dataset whose answers are generated"))
     described_by = {**_described(kind, source, asked), "order": asked.order}
     if asked.order == "default":
-        n = asked.n or sum(1 for _ in once())
+        n = _number(asked, sum(1 for _ in once()))
         rounds = Rounds(lambda: _counted(once(), tokenizer), n)
         return Items(rounds, n, described_by, notes, _output(asked, n), remarks)
     held = list(once())
     # Those that are not chosen stand behind the others, where warm-up calls find them.
     chosen = chosen_rows(range(len(held)), asked.n, asked.order, seed=asked.seed, task=Path(source).name)
+    chosen = chosen[: asked.at_most]
     others = sorted(set(range(len(held))).difference(chosen))
     reordered = list(_counted(_told_apart(held[at] for at in (*chosen, *others)), tokenizer))
     n = len(chosen)

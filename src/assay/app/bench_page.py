@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from assay.bench.aisbench_profile import AISBenchProfile, NoResult, ProfileResult
+from assay.bench.aisbench_profile import STATS, AISBenchProfile, NoResult, ProfileResult
 from assay.bench.arrivals import Arrivals, Trace
 from assay.bench.folder import MANIFEST, SUMMARY, BenchManifest, BenchResult, read_records, records_of
 from assay.bench.load import Closed, Load, Open
@@ -68,22 +68,32 @@ def _read(path: Path, kind: type[T]) -> T:
         raise StoreError(problem) from None
 
 
-def write_page(bench: StoredBench) -> Path:
-    """Write the page of a benchmark from its calls; return where."""
-    path = bench.folder / PAGE
+def write_page(bench: StoredBench, path: Path | None = None) -> Path:
+    """Write the page of a benchmark from its calls, into its folder or elsewhere; return where."""
+    path = path or bench.folder / PAGE
     path.write_text(render_page(_page(bench)), encoding="utf-8")
     return path
 
 
-def aisbench_numbers(bench: StoredBench, *, is_stable: bool = False) -> ProfileResult | NoResult:
-    """Return AISBench's numbers, of the whole load or of its stable stage."""
+def aisbench_numbers(
+    bench: StoredBench,
+    *,
+    is_stable: bool = False,
+    batch_size: int | None = None,
+    stats: tuple[str, ...] = STATS,
+) -> ProfileResult | NoResult:
+    """Return AISBench's numbers, of the whole load or of its stable stage.
+
+    `batch_size`: how many calls may be under way; None: as many as the load says, or as there were.
+    """
     shape = bench.manifest.load.shape
     if bench.result.swept is not None:
         return NoResult("AISBench measures one load, not several levels")
-    batch_size = shape.concurrency if isinstance(shape, Closed) else shape.at_most_under_way
+    if batch_size is None:
+        batch_size = shape.concurrency if isinstance(shape, Closed) else shape.at_most_under_way
     if batch_size is None:
         batch_size = _most_under_way(bench.result.summary)
-    whole = AISBenchProfile(batch_size)
+    whole = AISBenchProfile(batch_size, stats=stats)
     for record in read_records(records_of(bench.folder)):
         whole.add(record)
     if not is_stable:
@@ -91,7 +101,7 @@ def aisbench_numbers(bench: StoredBench, *, is_stable: bool = False) -> ProfileR
     stage = whole.stable_stage()
     if isinstance(stage, NoResult):
         return stage
-    inside = AISBenchProfile(batch_size, stage=stage)
+    inside = AISBenchProfile(batch_size, stage=stage, stats=stats)
     for record in read_records(records_of(bench.folder)):
         inside.add(record)
     return inside.result()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from assay.app.bench import BenchObserver, FinishedBench, Ladder, Target, bench
+from assay.app.bench import BenchObserver, BenchPlan, FinishedBench, Ladder, Target, bench
 from assay.app.bench_items import load_items
 from assay.app.bench_page import StoredBench, write_page
 from assay.app.bench_settings import BenchSettings, items_asked, plan_of
@@ -37,19 +37,7 @@ def _measured(asked: BenchSettings, observer: BenchObserver | None) -> FinishedB
     client = open_timed_client(asked.model, asked.model_args)
     items = load_items(asked.dataset, items_asked(asked))
     plan = plan_of(asked, is_trace=items.describes.get("kind") == "trace")
-    most = 0
-    if isinstance(plan.sweep, Ladder):
-        most = int(max(plan.sweep.levels)) if plan.sweep.of == "concurrency" else _MOST_TRIED
-    elif isinstance(plan.sweep, Search):
-        most = int(plan.sweep.most or _MOST_TRIED) if plan.sweep.of == "concurrency" else _MOST_TRIED
-    elif isinstance(plan.load.shape, Closed):
-        most = plan.load.shape.concurrency
-    else:
-        most = plan.load.shape.at_most_under_way or _MOST_TRIED
-    room = room_for_connections(most)
-    if room < most and isinstance(plan.load.shape, Closed):
-        what = f"{most:,} connections are asked for, and this system lets a process have {room:,} (ulimit -n)"
-        raise UsageError(Problem("LOAD-011", what, "raise the limit, or ask for fewer"))
+    give_room(plan)
     finished = bench(
         Target(client, asked.model),
         items,
@@ -62,6 +50,22 @@ def _measured(asked: BenchSettings, observer: BenchObserver | None) -> FinishedB
     )
     write_page(StoredBench(*finished))
     return finished
+
+
+def give_room(plan: BenchPlan) -> None:
+    """Let this process have as many connections as a plan needs."""
+    if isinstance(plan.sweep, Ladder):
+        most = int(max(plan.sweep.levels)) if plan.sweep.of == "concurrency" else _MOST_TRIED
+    elif isinstance(plan.sweep, Search):
+        most = int(plan.sweep.most or _MOST_TRIED) if plan.sweep.of == "concurrency" else _MOST_TRIED
+    elif isinstance(plan.load.shape, Closed):
+        most = plan.load.shape.concurrency
+    else:
+        most = plan.load.shape.at_most_under_way or _MOST_TRIED
+    room = room_for_connections(most)
+    if room < most and isinstance(plan.load.shape, Closed):
+        what = f"{most:,} connections are asked for, and this system lets a process have {room:,} (ulimit -n)"
+        raise UsageError(Problem("LOAD-011", what, "raise the limit, or ask for fewer"))
 
 
 def run_quickly(doing: Coroutine[Any, Any, T]) -> T:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +15,19 @@ from assay.app.said_in_configs import named_judge
 from assay.backends.registry import BACKENDS
 from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.origin import Origin
-from assay.dialects.openicl.config.lists import dicts_in, models_in
+from assay.dialects.openicl.config.lists import dicts_in, models_in, summarizer_in
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
 from assay.dialects.openicl.finding import ConfigPlaces, ambiguous
+from assay.dialects.openicl.load_presets import LOADS
 from assay.dialects.openicl.model_keys import Family
 from assay.dialects.openicl.model_presets import PRESETS
 from assay.dialects.openicl.models import CODE, ModelConfig, family_of, read_models
+from assay.dialects.openicl.performance_summary import PRESETS as SUMMARY_PRESETS
+from assay.dialects.openicl.performance_summary import (
+    PerformanceSummary,
+    named_summary,
+    read_performance_summary,
+)
 from assay.dialects.openicl.summary import Summary, read_summary
 
 _COMBINATIONS = "model_dataset_combinations"
@@ -31,9 +38,12 @@ _OWN_FIELDS: Mapping[str, Mapping[Family, str]] = {
     "host_ip": {"vllm_service": "host_ip"},
     "host_port": {"vllm_service": "host_port"},
     "path": {"hf": "path"},
+    "request_rate": dict.fromkeys(("vllm_service", "openai_service", "assay"), "request_rate"),
     "batch_size": {"vllm_service": "batch_size", "openai_service": "batch_size", "hf": "batch_size"},
 }
 """Fields of models that can be set on the command line, and what each kind of model calls them."""
+_TIMED_FIELDS: Mapping[str, Mapping[Family, str]] = {**_OWN_FIELDS, "path": {"vllm_service": "path"}}
+"""The same where speed is measured: there a service's path is the folder of its tokenizer."""
 _BATCH_ARGUMENTS = {
     "hf": "max_batch",
     "smollm2": "max_batch",
@@ -86,24 +96,31 @@ class Planner:
         self._files = ConfigFiles(root)
         self._notes: list[str] = []
 
-    def plan(self, names: Names, *, needs_model: bool = True, needs_judge: bool = True) -> Plan:
-        """Return what will be run; all that is wrong is raised before anything is opened."""
+    def plan(
+        self, names: Names, *, needs_model: bool = True, needs_judge: bool = True, is_timed: bool = False
+    ) -> Plan:
+        """Return what will be run; all that is wrong is raised before anything is opened.
+
+        `is_timed`: the speed of servers is measured; answers are not scored, and there is no summary of them.
+        """
         config = None if names.config is None else self._files.load(_existing(names.config))
-        written = list(self._model_entries(names, config))
-        datasets = self._datasets(names, config)
+        written = list(self._model_entries(names, config, is_timed=is_timed))
+        datasets = self._datasets(names, config, presets=LOADS if is_timed else {})
         has_combinations = config is not None and _COMBINATIONS in config.values
         if needs_model and not has_combinations and not any(entries for _, entries in written):
             what = "no model was named"
             fix = "--models NAME, --hf-path FOLDER, or `models` in the config"
             raise UsageError(Problem("USAGE-006", what, fix))
-        models = [one for source, entries in written for one in read_models(entries, source)]
+        models = [
+            one for source, entries in written for one in read_models(entries, source, is_timed=is_timed)
+        ]
         _check_names(models)
-        runs = self._combined(config, names, models, datasets)
+        runs = self._combined(config, names, models, datasets, is_timed=is_timed)
         values = {"models": [entry for _, entries in written for entry in entries], "datasets": datasets}
         if config is not None:
             values = {**config.values, **values} if not names.datasets else values
             values["datasets"] = config.values.get("datasets", datasets)
-        summary = self._summary(names, config)
+        summary = Summary() if is_timed else self._summary(names, config)
         judge = self._judge(config, datasets) if needs_judge else None
         return Plan(tuple(runs), summary, tuple(self._notes), values, judge)
 
@@ -119,16 +136,17 @@ class Planner:
         return judge
 
     def _model_entries(
-        self, names: Names, config: LoadedConfig | None
+        self, names: Names, config: LoadedConfig | None, *, is_timed: bool
     ) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
         """Yield the entries of models with where they stand; the command line's own win over the config's."""
         used: set[str] = set()
+        keys = _TIMED_FIELDS if is_timed else _OWN_FIELDS
         found = [("(command line)", list(names.entries))]
         found += [(name, self._named_model(name)) for name in names.models]
         if config is not None and not names.models and not names.entries:
             found.append((str(config.path), list(models_in(config))))
         for source, entries in found:
-            yield source, [_with_fields(entry, names.fields, used) for entry in entries]
+            yield source, [_with_fields(entry, names.fields, used, keys) for entry in entries]
         without = [name for name, value in names.fields.items() if value is not None and name not in used]
         if without and any(entries for _, entries in found):
             flags = listing(f"--{name.replace('_', '-')}" for name in without)
@@ -151,10 +169,12 @@ class Planner:
         self.places.require(name, "models", (*PRESETS, *BACKENDS))
         raise AssertionError("a name that was not found is one now")
 
-    def _datasets(self, names: Names, config: LoadedConfig | None) -> tuple[str, ...]:
-        """Return the datasets as Assay names them."""
+    def _datasets(
+        self, names: Names, config: LoadedConfig | None, presets: Container[str]
+    ) -> tuple[str, ...]:
+        """Return the datasets as Assay names them; those that need no file keep their names."""
         if names.datasets:
-            return tuple(self._named_dataset(name) for name in names.datasets)
+            return tuple(self._named_dataset(name, presets) for name in names.datasets)
         if names.table is not None:
             return (names.table,)
         if config is not None:
@@ -164,9 +184,9 @@ class Planner:
             Problem("USAGE-006", what, "--datasets NAME, --custom-dataset-path data.csv, or a config file")
         )
 
-    def _named_dataset(self, name: str) -> str:
+    def _named_dataset(self, name: str, presets: Container[str]) -> str:
         path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
-        if path.is_file():
+        if path.is_file() or (name in presets and self.places.find(name, "datasets") is None):
             return name
         found = self.places.require(name, "datasets")
         if found.others:
@@ -179,6 +199,8 @@ class Planner:
         names: Names,
         models: Sequence[ModelConfig],
         datasets: tuple[str, ...],
+        *,
+        is_timed: bool,
     ) -> Iterator[Planned]:
         """Yield each model with its datasets; a config may say which go together."""
         has_own = bool(names.models or names.entries or names.datasets)
@@ -190,7 +212,7 @@ class Planner:
         for index, one in enumerate(dicts_in(config, _COMBINATIONS)):
             where = Origin(f"{config.path} {_COMBINATIONS}[{index}]")
             abbrs = [_abbr(entry, where) for entry in one.get("datasets", ())]
-            for model in read_models(list(one.get("models", ())), str(where)):
+            for model in read_models(list(one.get("models", ())), str(where), is_timed=is_timed):
                 by_name.setdefault(model.abbr, model)
                 wanted.setdefault(model.abbr, []).extend(abbrs)
         for name, abbrs in wanted.items():
@@ -211,6 +233,23 @@ class Planner:
             self._notes.append(ambiguous(names.summarizer, named))
         return read_summary(self._files.load(named.path), named.suffix)
 
+    def performance_summary(self, names: Names) -> PerformanceSummary:
+        """Return which stage of a load is told, by which statistics."""
+        name = names.summarizer
+        if name is None:
+            if names.config is None or names.datasets:
+                return PerformanceSummary()
+            config, key = self._files.load(_existing(names.config)), None
+        elif Path(name).suffix == ".py" and Path(name).is_file():
+            config, key = self._files.load(Path(name)), None
+        elif (known := named_summary(name)) is not None and self.places.find(name, "summarizers") is None:
+            return known
+        else:
+            found = self.places.require(name, "summarizers", SUMMARY_PRESETS)
+            config, key = self._files.load(found.path), found.suffix
+        said = summarizer_in(config) if key is None else config.values.get(key)
+        return read_performance_summary(said if isinstance(said, dict) else {}, Origin(str(config.path)))
+
 
 def hand_over_key(model: ModelConfig) -> dict[str, str]:
     """Return a model's arguments; a key that its config holds goes into this process's environment alone."""
@@ -229,12 +268,17 @@ def _existing(config: str) -> Path:
     return path
 
 
-def _with_fields(entry: Mapping[str, Any], fields: Mapping[str, Any], used: set[str]) -> dict[str, Any]:
-    """Return an entry with what the command line sets on it."""
+def _with_fields(
+    entry: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    used: set[str],
+    keys: Mapping[str, Mapping[Family, str]],
+) -> dict[str, Any]:
+    """Return an entry with what the command line sets on it; `keys`: what each kind calls the fields."""
     made = dict(entry)
     family = family_of(entry)
     for name, value in fields.items():
-        key = _OWN_FIELDS[name].get(family) if family is not None else None
+        key = keys[name].get(family) if family is not None else None
         if value is not None and key is not None:
             made[key] = value
             used.add(name)

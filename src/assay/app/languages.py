@@ -162,10 +162,12 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
     from assay.dialects.openicl.checked import Asked, Tools
     from assay.dialects.openicl.compile import code_for, compile_entry
     from assay.dialects.openicl.config.entry import TableEntry
-    from assay.dialects.openicl.entries import Found, entries_of, of_all
+    from assay.dialects.openicl.entries import Found, entries_of, of_all, unscored
 
     arguments = config_arguments(settings.dataset_args, ConfigName.of(name).path)
     found = entries_of(name, arguments.root)
+    if arguments.is_unscored:
+        found = list(map(unscored, found))
     root = None if around.hub is None else around.hub.root
     tools = Tools(offered(), OpenIclScoring(), open_embedder, root)
     asked = Asked(settings, arguments, tools, code_for(found, arguments, tools))

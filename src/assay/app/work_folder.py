@@ -2,7 +2,9 @@
 
 WORK_DIR/YYYYmmdd_HHMMSS/
     configs/ predictions/ results/ summary/     as the originals write them
+    performances/                               as AISBench writes them
     runs/MODEL/RUN/                             Assay's own runs, one folder for each model
+    bench/MODEL/LOAD/                           Assay's own benchmarks, as `assay bench` keeps them
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from pprint import pformat
 from typing import Any
 
 from assay.app.openicl_results import file_name
+from assay.bench.folder import MANIFEST as BENCH_MANIFEST
+from assay.bench.folder import SUMMARY
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.run import RunStatus
@@ -23,6 +27,7 @@ from assay.results.store import MANIFEST
 
 LATEST = "latest"
 RUNS = "runs"
+BENCHES = "bench"
 _STAMP = "%Y%m%d_%H%M%S"
 _SECRETS = ("key", "api_key", "keys", "token")
 
@@ -49,12 +54,13 @@ class WorkFolder:
             return cls(path)
 
     @classmethod
-    def earlier(cls, work_dir: Path, stamp: str) -> WorkFolder:
-        """Return a folder by its time, or the latest in which something was answered."""
+    def earlier(cls, work_dir: Path, stamp: str, *, is_timed: bool = False) -> WorkFolder:
+        """Return a folder by its time, or the latest in which something was answered, or measured."""
         there = sorted(path.name for path in work_dir.iterdir() if path.is_dir()) if work_dir.is_dir() else []
         if stamp == LATEST and there:
             # A command that failed at once left a folder without a run.
-            begun = [name for name in there if any((work_dir / name / RUNS).glob(f"*/*/{MANIFEST}"))]
+            kept = f"{BENCHES}/*/**/{SUMMARY}" if is_timed else f"{RUNS}/*/*/{MANIFEST}"
+            begun = [name for name in there if any((work_dir / name).glob(kept))]
             return cls(work_dir / (begun or there)[-1])
         if stamp in there:
             return cls(work_dir / stamp)
@@ -66,6 +72,14 @@ class WorkFolder:
     def runs_of(self, model: str) -> Path:
         """Return where Assay keeps the runs of a model."""
         return self.path / RUNS / file_name(model.replace("/", "_"))
+
+    def bench_of(self, model: str, load: str) -> Path:
+        """Return where Assay keeps the benchmark of a model by one load."""
+        return self.path / BENCHES / file_name(model.replace("/", "_")) / file_name(load)
+
+    def benches(self) -> list[Path]:
+        """Return the benchmarks that are kept here."""
+        return sorted(path.parent for path in (self.path / BENCHES).glob(f"*/**/{BENCH_MANIFEST}"))
 
     def last_run(self, model: str, *, is_complete: bool = False) -> StoredRun | None:
         """Return the latest run of a model, or the latest whose answers are scored."""

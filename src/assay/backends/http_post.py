@@ -250,11 +250,11 @@ class Endpoint:
             )
         return trouble
 
-    async def once(self, client: HttpClient, document: object, reading: Reading[T], *, path: str = "") -> T:
+    async def once(self, client: HttpClient, body: bytes, reading: Reading[T], *, path: str = "") -> T:
         """Return what the reply to a document says, after one attempt, or raise CallTrouble."""
         self.n_calls += 1
         try:
-            return await self._attempt(client, "POST", path, encoded(document), reading)
+            return await self._attempt(client, "POST", path, body, reading)
         except CallTrouble as trouble:
             trouble.args = (self._without_key(str(trouble)),)
             raise

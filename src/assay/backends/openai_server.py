@@ -164,8 +164,8 @@ class OpenAIBackend:
         """Return the model's name; the first one that the server lists, when the person gave none."""
         if self._named:
             return self._named
-        listing = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
-        return next(listing)
+        [name] = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
+        return name
 
     def _jobs(self, requests: Iterable[Request], under_way: UnderWay) -> Iterator[Part | Request | Response]:
         """Yield what to ask for, and the responses to what no server needs to be asked."""

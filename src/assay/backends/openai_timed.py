@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from assay.backends.http_client import HttpClient
 from assay.backends.http_exchange import Limits, Unreachable
-from assay.backends.http_post import CallTrouble, Endpoint, Patience
+from assay.backends.http_post import CallTrouble, Endpoint, Patience, encoded
 from assay.backends.media_bytes import MediaTrouble
 from assay.backends.openai_address import address_of, first_listed
 from assay.backends.openai_arguments import read_asked, read_key
@@ -55,16 +55,17 @@ class OpenAITimedClient:
         alike in that.
         """
         try:
-            body = body_of(ask, self._model, self._asked, is_stream=self._is_stream, seed=ask.sampling.seed)
+            said = body_of(ask, self._model, self._asked, is_stream=self._is_stream, seed=ask.sampling.seed)
         except MediaTrouble as trouble:
             now = time.perf_counter()
             return TimedCall(CallTimes(now, now), Failure("media", str(trouble)))
+        body = encoded(said)  # Before the clock of the call starts.
         reading = OpenAIReading()
         outcome = await self._outcome(ask, body, reading)
         times = CallTimes(reading.began, reading.ended, tuple(reading.text_at), tuple(reading.event_at))
         return TimedCall(times, outcome)
 
-    async def _outcome(self, ask: Generate, body: object, reading: OpenAIReading) -> Completion | Failure:
+    async def _outcome(self, ask: Generate, body: bytes, reading: OpenAIReading) -> Completion | Failure:
         path = PATHS[api_of(ask.prompt, self._asked)]
         try:
             reply, _ = await self._endpoint.once(self._client, body, reading, path=path)

@@ -20,6 +20,7 @@ from assay.bench.pool import Pool, Stats
 from assay.bench.records import CallRecord
 
 STATS = ("Average", "Min", "Max", "Median", "P75", "P90", "P99")
+"""The statistics of a table, unless others are asked for: also P1 to P99."""
 PARAMETERS = (
     "E2EL",
     "TTFT",
@@ -31,6 +32,7 @@ PARAMETERS = (
     "PrefillTokenThroughput",
 )
 _MILLISECONDS = ("E2EL", "TTFT", "TPOT", "ITL")
+_FIELDS = {"Average": "mean", "Min": "min", "Max": "max", "Median": "p50"}
 _RATES = ("OutputTokenThroughput", "PrefillTokenThroughput")
 
 
@@ -53,6 +55,29 @@ class ProfileTable(msgspec.Struct, frozen=True):
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    def drawn(self) -> str:
+        """Return it for a terminal, in the lines that the original draws."""
+        widths = [max(map(len, column)) + 2 for column in zip(self.headings, *self.rows, strict=True)]
+
+        def rule(left: str, line: str, cross: str, right: str) -> str:
+            return left + cross.join(line * width for width in widths) + right
+
+        def cells(row: tuple[str, ...]) -> str:
+            return (
+                "│" + "│".join(f" {cell}".ljust(width) for cell, width in zip(row, widths, strict=True)) + "│"
+            )
+
+        between = "\n" + rule("├", "─", "┼", "┤") + "\n"
+        return "\n".join(
+            [
+                rule("╒", "═", "╤", "╕"),
+                cells(self.headings),
+                rule("╞", "═", "╪", "╡"),
+                between.join(cells(row) for row in self.rows),
+                rule("╘", "═", "╧", "╛"),
+            ]
+        )
+
 
 class ProfileResult(msgspec.Struct, frozen=True):
     """The numbers of a stage, under their original names and with their units."""
@@ -62,11 +87,12 @@ class ProfileResult(msgspec.Struct, frozen=True):
     parameters: Mapping[str, Mapping[str, str | float]]
     """By metric and statistic; times and rates are texts with a unit, numbers of tokens and `N` numbers."""
     common: Mapping[str, str | float]
+    stats: tuple[str, ...] = STATS
 
     def tables(self) -> tuple[ProfileTable, ProfileTable]:
         """Return the two tables that the original prints."""
         parameters = ProfileTable(
-            ("Performance Parameters", "Stage", *STATS, "N"),
+            ("Performance Parameters", "Stage", *self.stats, "N"),
             tuple(
                 (name, self.stage, *(str(value) for value in values.values()))
                 for name, values in self.parameters.items()
@@ -98,8 +124,11 @@ class AISBenchProfile:
     have been seen, so that calls are taken twice, by two objects.
     """
 
-    def __init__(self, batch_size: int, *, stage: StableStage | None = None) -> None:
+    def __init__(
+        self, batch_size: int, *, stage: StableStage | None = None, stats: tuple[str, ...] = STATS
+    ) -> None:
         self._batch_size = batch_size
+        self._stats = stats
         self._stage = stage
         self._pools = {name: Pool() for name in PARAMETERS}
         self._began = array("d")
@@ -172,7 +201,8 @@ class AISBenchProfile:
         )
         if seconds <= 0:
             return NoResult("the calls that succeeded took no time")
-        return ProfileResult("stable" if is_stable else "total", self._parameters(), self._common(seconds))
+        name = "stable" if is_stable else "total"
+        return ProfileResult(name, self._parameters(), self._common(seconds), self._stats)
 
     def _parameters(self) -> dict[str, dict[str, str | float]]:
         """Return the rows; without a stream there are none of its metrics."""
@@ -183,14 +213,18 @@ class AISBenchProfile:
         return {name: self._row(name, stats) for name, stats in found.items() if stats is not None}
 
     def _row(self, name: str, stats: Stats) -> dict[str, str | float]:
-        values = (stats.mean, stats.min, stats.max, stats.p50, stats.p75, stats.p90, stats.p99)
         show: Callable[[float], str | float] = _rounded
         if name in _MILLISECONDS:
             show = _milliseconds
         elif name in _RATES:
             show = _per_second
         n = self._n_decoded if name in ("TPOT", "ITL") else self._n_succeeded
-        return {**{stat: show(value) for stat, value in zip(STATS, values, strict=True)}, "N": n}
+        return {**{stat: show(self._stat(name, stats, stat)) for stat in self._stats}, "N": n}
+
+    def _stat(self, name: str, stats: Stats, stat: str) -> float:
+        if stat in _FIELDS:
+            return float(getattr(stats, _FIELDS[stat]))
+        return self._pools[name].percentile(float(stat.removeprefix("P"))) or 0.0
 
     def _common(self, seconds: float) -> dict[str, str | float]:
         concurrency = _rounded(self._pools["E2EL"].total / seconds)

@@ -42,8 +42,6 @@ class BenchManifest(msgspec.Struct, frozen=True):
     id: str
     model: str
     """As the person named it, without secrets."""
-    served: tuple[str, ...]
-    """Models that the server says it has; empty where it does not say."""
     items: dict[str, Any]
     """Where the items come from and how they are made."""
     load: Load

@@ -38,7 +38,7 @@ async def warm_up(
                 "LOAD-004",
                 f"none of {driven.n_done} calls to warm up was answered; the first failed with "
                 f"{first.kind!r}: {first.message}",
-                "look at the server, the model's name and the key; --warm-up 0 begins without",
+                "look at the server, the model's name and the key; a warm-up of 0 begins without",
             )
         )
     return driven

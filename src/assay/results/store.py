@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -107,12 +108,19 @@ class RunFolder:
         draft.replace(self.path / name)
 
 
+_BUFFERED = 1 << 18
+"""Bytes that are written together: while a file is written, another thread of the client takes over."""
+_FLUSH_EVERY_S = 1.0
+"""Who looks on while a run goes on sees samples so late at most, as long as others end."""
+
+
 class SampleWriter:
     """Finished samples, streamed into samples.jsonl and scores.jsonl."""
 
     def __init__(self, folder: Path) -> None:
-        self._samples = open(folder / SAMPLES, "wb")  # noqa: SIM115 (closed by __exit__)
-        self._scores = open(folder / SCORES, "wb")  # noqa: SIM115
+        self._samples = open(folder / SAMPLES, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by __exit__)
+        self._scores = open(folder / SCORES, "wb", buffering=_BUFFERED)  # noqa: SIM115
+        self._flushed = time.monotonic()
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         """Append one finished sample."""
@@ -123,6 +131,11 @@ class SampleWriter:
         """Append scores of a sample that was written before, or is being written."""
         for score in scores:
             self._scores.write(_encoder.encode(score) + b"\n")
+        now = time.monotonic()
+        if now - self._flushed > _FLUSH_EVERY_S:
+            self._flushed = now
+            self._samples.flush()
+            self._scores.flush()
 
     def __enter__(self) -> SampleWriter:
         return self

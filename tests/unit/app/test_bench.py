@@ -42,7 +42,7 @@ def benched(
     out: Path,
     observer: BenchObserver | None = None,
 ) -> FinishedBench:
-    target = Target(client, "openai:m@http://127.0.0.1:1/v1", ("m",))
+    target = Target(client, "openai:m@http://127.0.0.1:1/v1")
     return bench(target, items, plan, out=str(out), observer=observer, run=run_virtually, clock=now)
 
 
@@ -78,7 +78,7 @@ def test_a_load_becomes_a_folder(tmp_path: Path) -> None:
     assert result.notes == ("a note of the items",)
     manifest = msgspec.json.decode((tmp_path / "out" / "bench.json").read_bytes(), type=BenchManifest)
     assert manifest == finished.manifest
-    assert (manifest.model, manifest.served, manifest.seed) == ("openai:m@http://127.0.0.1:1/v1", ("m",), 5)
+    assert (manifest.model, manifest.seed) == ("openai:m@http://127.0.0.1:1/v1", 5)
     assert manifest.items == {"source": "here", "n": 40}
     assert set(manifest.versions) >= {"assay", "python"}
 

@@ -17,6 +17,7 @@ from assay.bench.aisbench_profile import (
     AISBenchProfile,
     NoResult,
     ProfileResult,
+    ProfileTable,
     StableStage,
 )
 from assay.bench.records import CallRecord
@@ -186,3 +187,27 @@ def test_the_formulas_hold_for_any_calls(records: list[CallRecord]) -> None:
     if itl:
         shown = str(found.parameters["ITL"]["P90"]).removesuffix(" ms")
         assert float(shown) == pytest.approx(1000 * np.percentile(itl, 90), abs=0.051)
+
+
+def test_other_statistics_where_they_are_asked_for() -> None:
+    profile = AISBenchProfile(2, stats=("P50", "P1", "Max"))
+    for record in TWO:
+        profile.add(record)
+    found = profile.result()
+    assert isinstance(found, ProfileResult)
+    assert found.parameters["InputTokens"] == {"P50": 75.0, "P1": 50.5, "Max": 100.0, "N": 2}
+    assert found.tables()[0].headings == ("Performance Parameters", "Stage", "P50", "P1", "Max", "N")
+
+
+def test_a_table_is_drawn_in_the_originals_lines() -> None:
+    assert ProfileTable(("A", "Long"), (("1", "x"), ("22", "y"))).drawn() == "\n".join(
+        [
+            "╒════╤══════╕",
+            "│ A  │ Long │",
+            "╞════╪══════╡",
+            "│ 1  │ x    │",
+            "├────┼──────┤",
+            "│ 22 │ y    │",
+            "╘════╧══════╛",
+        ]
+    )

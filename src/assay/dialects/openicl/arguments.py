@@ -18,7 +18,8 @@ MODEL_POSTPROCESSOR = "pred_postprocessor"
 EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
 MODEL_STOPS = "stop_words"
-KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS)
+UNSCORED = "unscored"
+KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS, UNSCORED)
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -36,6 +37,8 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """The model's greatest length of a text, where the dataset's config names none."""
     stop_words: tuple[str, ...] = ()
     """Texts that end an answer of the model, beside those of the dataset's config."""
+    is_unscored: bool = False
+    """Whether answers are not scored, so that nothing of how they would be needs to be there."""
 
 
 def config_arguments(said: Mapping[str, str], config: Path) -> ConfigArguments:
@@ -54,6 +57,7 @@ def config_arguments(said: Mapping[str, str], config: Path) -> ConfigArguments:
         said.get(EMBEDDER),
         _length(said.get(MODEL_LENGTH)),
         _stops(said.get(MODEL_STOPS)),
+        _switch(said.get(UNSCORED)),
     )
 
 
@@ -62,6 +66,13 @@ def _length(said: str | None) -> int | None:
         return None if said is None else int(said)
     what = f"{MODEL_LENGTH}: found {said!r}, expected a number of tokens from 1 on"
     raise UsageError(Problem("USAGE-007", what, "correct the value"))
+
+
+def _switch(said: str | None) -> bool:
+    if said not in (None, "true", "false"):
+        what = f"{UNSCORED}: found {said!r}, expected true or false"
+        raise UsageError(Problem("USAGE-007", what, "correct the value"))
+    return said == "true"
 
 
 def _stops(said: str | None) -> tuple[str, ...]:

@@ -126,7 +126,7 @@ class _Reading:
         """Yield in words which columns of a prompt have rows without a value."""
         for column in self._entry.reader_cfg.input_columns:
             n, total = sum(row.get(column) is None for row in data.test.rows), len(data.test)
-            if n:
+            if n and column in data.test.columns:
                 yield f"{column!r} has no value in {n:,} of {total:,} rows: a prompt shows None there"
 
     def _read_inference(self) -> Inference:

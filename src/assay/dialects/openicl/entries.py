@@ -11,7 +11,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.checking import checked_entries
-from assay.dialects.openicl.config.entry import Entry
+from assay.dialects.openicl.config.entry import DatasetEntry, Entry
 from assay.dialects.openicl.config.lists import dataset_lists
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
 from assay.dialects.openicl.config.prompt_hash import prompt_hash
@@ -46,6 +46,13 @@ def entries_of(name: str, root: Path | None) -> list[Found]:
         what = f"there is no dataset {unknown!r}{nearest(unknown, known)}; there are {listing(known)}"
         raise AuthorError(Problem(CODE, what, "name some of these", Origin(str(config.path))))
     return [known[abbr] for abbr in wanted.abbrs or known]
+
+
+def unscored(found: Found) -> Found:
+    """Return an entry whose answers are collected, and judged by nobody."""
+    if not isinstance(found.entry, DatasetEntry):
+        return found
+    return found._replace(entry=msgspec.structs.replace(found.entry, eval_cfg=None, judge_infer_cfg=None))
 
 
 def of_all(found: Sequence[Found], make: Callable[[Found], MadeT]) -> list[MadeT]:

@@ -31,6 +31,8 @@ from assay.dialects.openicl.model_keys import (
     WITHOUT_EFFECT,
     Family,
 )
+from assay.dialects.openicl.pacing import KEYS as PACING_KEYS
+from assay.dialects.openicl.pacing import Pacing, read_pacing
 
 CODE = "OPENICL-040"
 
@@ -67,19 +69,28 @@ class ModelConfig(msgspec.Struct, frozen=True):
     """What has no effect here, in words."""
     secret: str | None = None
     """The key of a service, in memory alone; never part of anything that is written."""
+    pacing: Pacing | None = None
+    """How it is loaded, where its speed is measured."""
+    tokenizer: str | None = None
+    """Folder of its tokenizer, where its speed is measured and the config names one."""
 
     def __repr__(self) -> str:
         return f"ModelConfig({self.abbr!r}, {self.model!r})"
 
 
-def read_models(entries: Sequence[Mapping[str, Any]], source: str) -> list[ModelConfig]:
-    """Return the models of a config, or raise everything that is wrong with them."""
+def read_models(
+    entries: Sequence[Mapping[str, Any]], source: str, *, is_timed: bool = False
+) -> list[ModelConfig]:
+    """Return the models of a config, or raise everything that is wrong with them.
+
+    `is_timed`: their speed is measured, so that what says when requests are sent counts.
+    """
     problems = Problems()
     models: list[ModelConfig] = []
     taken: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(entries):
         where = Origin(f"{source} models[{index}]")
-        found = _Reading(entry, where, problems).model()
+        found = _Reading(entry, where, problems, is_timed=is_timed).model()
         if found is None:
             continue
         if found.abbr in taken:
@@ -101,10 +112,13 @@ def family_of(entry: Mapping[str, Any]) -> Family | None:
 class _Reading:
     """One model on its way."""
 
-    def __init__(self, entry: Mapping[str, Any], where: Origin, problems: Problems) -> None:
+    def __init__(
+        self, entry: Mapping[str, Any], where: Origin, problems: Problems, *, is_timed: bool
+    ) -> None:
         self._entry = entry
         self._where = where
         self._problems = problems
+        self._is_timed = is_timed
         self._notes: list[str] = []
         self._args: dict[str, str] = {}
 
@@ -118,6 +132,7 @@ class _Reading:
         named, secret = _WHERE[family](self)
         drawing = self._drawing(family)
         self._machine(family, kind)
+        pacing = self._pacing(family, kind) if self._is_timed else None
         entry = self._entry
         post = self._postprocessor()
         meta = entry.get("meta_template") or None
@@ -141,6 +156,8 @@ class _Reading:
             column,
             tuple(self._notes),
             secret,
+            pacing,
+            self._tokenizer(family) if self._is_timed else None,
         )
 
     # --- what kind of model it is ---
@@ -177,10 +194,13 @@ class _Reading:
                     else f"{kind} has the unknown key {key!r}{nearest(key, known)}"
                 )
                 self._problem(what, f"use some of {listing(used, at_most=30)}")
+        counted = (*used, *PACING_KEYS, "tokenizer_path") if self._is_timed else used
         quiet = [
             key
             for key in self._entry
-            if key in WITHOUT_EFFECT and key not in used and self._entry[key] not in (None, False, "", {}, 0)
+            if key in WITHOUT_EFFECT
+            and key not in counted
+            and self._entry[key] not in (None, False, "", {}, 0)
         ]
         if quiet:
             self._notes.append(f"{', '.join(quiet)}: no effect here")
@@ -354,6 +374,32 @@ class _Reading:
                 self._args["stream"] = "true"
         elif family == "hf" and batch is not None:
             self._args["max_batch"] = str(int(batch))
+
+    # --- how fast it is asked ---
+
+    def _pacing(self, family: Family, kind: str) -> Pacing:
+        if family == "hf":
+            what = f"{kind} is opened inside this program, and the speed of a server is what is measured"
+            self._problem(what, "serve the model, and name VLLMCustomAPIChat with its address")
+        if family in ("vllm_service", "openai_service"):
+            # Without a word a measured server is asked for a stream; here the config says.
+            self._args["stream"] = "true" if self._entry.get("stream") or kind in STREAMING else "false"
+        if (self._number("retry", least=0) or 0) > 1:
+            self._notes.append("retry: a request whose time is measured is sent once")
+        if (self._number("num_return_sequences", self._sampled(), least=1) or 1) > 1:
+            what = "generation_kwargs.num_return_sequences asks for several answers to each request"
+            self._problem(what, "leave it away where speed is measured")
+        entry = dict(self._entry)
+        if family == "assay" and self._args.get("concurrency", "").isdecimal():
+            entry["batch_size"] = int(self._args["concurrency"])
+        return read_pacing(entry, self._problem)
+
+    def _sampled(self) -> Mapping[str, Any]:
+        said = self._entry.get("generation_kwargs")
+        return said if isinstance(said, Mapping) else {}
+
+    def _tokenizer(self, family: Family) -> str | None:
+        return self._text("path" if family == "vllm_service" else "tokenizer_path") or None
 
     def _postprocessor(self) -> str | None:
         said = self._entry.get("pred_postprocessor")

@@ -23,6 +23,9 @@ from assay.sources.datasets_library import offline
 
 COLUMNS = "OPENICL-013"
 _PATH = "path"
+CONTENT = "content"
+"""The column that holds a row's texts and media in their order."""
+_OF_MEDIA = ("image", "video", "audio")
 _OF_JUDGING = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
 """What an entry says of how answers are judged, beside its `eval_cfg`."""
 
@@ -131,8 +134,9 @@ def check_columns(data: LoadedData, entry: DatasetEntry, where: Origin, *, has_s
     """Raise where columns that the config reads are not there; examples are rows of the train split."""
     problems = Problems()
     reader = entry.reader_cfg
-    # How long answers may be need not be said.
-    asked = [(name, "input_columns") for name in reader.input_columns if name != MAX_OUT_LEN]
+    # How long answers may be need not be said; media that stand in the text have no columns of their own.
+    optional = (MAX_OUT_LEN, *(_OF_MEDIA if CONTENT in data.test.columns else ()))
+    asked = [(name, "input_columns") for name in reader.input_columns if name not in optional]
     if reader.output_column is not None:
         asked.append((reader.output_column, "output_column"))
     for name, key in asked:

@@ -1,4 +1,4 @@
-"""assay as aisbench: the original's command line for accuracy; its flags that were never followed are."""
+"""assay as aisbench: the original's command line; its flags that were never followed are."""
 
 from __future__ import annotations
 
@@ -24,14 +24,30 @@ _STAGES: Mapping[str, Stage] = {
 """What each mode is here; a judge is asked when answers are scored."""
 _OF_SPEED = ("perf", "perf_viz")
 _INSTEAD = {
-    "num_warmups": "nothing is sent to the model beforehand",
     "merge_ds": "all datasets of a model are asked together anyway",
     "max_num_workers": "one process asks; a model's batch_size says how many requests are under way",
     "max_workers_per_gpu": "one process asks",
     "debug": "there is one process, and what it does is shown anyway",
 }
 """Flags that change no number, and what happens instead."""
-_PERFORMANCE = ("pressure", "pressure_time", "spec_decode", "response_anomaly")
+_INSTEAD_OF_SPEED = {
+    "num_warmups": "nothing is sent to the model beforehand",
+    "pressure": "only mode perf loads a server",
+    "pressure_time": "only mode perf loads a server",
+    "spec_decode": "only mode perf looks at a server's counters",
+    "request_rate": "only mode perf sends at a rate; answers do not depend on it",
+}
+"""Flags of mode perf, and what happens in the modes that are about answers."""
+_INSTEAD_OF_ANSWERS = {
+    "merge_ds": "datasets of one class that are asked alike are one load anyway",
+    "dump_eval_details": "speed is measured, answers are not scored",
+    "dump_extract_rate": "speed is measured, answers are not scored",
+    "judge": "speed is measured, answers are not scored",
+    "no_cache": "nothing is taken from a cache where speed is measured",
+}
+"""Flags of the modes about answers, and what happens where speed is measured."""
+_PRESSURE_S = 15
+_LONGEST_PRESSURE_S = 86_400
 
 
 @foreign_command
@@ -41,6 +57,8 @@ def aisbench(arguments: tuple[str, ...]) -> int:
     if given is None:
         return 0
     _refuse(given)
+    if given.mode in _OF_SPEED:
+        return _speed(given)
     from assay.app.openicl_results import Details
     from assay.faces.cli.config_systems import Asked, run_configs, shared_names, shared_settings
 
@@ -62,6 +80,38 @@ def aisbench(arguments: tuple[str, ...]) -> int:
     )
 
 
+def _speed(given: argparse.Namespace) -> int:
+    from assay.app.perf_plan import PerfAsked
+    from assay.faces.cli.aisbench_perf import SpeedAsked, run_speed
+    from assay.faces.cli.config_systems import shared_names, shared_settings
+
+    pressure_s = None
+    if given.pressure:
+        pressure_s = float(_PRESSURE_S if given.pressure_time is None else given.pressure_time)
+    return run_speed(
+        SpeedAsked(
+            shared_names(given),
+            given.reuse,
+            Path(given.work_dir),
+            Path(given.config_dir),
+            None if given.openicl_root is None else Path(given.openicl_root),
+            PerfAsked(
+                1 if given.num_warmups is None else given.num_warmups,
+                given.num_prompts,
+                pressure_s,
+                given.max_out_len,
+                given.seed or 0,
+            ),
+            shared_settings(given),
+            is_viz=given.mode == "perf_viz",
+            is_dry=given.dry_run,
+            is_search=given.search,
+            has_spec_decode=given.spec_decode,
+            told=tuple(_said_instead(given)),
+        )
+    )
+
+
 def _parser() -> ForeignParser:
     from assay.faces.cli.config_systems import add_shared
 
@@ -76,37 +126,54 @@ def _parser() -> ForeignParser:
         "--max-out-len", type=int, metavar="N", help="Assay's own: longest text, for all datasets"
     )
     parser.add_argument("--batch-size", type=int, metavar="N", help="Assay's own: requests under way")
+    parser.add_argument(
+        "--request-rate", type=float, metavar="R", help="Assay's own: requests per second, in mode perf"
+    )
+    speed = parser.add_argument_group("mode perf: how fast a server is")
+    speed.add_argument("--num-warmups", type=int, metavar="N", help="requests before, not measured [1]")
+    speed.add_argument("--pressure", action="store_true", help="load the server for a time")
+    speed.add_argument("--pressure-time", type=int, metavar="S", help=f"for so long [{_PRESSURE_S}]")
+    speed.add_argument("--spec-decode", action="store_true", help="look at the server's counters of drafts")
     quiet = parser.add_argument_group("accepted, with a line that says what happens instead")
-    quiet.add_argument("--num-warmups", type=int, metavar="N")
     quiet.add_argument("--merge-ds", action="store_true")
     quiet.add_argument("--max-num-workers", type=int, metavar="N")
     quiet.add_argument("--max-workers-per-gpu", type=int, metavar="N")
     quiet.add_argument("--debug", action="store_true")
-    refused = parser.add_argument_group("refused: measuring speed comes with the serving benchmark")
-    refused.add_argument("--pressure", action="store_true")
-    refused.add_argument("--pressure-time", type=int, metavar="S")
-    refused.add_argument("--spec-decode", action="store_true")
+    refused = parser.add_argument_group("refused")
     refused.add_argument("--response-anomaly", action="store_true")
     return parser
 
 
 def _refuse(given: argparse.Namespace) -> None:
-    fix = "use mode all, infer, eval or viz; speed comes with the serving benchmark, `assay bench`"
-    if given.mode in _OF_SPEED:
-        what = f"mode {given.mode} measures how fast a server is, which is not there yet"
-        raise UsageError(Problem("USAGE-006", what, fix))
-    for name in _PERFORMANCE:
-        if getattr(given, name):
-            what = f"--{name.replace('_', '-')} is about how a server works, which is not measured yet"
-            raise UsageError(Problem("USAGE-006", what, fix))
+    if given.response_anomaly:
+        what = "--response-anomaly looks for garbled answers by another program, which is not there"
+        raise _wrong(what, "leave it away; `assay explain` shows answers")
     if given.num_prompts is not None and given.num_prompts < 1:
         what = f"--num-prompts: found {given.num_prompts}, expected a number of rows above 0"
-        raise UsageError(Problem("USAGE-006", what, "write --num-prompts 10"))
+        raise _wrong(what, "write --num-prompts 10")
+    if given.mode not in _OF_SPEED:
+        return
+    if given.custom_dataset_infer_method == "ppl":
+        what = "--custom-dataset-infer-method ppl asks by likelihood, which is no load of a server"
+        raise _wrong(what, "leave it away: answers are generated")
+    if given.num_warmups is not None and given.num_warmups < 0:
+        what = f"--num-warmups: found {given.num_warmups}, expected 0 or more"
+        raise _wrong(what, "write --num-warmups 1, or 0 for none")
+    if given.pressure_time is not None and not given.pressure:
+        raise _wrong("--pressure-time is how long --pressure lasts, which is not asked for", "add --pressure")
+    if given.pressure_time is not None and not 1 <= given.pressure_time <= _LONGEST_PRESSURE_S:
+        what = f"--pressure-time: found {given.pressure_time}, expected seconds from 1 to "
+        raise _wrong(f"{what}{_LONGEST_PRESSURE_S}", "write --pressure-time 15")
+
+
+def _wrong(what: str, fix: str) -> UsageError:
+    return UsageError(Problem("USAGE-006", what, fix))
 
 
 def _said_instead(given: argparse.Namespace) -> Iterator[str]:
     """Yield a line for each flag that was given and has no effect."""
-    for name, instead in _INSTEAD.items():
+    of_mode = _INSTEAD_OF_ANSWERS if given.mode in _OF_SPEED else _INSTEAD_OF_SPEED
+    for name, instead in {**_INSTEAD, **of_mode}.items():
         if getattr(given, name):
             yield f"--{name.replace('_', '-')}: {instead}"
     if given.mode == "judge":

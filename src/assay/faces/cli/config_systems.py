@@ -100,6 +100,7 @@ def shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]]
         raise UsageError(Problem("USAGE-006", what, "give one of them"))
     fields = {name: getattr(given, name) for name in ("url", "model_name", "host_ip", "host_port", "path")}
     fields["batch_size"] = getattr(given, "batch_size", None)
+    fields["request_rate"] = getattr(given, "request_rate", None)
     return Names(
         given.config,
         given.models or (),
@@ -132,10 +133,10 @@ def shared_settings(given: argparse.Namespace) -> dict[str, Any]:
 def run_configs(asked: Asked) -> int:
     """Do what a command asks; return the exit status."""
     for line in asked.told:
-        _say(line)
+        say(line)
     planner = Planner(asked.config_dir, asked.root)
     if asked.is_search:
-        return _search(planner, asked.names)
+        return search_configs(planner, asked.names)
     if asked.stage in ("score", "viz") and asked.reuse is None:
         what = f"mode {'eval' if asked.stage == 'score' else 'viz'} is about answers of an earlier run"
         raise UsageError(
@@ -147,7 +148,7 @@ def run_configs(asked: Asked) -> int:
     has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
     plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
     for note in (*plan.notes, *plan.summary.notes):
-        _say(note)
+        say(note)
     if asked.is_dry:
         return _show_plan(plan, asked)
     work = _work_folder(asked)
@@ -184,9 +185,9 @@ def _run_or_problem(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder
 def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
-        _say(f"{model.abbr}: {note}")
+        say(f"{model.abbr}: {note}")
     if _is_table(planned) and (model.postprocessor or model.meta_template):
-        _say(
+        say(
             f"{model.abbr}: pred_postprocessor and meta_template are for configs, and mean nothing to a table"
         )
     settings = _settings(planned, asked, plan, work)
@@ -265,7 +266,7 @@ def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None
     for abbr, name in models:
         run = work.last_run(abbr, is_complete=True)
         if run is None:
-            _say(f"{abbr}: nothing is scored here")
+            say(f"{abbr}: nothing is scored here")
         else:
             columns.append(Column(name, run))
     if not columns:
@@ -295,7 +296,7 @@ def _show_plan(plan: Plan, asked: Asked) -> int:
     return 0
 
 
-def _search(planner: Planner, names: Names) -> int:
+def search_configs(planner: Planner, names: Names) -> int:
     """Print the configs that names stand for; without names, all that there are."""
     from rich.table import Table
 
@@ -330,5 +331,6 @@ def _found(
     yield from ((paths[0].stem, str(paths[0])) for _, paths in sorted(files.items()))
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Tell a person something beside the results."""
     err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)

@@ -1,0 +1,74 @@
+"""Speculative decoding as a server's own counters tell it: how many drafted tokens it kept.
+
+The counters are those that vLLM shows at /metrics, in Prometheus's text form. What they counted during a load
+is the difference of two readings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+_PREFIX = "spec_decode_num_"
+_LINE = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>[^\s]+)(?:\s+-?\d+)?")
+_POSITION = re.compile(r'(?:^|,)\s*position="(?P<position>\d+)"')
+
+Counters: TypeAlias = Mapping[tuple[str, int | None], float]
+"""By what is counted (`drafts`, `draft_tokens`, ...) and the position in a draft, where there is one."""
+
+
+class SpecDecode(msgspec.Struct, frozen=True):
+    """What became of drafted tokens."""
+
+    n_drafts: int
+    n_draft_tokens: int
+    n_accepted_tokens: int
+    acceptance_rate: float
+    """Percent of the drafted tokens that were kept."""
+    acceptance_length: float
+    """Tokens that a step of the large model brought: its own one, and the mean of those kept."""
+    per_position: tuple[float, ...]
+    """For each place in a draft, the percentage of drafts whose token there was kept."""
+
+
+def read_counters(text: str) -> Counters:
+    """Return the counters of speculative decoding among a server's metrics; several engines are added up."""
+    found: dict[tuple[str, int | None], float] = {}
+    for line in text.splitlines():
+        read = _LINE.fullmatch(line.strip())
+        if read is None or _PREFIX not in read["name"]:
+            continue
+        name = read["name"].partition(_PREFIX)[2].removesuffix("_total")
+        position = _POSITION.search(read["labels"] or "")
+        try:
+            value = float(read["value"])
+        except ValueError:
+            continue
+        key = (name, int(position["position"]) if position else None)
+        found[key] = found.get(key, 0.0) + value
+    return found
+
+
+def spec_decode(before: Counters, after: Counters) -> SpecDecode | None:
+    """Return what was counted between two readings; None where nothing was drafted."""
+
+    def counted(name: str, position: int | None = None) -> float:
+        return after.get((name, position), 0.0) - before.get((name, position), 0.0)
+
+    drafts, tokens = counted("drafts"), counted("draft_tokens")
+    accepted = counted("accepted_tokens")
+    if drafts <= 0 or tokens <= 0:
+        return None
+    of_positions = "accepted_tokens_per_pos"
+    positions = sorted(at for name, at in after if name == of_positions and at is not None)
+    return SpecDecode(
+        int(drafts),
+        int(tokens),
+        int(accepted),
+        100 * accepted / tokens,
+        1 + accepted / drafts,
+        tuple(100 * counted(of_positions, at) / drafts for at in positions),
+    )

@@ -1,0 +1,132 @@
+"""How AISBench's config of a service wants it to be loaded: how many requests at once, and at which times.
+
+Values are AISBench's own. What code and documents of the original say differently is taken from the code,
+but for one thing: a ramp counts without a rate as well, where the original's code forgets it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+from assay.core.errors import listing, nearest
+
+KEYS = ("request_rate", "use_timestamp", "traffic_cfg")
+"""Keys of a service's config that mean something only where its speed is measured."""
+UNPACED_BELOW = 0.001
+"""Requests per second below which the original does not wait at all."""
+_MOST_AT_ONCE = 100_000
+_HIGHEST_RATE = 64_000.0
+_TRAFFIC = ("burstiness", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
+
+RampForm: TypeAlias = Literal["linear", "exponential"]
+OnProblem: TypeAlias = Callable[[str, str], None]
+"""Takes what is wrong, and the fix."""
+
+
+class RampUp(msgspec.Struct, frozen=True):
+    """A rate that goes from one value to another over all requests."""
+
+    form: RampForm
+    start: float
+    """Requests per second."""
+    end: float
+
+
+class Pacing(msgspec.Struct, frozen=True):
+    """When requests are sent."""
+
+    batch_size: int = 1
+    """Requests under way at most."""
+    rate: float | None = None
+    """Requests per second. None: as soon as there is a place."""
+    burstiness: float = 1.0
+    """Shape of the gaps' gamma distribution; 0: even gaps. The original's documents say 0 is the default, its
+    code has 1."""
+    ramp: RampUp | None = None
+    uses_timestamps: bool = False
+    """Whether a dataset's own times count, where it has some."""
+
+
+def read_pacing(entry: Mapping[str, Any], on_problem: OnProblem) -> Pacing:
+    """Return how a model's entry wants it to be loaded; what is wrong is handed to `on_problem`."""
+    reading = _Reading(entry, on_problem)
+    batch = reading.number(entry, "batch_size", 1, least=1, most=_MOST_AT_ONCE)
+    if batch != int(batch):
+        on_problem(f"batch_size is {batch:g}, expected a whole number", "correct the value")
+    rate = reading.number(entry, "request_rate", 0, least=0, most=_HIGHEST_RATE)
+    uses_timestamps = entry.get("use_timestamp") or False
+    if not isinstance(uses_timestamps, bool):
+        on_problem(f"use_timestamp is {uses_timestamps!r:.60}, expected True or False", "correct the value")
+    traffic = reading.traffic()
+    return Pacing(
+        int(batch),
+        None if rate < UNPACED_BELOW else rate,
+        reading.number(traffic, "burstiness", 1.0, least=0, of="traffic_cfg."),
+        reading.ramp(traffic),
+        uses_timestamps is True,
+    )
+
+
+class _Reading:
+    """An entry on its way."""
+
+    def __init__(self, entry: Mapping[str, Any], on_problem: OnProblem) -> None:
+        self._entry = entry
+        self._problem = on_problem
+
+    def traffic(self) -> Mapping[str, Any]:
+        said = self._entry.get("traffic_cfg") or {}
+        if not isinstance(said, Mapping):
+            self._problem(f"traffic_cfg is {said!r:.60}, expected a dict", "write traffic_cfg=dict(...)")
+            return {}
+        for key in said:
+            if key not in _TRAFFIC:
+                what = f"traffic_cfg has the unknown key {key!r}{nearest(str(key), _TRAFFIC)}"
+                self._problem(what, f"use some of {listing(_TRAFFIC)}")
+        return said
+
+    def ramp(self, traffic: Mapping[str, Any]) -> RampUp | None:
+        form = traffic.get("ramp_up_strategy")
+        ends = [traffic.get(key) for key in _TRAFFIC[2:]]
+        if not form:
+            if any(end is not None for end in ends):
+                what = "traffic_cfg has an end of a ramp and no ramp_up_strategy"
+                self._problem(what, "write ramp_up_strategy='linear', or leave both ends away")
+            return None
+        if form not in get_args(RampForm):
+            what = f"traffic_cfg.ramp_up_strategy is {form!r:.60}, expected one of "
+            self._problem(what + listing(get_args(RampForm)), "correct the value")
+            return None
+        if any(end is None for end in ends):
+            what = "traffic_cfg has a ramp_up_strategy, and not both ends of the ramp"
+            self._problem(what, "write ramp_up_start_rps=1 and ramp_up_end_rps=10")
+            return None
+        start, end = (
+            self.number(traffic, key, 1, least=UNPACED_BELOW, most=_HIGHEST_RATE, of="traffic_cfg.")
+            for key in _TRAFFIC[2:]
+        )
+        return RampUp(form, start, end)
+
+    def number(
+        self,
+        said: Mapping[str, Any],
+        key: str,
+        default: float,
+        *,
+        least: float,
+        most: float = math.inf,
+        of: str = "",
+    ) -> float:
+        value = said.get(key)
+        if value is None:
+            return default
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not least <= value <= most or math.isinf(value):
+            expected = f"a number from {least:g}" + (f" to {most:g}" if most < math.inf else " on")
+            self._problem(f"{of}{key} is {value!r:.60}, expected {expected}", "correct the value")
+            return default
+        return float(value)

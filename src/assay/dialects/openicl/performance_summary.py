@@ -1,0 +1,54 @@
+"""The summarizer of AISBench's performance mode: which stage of a load is told, by which statistics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
+from assay.dialects.openicl.authored.code import last_name
+
+PRESETS = ("default_perf", "stable_stage")
+_CODE = "OPENICL-041"
+_STABLE = "StablePerfMetricCalculator"
+_CALCULATORS = ("DefaultPerfMetricCalculator", _STABLE)
+_STATS = re.compile(r"Average|Min|Max|Median|P[1-9][0-9]?")
+_MOST_STATS = 8
+
+
+class PerformanceSummary(NamedTuple):
+    """What a summarizer wants to be told."""
+
+    is_stable: bool = False
+    """Whether only the stage counts in which as many requests were under way as could be."""
+    stats: tuple[str, ...] | None = None
+    """None: the usual ones."""
+
+
+def named_summary(name: str) -> PerformanceSummary | None:
+    """Return a summary that is known without a file."""
+    return PerformanceSummary(name == "stable_stage") if name in PRESETS else None
+
+
+def read_performance_summary(said: Mapping[str, Any], where: Origin) -> PerformanceSummary:
+    """Return what a config's summarizer wants; one of accuracy stands for the usual one of performance."""
+    if said.get("attr") != "performance":
+        return PerformanceSummary()
+    calculator = said.get("calculator")
+    if not isinstance(calculator, Mapping) or last_name(calculator.get("type", "")) not in _CALCULATORS:
+        what = f"summarizer.calculator is {calculator!r:.80}, expected a dict whose type is one of "
+        raise _wrong(what + listing(_CALCULATORS), where)
+    stats = calculator.get("stats_list")
+    if stats is not None:
+        is_list = isinstance(stats, list | tuple) and 1 <= len(stats) <= _MOST_STATS
+        if not is_list or not all(isinstance(one, str) and _STATS.fullmatch(one) for one in stats):
+            expected = f"at most {_MOST_STATS} of Average, Min, Max, Median and P1 to P99"
+            raise _wrong(f"stats_list is {stats!r:.80}, expected {expected}", where)
+    is_stable = last_name(calculator["type"]) == _STABLE
+    return PerformanceSummary(is_stable, None if stats is None else tuple(stats))
+
+
+def _wrong(what: str, where: Origin) -> AuthorError:
+    return AuthorError(Problem(_CODE, what, "correct the summarizer", where))
