@@ -208,6 +208,11 @@ def test_what_is_no_http_is_trouble() -> None:
         answered(always(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))
 
 
+def test_a_server_that_changes_the_protocol_is_trouble() -> None:
+    with pytest.raises(Broken, match="another protocol"):
+        answered(always(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"))
+
+
 def test_nothing_listens() -> None:
     async def asks(_: HttpClient) -> object:
         async with HttpClient("http://127.0.0.1:9/v1") as nobody:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import socket
 import threading
 import time
@@ -374,6 +375,78 @@ def test_a_stream_that_is_not_whole_is_no_answer(pieces: list[bytes], kind: str)
     outcome = answer(lambda body: Chunks(pieces), QUESTION, stream="true")
     assert isinstance(outcome, Failure)
     assert outcome.kind == kind
+
+
+def raw(content: bytes, content_type: str = "application/json", **headers: str) -> Model:
+    """Reply with these bytes."""
+    named = {"Content-Type": content_type} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    return lambda body: web.Response(body=content, headers=named)
+
+
+EVENTS = event({"choices": [{"index": 0, "delta": {"content": "B"}}]})
+EVENTS += event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}) + b"data: [DONE]\n\n"
+
+
+def test_bytes_that_are_no_utf8_are_one_failure_and_not_the_end() -> None:
+    model = raw(b'{"choices": [{"message": {"content": "\xff\xfe"}, "finish_reason": "stop"}]}')
+    with serving(poisoned("number 3", model)) as server:
+        found = outcomes(client(server.url), ASKS[:5])
+    assert {n: failure.kind for n, failure in failures(found).items()} == {3: "not_json"}
+
+
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_a_mark_of_the_byte_order_is_no_part_of_a_reply(stream: str) -> None:
+    whole = b'{"choices": [{"message": {"content": "B"}, "finish_reason": "stop"}]}'
+    is_stream = stream == "true"
+    content_type = "text/event-stream" if is_stream else "application/json"
+    model = raw(b"\xef\xbb\xbf" + (EVENTS if is_stream else whole), content_type)
+    assert output(model, QUESTION, stream=stream).text == "B"
+
+
+def test_the_type_of_a_stream_may_be_written_in_any_case() -> None:
+    assert output(raw(EVENTS, "Text/Event-Stream; charset=UTF-8"), QUESTION).text == "B"
+
+
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/json"])
+def test_a_reply_that_came_packed_is_told_as_such(content_type: str) -> None:
+    """Nothing is asked for packed; read as it is, such a stream would seem cut short, and come again."""
+    with serving(raw(gzip.compress(EVENTS), content_type, Content_Encoding="gzip")) as server:
+        (found,) = outcomes(client(server.url), [Generate(QUESTION, GREEDY)])
+        assert len(server.bodies) == 1
+    assert isinstance(found, Failure)
+    assert "packed (gzip)" in found.message
+
+
+@pytest.mark.parametrize("told", [-5, 10**30, 7.5e300, "7", [7], None, True])
+def test_a_count_that_cannot_be_one_costs_no_answer(told: Any) -> None:
+    def model(body: Body) -> Body:
+        return {**saying("B")(body), "usage": {"prompt_tokens": told, "completion_tokens": told}}
+
+    outcome = answer(model)
+    assert isinstance(outcome, Completion)
+    assert outcome.outputs[0].text == "B"
+    assert (outcome.n_prompt_tokens, outcome.outputs[0].n_tokens) in [(0, 0), (1, 1)]
+
+
+def test_counts_that_are_whole_are_taken() -> None:
+    outcome = answer(
+        lambda body: {**saying("B")(body), "usage": {"prompt_tokens": 7.0, "completion_tokens": 3}}
+    )
+    assert isinstance(outcome, Completion)
+    assert (outcome.n_prompt_tokens, outcome.outputs[0].n_tokens) == (7, 3)
+
+
+@pytest.mark.parametrize(("code", "n_calls"), [(400, 1), (500, 3)])
+def test_an_error_without_its_frame_is_no_end_of_a_text(code: int, n_calls: int) -> None:
+    bare = event({"object": "error", "message": "out of blocks", "code": code})
+    pieces = EVENTS.split(b"\n\n")[0] + b"\n\nevent: error\n" + bare + b"data: [DONE]\n\n"
+    with serving(raw(pieces, "text/event-stream")) as server:
+        (found,) = outcomes(client(server.url), [Generate(QUESTION, GREEDY)])
+        assert len(server.bodies) == n_calls
+    assert isinstance(found, Failure)
+    assert "out of blocks" in found.message
 
 
 def test_a_stream_that_broke_is_asked_for_again() -> None:
