@@ -48,6 +48,14 @@ def test_cuts_change_nothing(cuts: list[int]) -> None:
     assert events([STREAM[a:b] for a, b in pairwise(places)]) == EVENTS
 
 
+def test_lines_of_one_event_stay_together_whatever_ends_them() -> None:
+    for end in (b"\n", b"\r\n", b"\r"):
+        stream = b"data: one" + end + b"data: two" + end + end + b"data: three" + end + end + b":"
+        for at in range(len(stream)):
+            assert events([stream[:at], stream[at:]]) == [b"one\ntwo", b"three"], (end, at)
+    assert events([b"data: one\r\rdata: two\n\n"]) == [b"one", b"two"]
+
+
 @given(st.integers(1, 40), st.sampled_from([b"\n", b"\r\n", b"\r"]))
 def test_a_mark_of_the_byte_order_before_the_first_event_is_no_part_of_it(step: int, end: bytes) -> None:
     stream = b"\xef\xbb\xbf" + b"".join(b"data: %d%b%b" % (n, end, end) for n in range(3)) + b": end" + end

@@ -449,6 +449,46 @@ def test_an_error_without_its_frame_is_no_end_of_a_text(code: int, n_calls: int)
     assert "out of blocks" in found.message
 
 
+def test_too_many_calls_told_in_a_reply_may_pass_and_other_refusals_do_not() -> None:
+    for code, n_calls in ((429, 3), (400, 1)):
+        with serving(lambda body, code=code: {"error": {"message": "no", "code": code}}) as server:
+            outcomes(client(server.url), ASKS[:1])
+            assert len(server.bodies) == n_calls
+
+
+def test_texts_of_one_call_are_taken_in_their_order_and_not_counted() -> None:
+    def model(body: Body) -> Body:
+        return reply(*(choice(body, f"text {n}", index=n) for n in (2, 0, 1)), completion_tokens=9)
+
+    outcome = answer(model, sampling=Sampling(max_tokens=8, temperature=1, seed=1, n=3), n_per_call=3)
+    assert isinstance(outcome, Completion)
+    assert [one.text for one in outcome.outputs] == ["text 0", "text 1", "text 2"]
+    assert {one.n_tokens for one in outcome.outputs} == {0}
+
+
+def test_more_texts_than_were_asked_for_are_left_away() -> None:
+    outcome = answer(lambda body: reply(choice(body, "one"), choice(body, "two", index=1)))
+    assert isinstance(outcome, Completion)
+    assert [one.text for one in outcome.outputs] == ["one"]
+
+
+def test_the_first_stop_string_in_a_text_cuts_it() -> None:
+    assert output(saying("a; b. c"), sampling=Sampling(max_tokens=8, stop=(".", ";"))).text == "a"
+
+
+def test_events_after_the_end_of_a_text_take_nothing_back() -> None:
+    pieces = [
+        event(
+            {"choices": [{"index": 0, "text": "B", "finish_reason": "length"}], "usage": {"prompt_tokens": 7}}
+        ),
+        event({"choices": [{"index": 0, "text": ""}]}),
+        b"data: [DONE]\n\n",
+    ]
+    outcome = answer(lambda body: Chunks(pieces))
+    assert isinstance(outcome, Completion)
+    assert (outcome.outputs[0].finish, outcome.n_prompt_tokens) == (Finish.LENGTH, 7)
+
+
 def test_a_stream_that_broke_is_asked_for_again() -> None:
     broken = Chunks(chat_events({"content": "ha"}, finish=None, done=False), is_closed_early=True)
     whole = Chunks(chat_events({"content": "half and more"}))
