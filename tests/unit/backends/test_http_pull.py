@@ -96,8 +96,12 @@ def test_an_error_of_the_caller_ends_the_process_though_calls_are_under_way() ->
         "from assay.core.request import Generate, Sampling, request\n"
         "backend = OpenAIBackend(f'm@{sys.argv[1]}', {'concurrency': '4'})\n"
         "asks = [Generate(f'text {n}', Sampling(max_tokens=8)) for n in range(50)]\n"
-        "for one in backend.run(request('t', str(n), 'gen', 'a', 0, ask) for n, ask in enumerate(asks)):\n"
-        "    raise OSError('no space left')\n"
+        "wanted = [request('t', str(n), 'gen', 'a', 0, ask) for n, ask in enumerate(asks)]\n"
+        "def main():\n"
+        "    responses = backend.run(wanted)\n"
+        "    for one in responses:\n"
+        "        raise OSError('no space left')\n"
+        "main()\n"
     )
     with serving(small_model) as server:
         ended = subprocess.run(

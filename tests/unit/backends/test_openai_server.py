@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import json
 import socket
 import threading
 import time
@@ -451,7 +452,8 @@ def test_an_error_without_its_frame_is_no_end_of_a_text(code: int, n_calls: int)
 
 def test_too_many_calls_told_in_a_reply_may_pass_and_other_refusals_do_not() -> None:
     for code, n_calls in ((429, 3), (400, 1)):
-        with serving(lambda body, code=code: {"error": {"message": "no", "code": code}}) as server:
+        said = {"error": {"message": "no", "code": code}}
+        with serving(raw(json.dumps(said).encode())) as server:
             outcomes(client(server.url), ASKS[:1])
             assert len(server.bodies) == n_calls
 
