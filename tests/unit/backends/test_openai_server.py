@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from assay.backends.http_post import asked_wait_s, said_in
+from assay.backends.http_post import Endpoint, Patience, asked_wait_s, said_in
 from assay.backends.openai_server import OpenAIBackend
 from assay.core.errors import BackendError
 from assay.core.media import Image, Text
@@ -639,6 +639,37 @@ def test_a_server_is_not_asked_before_it_wants_to_be(waits: list[float]) -> None
     with serving(in_turn(failing(429, **{"Retry-After": "30"}), small_model)) as server:
         assert not failures(outcomes(client(server.url, retry_wait_s=1, concurrency=1), ASKS[:2]))
     assert 29.5 < sum(waits) < 33.5
+
+
+def test_a_short_wait_that_a_server_asks_for_does_not_end_a_long_one(waits: list[float]) -> None:
+    with serving(failing(429)) as server:
+        endpoint = Endpoint(server.url, Patience(5, 0, 0))
+        endpoint._rest(30)
+        endpoint._rest(0)
+        assert endpoint._resting_until > time.monotonic() + 29
+
+
+@pytest.mark.parametrize(("status", "level"), [(503, 11), (429, 11), (500, 16), (400, 16)])
+def test_which_troubles_are_for_the_number_of_calls(status: int, level: int) -> None:
+    """One 500 may be an input's own; a 503 is nobody's."""
+    with serving(poisoned("number 3", failing(status), small_model)) as server:
+        backend = client(server.url, retries=0)
+        outcomes(backend, ASKS[:8])
+    stats = backend.stats()
+    assert (stats["concurrency"], stats["refusals"]) == (level, float(status != 400))
+
+
+def test_an_error_that_comes_as_a_stream_is_read_as_an_error() -> None:
+    model = raw(b'data: {"error": {"message": "busy"}}\n\n', "text/event-stream")
+
+    def refusing(body: Body) -> web.Response:
+        response: web.Response = model(body)
+        response.set_status(422)
+        return response
+
+    found = answer(refusing)
+    assert isinstance(found, Failure)
+    assert (found.kind, "HTTP status 422" in found.message) == ("refused", True)
 
 
 def test_a_server_that_wants_to_be_left_alone_for_hours_is_not_waited_for(waits: list[float]) -> None:
