@@ -54,6 +54,7 @@ def test_lines_of_one_event_stay_together_whatever_ends_them() -> None:
         for at in range(len(stream)):
             assert events([stream[:at], stream[at:]]) == [b"one\ntwo", b"three"], (end, at)
     assert events([b"data: one\r\rdata: two\n\n"]) == [b"one", b"two"]
+    assert events([b"data: one\n", b"data: two\n\n"]) == [b"one\ntwo"]
 
 
 @given(st.integers(1, 40), st.sampled_from([b"\n", b"\r\n", b"\r"]))
