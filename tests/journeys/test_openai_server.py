@@ -167,6 +167,15 @@ def test_answers_are_read_and_thoughts_are_kept_apart(workdir: Path) -> None:
     }
 
 
+def test_what_a_model_says_steers_no_terminal(workdir: Path) -> None:
+    with serving(saying("B \x1b[31m\x9b1A red")) as server:
+        model = f"openai:m@{server.url}"
+        assert assay("run", "data.csv", "-m", model, "--method", "gen", "--out", "run").status == 0
+    shown = assay("explain", "run", "row:1").out
+    assert "␛[31m\ufffd1A red" in shown
+    assert not {"\x1b", "\x9b"} & set(shown)
+
+
 def test_the_key_is_written_nowhere(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-never-shown")
     trouble = failing(400, "your key sk-never-shown is fine, your input is not")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from assay.backends.problems import unknown_model
+
+_SENDABLE = re.compile(r"[!-~]+")
 
 
 def checked_address(url: str, example: str) -> str:
@@ -12,10 +15,16 @@ def checked_address(url: str, example: str) -> str:
     try:
         parts = urlsplit(url)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")  # Raises where no name of a host can be such.
     except ValueError:
         is_whole = False
     if not is_whole:
         raise unknown_model(f"{url!r} is no address of a server", example)
+    if not _SENDABLE.fullmatch(url):
+        raise unknown_model(
+            f"the address {url!r} holds a character that none can have: a space or a letter beyond ASCII",
+            "write it as browsers send it: %20 for a space, xn--... for the name of a host",
+        )
     if parts.username is not None or parts.password is not None:
         raise unknown_model(
             f"the address of {parts.hostname!r} holds a name or a password, which every run would write down",

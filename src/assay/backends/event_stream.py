@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 _DATA = b"data: "
@@ -13,8 +14,12 @@ class EventStream:
     """Puts events together, wherever the network cut them: inside a line, a line end or a character."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._begun: list[bytes] = []
+        """Pieces of the line that is not whole yet."""
+        self._is_half_end = False
+        """Whether a carriage return came last: it may be half of a line end."""
         self._data: list[bytes] = []
+        self._is_first_line = True
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next bytes; return the data of each event that they complete."""
@@ -31,23 +36,37 @@ class EventStream:
 
     def _plain(self, chunk: bytes) -> list[bytes] | None:
         """Return the events of bytes as nearly all come: whole, each one line of data; of others None."""
-        if self._rest or self._data or not chunk.endswith(b"\n\n") or b"\r" in chunk:
+        if self._begun or self._is_half_end or self._data or not chunk.endswith(b"\n\n") or b"\r" in chunk:
             return None
         blocks = chunk[:-2].split(b"\n\n")
         if not all(block.startswith(_DATA) and b"\n" not in block for block in blocks):
             return None
+        self._is_first_line = False
         return [block[len(_DATA) :] for block in blocks]
 
     def _lines(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the lines that are whole. A carriage return at the very end may be half of a line end."""
-        text = self._rest + chunk
+        """Yield the lines that are whole. Each byte is looked at once, however long a line is."""
+        text = b"\r" + chunk if self._is_half_end else chunk
+        self._is_half_end = False
         begin = 0
         for end in _LINE_END.finditer(text):
             if end[0] == b"\r" and end.end() == len(text):
+                self._is_half_end = True
+                text = text[:-1]
                 break
-            yield text[begin : end.start()]
+            yield self._line(text[begin : end.start()])
             begin = end.end()
-        self._rest = text[begin:]
+        if begin < len(text):
+            self._begun.append(text[begin:])
+
+    def _line(self, last: bytes) -> bytes:
+        """Return a line by its last piece. Before the first one, a mark of the byte order may stand."""
+        line = b"".join((*self._begun, last))
+        self._begun.clear()
+        if self._is_first_line:
+            self._is_first_line = False
+            return line.removeprefix(BOM_UTF8)
+        return line
 
     def _take(self, line: bytes) -> None:
         """Keep a line of data. Comments, names and numbers of events mean nothing to whoever reads here."""

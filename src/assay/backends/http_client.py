@@ -114,6 +114,7 @@ class HttpClient:
     def _request(self, method: str, path: str, body: bytes | None, headers: str) -> bytes:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self._authority}\r\nAccept: */*\r\n"
+            "Accept-Encoding: identity\r\n"
             f"User-Agent: assay\r\n{headers}"
         )
         if body is None:
@@ -123,15 +124,16 @@ class HttpClient:
 
     async def _connected(self, limits: Limits) -> _Connection:
         loop = asyncio.get_running_loop()
+        patience_s = min(CONNECT_S, limits.total_s)
         if self._is_secure and self._context is None:
             self._context = ssl.create_default_context()
         try:
-            async with asyncio.timeout(min(CONNECT_S, limits.total_s)):
+            async with asyncio.timeout(patience_s):
                 _, connection = await loop.create_connection(
                     lambda: _Connection(self._forget), self._host, self._port, ssl=self._context
                 )
         except TimeoutError:
-            raise Unreachable(f"no connection to {self._authority} within {CONNECT_S:g} s") from None
+            raise Unreachable(f"no connection to {self._authority} within {patience_s:g} s") from None
         except ssl.SSLCertVerificationError as trouble:
             raise Unreachable(
                 f"the certificate of {self._authority} does not hold: {trouble.verify_message}"
@@ -235,6 +237,8 @@ class _Connection(asyncio.Protocol):
             self._fail(cause if isinstance(cause, Exception) else trouble)
         except httptools.HttpParserError as trouble:
             self._fail(Broken(f"what came is no HTTP reply: {trouble}"))
+        except httptools.HttpParserUpgrade:
+            self._fail(Broken("the server wants to speak another protocol than HTTP"))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Note the end; a reply of no stated length is whole by it."""

@@ -263,7 +263,11 @@ class Endpoint:
         self, client: HttpClient, method: str, path: str, body: bytes | None, reading: Reading[T]
     ) -> T:
         def on_head(status: int, headers: Mapping[str, str]) -> Taker | None:
-            return reading.taker(headers) if status == 200 else None
+            if status != 200:
+                return None
+            if (packed := headers.get("content-encoding", "identity").lower()) != "identity":
+                raise CallTrouble("wrong_reply", f"the reply is packed ({packed}), which nobody asked for")
+            return reading.taker(headers)
 
         try:
             reply = await client.call(

@@ -10,6 +10,7 @@ Knows neither prompts nor protocols: what is done with a job is the caller's.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from itertools import chain, islice
@@ -135,6 +136,9 @@ class _Crew(Generic[J, R]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if sys.is_finalizing():
+            # The error that ends the process kept the calls alive, and their thread stands still by now.
+            return
         self._there(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -154,6 +158,8 @@ class _Crew(Generic[J, R]):
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result()
 
     async def _close(self) -> None:
+        # What calls that end here leave behind, as the look-up of a name, nobody needs to hear of.
+        self._loop.set_exception_handler(lambda loop, context: None)
         under_way = list(self._tasks)
         for task in under_way:
             task.cancel()

@@ -9,6 +9,7 @@ No sockets here: media files are read when a body is written, nothing else is.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,6 +34,8 @@ _BROKEN_OFF = {"abort", "cancelled", "error", "insufficient_system_resource"}
 _CALLED = {"tool_calls", "function_call"}
 _FILTERED = "content_filter"
 _TOO_MANY = 429
+MOST_TOKENS = 10**9
+"""No call reads or writes more; a server that says so counts wrong."""
 
 
 # --- what is sent ---
@@ -180,8 +183,24 @@ class Choice(msgspec.Struct):
 class Usage(msgspec.Struct):
     """What the server counted."""
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+
+    @property
+    def n_read(self) -> int:
+        """Return the tokens of the prompt, 0 where the server does not say."""
+        return token_count(self.prompt_tokens)
+
+    @property
+    def n_written(self) -> int:
+        """Return the tokens of all texts together, 0 where the server does not say."""
+        return token_count(self.completion_tokens)
+
+
+def token_count(told: Any) -> int:
+    """Return a number of tokens. What cannot be one is not told: an answer is none the worse for it."""
+    is_number = isinstance(told, int | float) and 0 <= told <= MOST_TOKENS
+    return int(told) if is_number else 0
 
 
 class Reply(msgspec.Struct):
@@ -190,6 +209,9 @@ class Reply(msgspec.Struct):
     choices: list[Choice] = []
     usage: Usage | None = None
     error: Any = None
+    message: Any = None
+    """Where there are no choices: what went wrong, as servers say that send the fields of an error bare."""
+    code: Any = None
 
 
 class Written(NamedTuple):
@@ -205,13 +227,15 @@ _decoder = msgspec.json.Decoder(Reply)
 def decoded(content: bytes) -> Reply:
     """Return a reply; raise CallTrouble when it is none, or says that something went wrong."""
     try:
-        reply = _decoder.decode(content)
+        reply = _decoder.decode(content.removeprefix(BOM_UTF8))
     except msgspec.ValidationError as trouble:
         raise CallTrouble("wrong_reply", f"the reply is not what the protocol says: {trouble}") from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):  # The latter of bytes that are no UTF-8.
         raise not_json(content) from None
     if reply.error is not None:
         raise _trouble(reply.error)
+    if reply.message and not reply.choices:
+        raise _trouble({"message": reply.message, "code": reply.code})
     return reply
 
 
@@ -251,7 +275,7 @@ def read(reply: Reply, ask: Generate, *, offers_tools: bool = False) -> list[Wri
     """Return the texts of a reply, or why one is no answer. Calls are one where tools were offered."""
     usage = reply.usage or Usage()
     # Servers count several texts together, or only the first: the share of one is not known.
-    n_tokens = (usage.completion_tokens or 0) if len(reply.choices) == 1 else 0
+    n_tokens = usage.n_written if len(reply.choices) == 1 else 0
     written: list[Written] = []
     for choice in sorted(reply.choices, key=lambda one: one.index or 0):
         one = _written(choice, ask, n_tokens, offers_tools=offers_tools)
@@ -312,12 +336,12 @@ def _without_begun(text: str, prompt: Prompt) -> str:
 
 def n_prompt_tokens(reply: Reply) -> int:
     """Return the tokens of the prompt, 0 when the server does not say."""
-    return (reply.usage.prompt_tokens or 0) if reply.usage else 0
+    return reply.usage.n_read if reply.usage else 0
 
 
 def n_written_tokens(reply: Reply) -> int:
     """Return the tokens of all texts together, 0 when the server does not say."""
-    return (reply.usage.completion_tokens or 0) if reply.usage else 0
+    return reply.usage.n_written if reply.usage else 0
 
 
 # --- which models there are ---
@@ -334,7 +358,7 @@ class _Models(msgspec.Struct):
 def model_ids(content: bytes) -> list[str]:
     """Return the names in a list of models; raise CallTrouble when it is none."""
     try:
-        models = msgspec.json.decode(content, type=_Models)
-    except msgspec.DecodeError as trouble:
+        models = msgspec.json.decode(content.removeprefix(BOM_UTF8), type=_Models)
+    except (msgspec.DecodeError, UnicodeDecodeError) as trouble:
         raise CallTrouble("wrong_reply", f"this is no list of models: {trouble}") from None
     return [model.id for model in models.data]

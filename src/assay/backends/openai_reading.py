@@ -31,7 +31,7 @@ class OpenAIReading:
 
     def taker(self, headers: Mapping[str, str]) -> Taker | None:
         """Take a stream piece by piece."""
-        if not headers.get("content-type", "").startswith(_STREAM):
+        if not headers.get("content-type", "").lower().startswith(_STREAM):
             return None
         self._stream = StreamedReply()
         return self._stream.feed

@@ -18,7 +18,7 @@ from assay.backends.http_post import Endpoint, WholeJson
 from assay.backends.openai_arguments import Api, Asked
 from assay.backends.openai_likelihood import Way
 from assay.backends.openai_probe import TOKENIZE, Abilities, Prober
-from assay.backends.openai_protocol import PATHS, api_of, prompt_fields, sent_fields
+from assay.backends.openai_protocol import PATHS, api_of, prompt_fields, sent_fields, token_count
 from assay.backends.openai_tokens import next_tokens, token_ids, wrong
 from assay.core.model import ModelCard
 from assay.core.prompt import Message, Prompt, media_of
@@ -267,5 +267,4 @@ def _labels_way(abilities: Abilities, api: Api) -> _Chosen:
 
 def _n_prompt_tokens(reply: Any) -> int:
     usage = reply.get("usage") if isinstance(reply, dict) else None
-    n = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return n if isinstance(n, int) else 0
+    return token_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else 0

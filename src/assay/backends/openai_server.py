@@ -36,7 +36,7 @@ from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import media_of
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
-from assay.core.response import Failure, Outcome, Output, Response
+from assay.core.response import Failure, LabelProbs, Likelihood, Output, Response
 
 if TYPE_CHECKING:
     from assay.backends.http_client import HttpClient
@@ -172,7 +172,10 @@ class OpenAIBackend:
         for request in requests:
             _ = self._model  # Asked for here, if at all: not on the loop's thread, not without a request.
             if not isinstance(request.ask, Generate):
-                yield self._scoring_job(request, request.ask)
+                job = self._scoring_job(request, request.ask)
+                if isinstance(job, Request):
+                    under_way.expect(request, 1)
+                yield job
                 continue
             parts = parts_of(request, self._asked)
             if isinstance(parts, Failure):
@@ -198,10 +201,10 @@ class OpenAIBackend:
             return await self._scored(client, job)
         return job if isinstance(job, Response) else await self._answered(client, job)
 
-    async def _scored(self, client: HttpClient, request: Request) -> Response:
-        """Return the response to what is no text: a likelihood, or probabilities."""
+    async def _scored(self, client: HttpClient, request: Request) -> Answer:
+        """Return the answer to what is no text: a likelihood, or probabilities."""
         began = time.perf_counter()
-        outcome: Outcome
+        outcome: Likelihood | LabelProbs | Failure
         assert not isinstance(request.ask, Generate)
         try:
             outcome = await self._scoring.outcome(client, request.ask)
@@ -209,7 +212,7 @@ class OpenAIBackend:
             outcome = Failure(trouble.kind, str(trouble), trouble.attempts)
         except MediaTrouble as trouble:
             outcome = Failure("media", str(trouble))
-        return Response(request.id, request.key, outcome, time.perf_counter() - began)
+        return Answer(request, 0, outcome, time.perf_counter() - began)
 
     async def _answered(self, client: HttpClient, part: Part) -> Answer:
         """Return the texts of a part, or why there are none."""

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 from assay.core.request import Generate, Request
-from assay.core.response import Completion, Failure, Likelihood, Outcome, Output, Response
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Output, Response
 
 
 class Answer(NamedTuple):
@@ -15,7 +15,7 @@ class Answer(NamedTuple):
     request: Request
     number: int
     """Which of the request's texts is the first of this part."""
-    outcome: tuple[Output, ...] | Likelihood | Failure
+    outcome: tuple[Output, ...] | Likelihood | LabelProbs | Failure
     seconds: float
     n_prompt_tokens: int = 0
     first_s: float = 0.0

@@ -73,11 +73,11 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class ServerSpeed(msgspec.Struct, frozen=True):
-    """How fast a server answered a run's own requests; failed and cached ones do not count."""
+    """How fast a server answered a run's own requests; failed and cached ones are not among them."""
 
     n_requests: int
     seconds: float
-    """Wall time in which they were answered, over all starts of the run."""
+    """Wall time in which they were answered, and others failed, over all starts of the run."""
     n_input_tokens: int
     n_output_tokens: int
     """As the server counted; 0 where it does not."""

@@ -19,14 +19,16 @@ class SpeedGauge:
         self._n_output = 0
 
     def add(self, response: Response) -> None:
-        """Take a response. Failures and answers from the cache say nothing about a server's speed."""
+        """Take a response. Of failures only the time counts; answers from the cache took none of it."""
         outcome = response.outcome
-        if not response.latency_s or response.cached or isinstance(outcome, Failure):
+        if not response.latency_s or response.cached:
+            return
+        self._seconds += response.seconds
+        if isinstance(outcome, Failure):
             return
         self._latencies.append(response.latency_s)
         if response.first_s:
             self._firsts.append(response.first_s)
-        self._seconds += response.seconds
         self._n_input += outcome.n_prompt_tokens
         if isinstance(outcome, Completion):
             self._n_output += sum(output.n_tokens for output in outcome.outputs)

@@ -208,6 +208,11 @@ def test_what_is_no_http_is_trouble() -> None:
         answered(always(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))
 
 
+def test_a_server_that_changes_the_protocol_is_trouble() -> None:
+    with pytest.raises(Broken, match="another protocol"):
+        answered(always(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"))
+
+
 def test_nothing_listens() -> None:
     async def asks(_: HttpClient) -> object:
         async with HttpClient("http://127.0.0.1:9/v1") as nobody:
@@ -298,6 +303,68 @@ def test_a_cancelled_call_leaves_nothing_for_the_next() -> None:
         return (await _get(client)).content == b"stale"  # The second connection's own.
 
     assert held(scene, asks) == (True, 2)
+
+
+def test_a_cancelled_call_closes_its_connection_at_once() -> None:
+    """A server goes on writing for whoever seems to listen."""
+    closed = asyncio.Event()
+
+    async def scene(wire: Wire) -> None:
+        await wire.hear()
+        assert await wire.reader.read() == b""
+        closed.set()
+
+    async def asks(client: HttpClient) -> bool:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(_get(client), 0.05)
+        await asyncio.wait_for(closed.wait(), 5)
+        return True
+
+    assert held(scene, asks) == (True, 1)
+
+
+def test_a_used_connection_that_breaks_after_a_word_is_trouble() -> None:
+    """The server had begun to answer: the call is not made a second time in silence."""
+
+    async def scene(wire: Wire) -> None:
+        await wire.hear()
+        await wire.say(OK)
+        await wire.hear()
+        await wire.say(OK[:20])
+
+    async def asks(client: HttpClient) -> bool:
+        await _get(client)
+        with pytest.raises(Broken):
+            await _get(client)
+        return True
+
+    assert held(scene, asks) == (True, 1)
+
+
+def test_a_connection_on_which_something_came_unasked_is_not_used_again() -> None:
+    is_first = True
+
+    async def scene(wire: Wire) -> None:
+        nonlocal is_first
+        is_stray, is_first = is_first, False
+        while True:
+            await wire.hear()
+            await wire.say(OK)
+            if is_stray:
+                await asyncio.sleep(0.05)
+                await wire.say(OK.replace(b"hello", b"stray"))
+
+    async def asks(client: HttpClient) -> bytes:
+        await _get(client)
+        await asyncio.sleep(0.2)
+        return (await _get(client)).content
+
+    assert held(scene, asks) == (b"hello", 2)
+
+
+def test_headers_of_an_announcement_are_not_those_of_the_reply() -> None:
+    reply = answered(always(b"HTTP/1.1 103 Early Hints\r\nX-Hint: 1\r\n\r\n", OK))
+    assert (reply.content, "x-hint" in reply.headers) == (b"hello", False)
 
 
 def test_many_calls_at_once_get_each_its_own_reply() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from assay.backends import http_pull
 from assay.backends.concurrency import FixedLevel, Level
 from assay.backends.http_pull import in_flight
+from fakes.openai_server import serving, small_model
 
 
 class Pulled:
@@ -83,3 +86,30 @@ def test_the_level_decides_how_many_are_under_way() -> None:
         next(results)
     assert pulled.n - n_before <= 20, "those under way are let end before others begin"
     results.close()  # type: ignore[attr-defined]
+
+
+def test_an_error_of_the_caller_ends_the_process_though_calls_are_under_way() -> None:
+    """Its traceback holds the calls until the very end, when no other thread moves any more."""
+    program = (
+        "import sys\n"
+        "from assay.backends.openai_server import OpenAIBackend\n"
+        "from assay.core.request import Generate, Sampling, request\n"
+        "backend = OpenAIBackend(f'm@{sys.argv[1]}', {'concurrency': '4'})\n"
+        "asks = [Generate(f'text {n}', Sampling(max_tokens=8)) for n in range(50)]\n"
+        "wanted = [request('t', str(n), 'gen', 'a', 0, ask) for n, ask in enumerate(asks)]\n"
+        "def main():\n"
+        "    responses = backend.run(wanted)\n"
+        "    for one in responses:\n"
+        "        raise OSError('no space left')\n"
+        "main()\n"
+    )
+    with serving(small_model) as server:
+        ended = subprocess.run(
+            [sys.executable, "-c", program, server.url],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert "no space left" in ended.stderr

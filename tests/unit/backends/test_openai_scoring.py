@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
 from assay.core.prompt import Message
-from assay.core.request import Ask, Kind, Labels, Span, Windows
+from assay.core.request import Ask, Kind, Labels, Span, Windows, request
 from assay.core.response import Failure, LabelProbs
 from fakes.openai_server import error, failing, serving
 from fakes.scoring_asks import CHATS, LABELS, QUESTION, SPANS, close, in_chat, likelihoods, outcomes, same
@@ -262,3 +263,18 @@ def test_numbers_that_cannot_be_are_failures_of_their_samples() -> None:
         found = outcomes(backend, [Span("a short text", 8), Span("a text", 2)])
     assert all(isinstance(one, Failure) for one in found), found
     assert [one.kind for one in found if isinstance(one, Failure)] == ["wrong_logprobs", "wrong_logprobs"]
+
+
+def test_the_times_of_calls_side_by_side_do_not_add_up(make_model: MakeModel) -> None:
+    """A run says how long its methods took, and how fast the server was: by the clock on the wall."""
+    asks: list[Ask] = [*SPANS, *LABELS]
+    wanted = [request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(asks)]
+    with scoring(make_model(), VLLM) as server:
+        backend = open_backend(server.model, {"concurrency": "8"})
+        backend.probed(frozenset({Kind.SPAN, Kind.LABELS}), is_chat=False)
+        began = time.perf_counter()
+        found = list(backend.run(wanted))
+        took_s = time.perf_counter() - began
+    assert len(found) == len(asks) > 8
+    assert sum(one.seconds for one in found) <= took_s
+    assert all(one.latency_s > 0 for one in found if not isinstance(one.outcome, Failure))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
+import json
 import socket
 import threading
 import time
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from assay.backends.http_post import asked_wait_s, said_in
+from assay.backends.http_post import Endpoint, Patience, asked_wait_s, said_in
 from assay.backends.openai_server import OpenAIBackend
 from assay.core.errors import BackendError
 from assay.core.media import Image, Text
@@ -376,6 +378,119 @@ def test_a_stream_that_is_not_whole_is_no_answer(pieces: list[bytes], kind: str)
     assert outcome.kind == kind
 
 
+def raw(content: bytes, content_type: str = "application/json", **headers: str) -> Model:
+    """Reply with these bytes."""
+    named = {"Content-Type": content_type} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    return lambda body: web.Response(body=content, headers=named)
+
+
+EVENTS = event({"choices": [{"index": 0, "delta": {"content": "B"}}]})
+EVENTS += event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}) + b"data: [DONE]\n\n"
+
+
+def test_bytes_that_are_no_utf8_are_one_failure_and_not_the_end() -> None:
+    model = raw(b'{"choices": [{"message": {"content": "\xff\xfe"}, "finish_reason": "stop"}]}')
+    with serving(poisoned("number 3", model)) as server:
+        found = outcomes(client(server.url), ASKS[:5])
+    assert {n: failure.kind for n, failure in failures(found).items()} == {3: "not_json"}
+
+
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_a_mark_of_the_byte_order_is_no_part_of_a_reply(stream: str) -> None:
+    whole = b'{"choices": [{"message": {"content": "B"}, "finish_reason": "stop"}]}'
+    is_stream = stream == "true"
+    content_type = "text/event-stream" if is_stream else "application/json"
+    model = raw(b"\xef\xbb\xbf" + (EVENTS if is_stream else whole), content_type)
+    assert output(model, QUESTION, stream=stream).text == "B"
+
+
+def test_the_type_of_a_stream_may_be_written_in_any_case() -> None:
+    assert output(raw(EVENTS, "Text/Event-Stream; charset=UTF-8"), QUESTION).text == "B"
+
+
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/json"])
+def test_a_reply_that_came_packed_is_told_as_such(content_type: str) -> None:
+    """Nothing is asked for packed; read as it is, such a stream would seem cut short, and come again."""
+    with serving(raw(gzip.compress(EVENTS), content_type, Content_Encoding="gzip")) as server:
+        (found,) = outcomes(client(server.url), [Generate(QUESTION, GREEDY)])
+        assert len(server.bodies) == 1
+    assert isinstance(found, Failure)
+    assert "packed (gzip)" in found.message
+
+
+@pytest.mark.parametrize("told", [-5, 10**30, 7.5e300, "7", [7], None, True])
+def test_a_count_that_cannot_be_one_costs_no_answer(told: Any) -> None:
+    def model(body: Body) -> Body:
+        return {**saying("B")(body), "usage": {"prompt_tokens": told, "completion_tokens": told}}
+
+    outcome = answer(model)
+    assert isinstance(outcome, Completion)
+    assert outcome.outputs[0].text == "B"
+    assert (outcome.n_prompt_tokens, outcome.outputs[0].n_tokens) in [(0, 0), (1, 1)]
+
+
+def test_counts_that_are_whole_are_taken() -> None:
+    outcome = answer(
+        lambda body: {**saying("B")(body), "usage": {"prompt_tokens": 7.0, "completion_tokens": 3}}
+    )
+    assert isinstance(outcome, Completion)
+    assert (outcome.n_prompt_tokens, outcome.outputs[0].n_tokens) == (7, 3)
+
+
+@pytest.mark.parametrize(("code", "n_calls"), [(400, 1), (500, 3)])
+def test_an_error_without_its_frame_is_no_end_of_a_text(code: int, n_calls: int) -> None:
+    bare = event({"object": "error", "message": "out of blocks", "code": code})
+    pieces = EVENTS.split(b"\n\n")[0] + b"\n\nevent: error\n" + bare + b"data: [DONE]\n\n"
+    with serving(raw(pieces, "text/event-stream")) as server:
+        (found,) = outcomes(client(server.url), [Generate(QUESTION, GREEDY)])
+        assert len(server.bodies) == n_calls
+    assert isinstance(found, Failure)
+    assert "out of blocks" in found.message
+
+
+def test_too_many_calls_told_in_a_reply_may_pass_and_other_refusals_do_not() -> None:
+    for code, n_calls in ((429, 3), (400, 1)):
+        said = {"error": {"message": "no", "code": code}}
+        with serving(raw(json.dumps(said).encode())) as server:
+            outcomes(client(server.url), ASKS[:1])
+            assert len(server.bodies) == n_calls
+
+
+def test_texts_of_one_call_are_taken_in_their_order_and_not_counted() -> None:
+    def model(body: Body) -> Body:
+        return reply(*(choice(body, f"text {n}", index=n) for n in (2, 0, 1)), completion_tokens=9)
+
+    outcome = answer(model, sampling=Sampling(max_tokens=8, temperature=1, seed=1, n=3), n_per_call=3)
+    assert isinstance(outcome, Completion)
+    assert [one.text for one in outcome.outputs] == ["text 0", "text 1", "text 2"]
+    assert {one.n_tokens for one in outcome.outputs} == {0}
+
+
+def test_more_texts_than_were_asked_for_are_left_away() -> None:
+    outcome = answer(lambda body: reply(choice(body, "one"), choice(body, "two", index=1)))
+    assert isinstance(outcome, Completion)
+    assert [one.text for one in outcome.outputs] == ["one"]
+
+
+def test_the_first_stop_string_in_a_text_cuts_it() -> None:
+    assert output(saying("a; b. c"), sampling=Sampling(max_tokens=8, stop=(".", ";"))).text == "a"
+
+
+def test_events_after_the_end_of_a_text_take_nothing_back() -> None:
+    pieces = [
+        event(
+            {"choices": [{"index": 0, "text": "B", "finish_reason": "length"}], "usage": {"prompt_tokens": 7}}
+        ),
+        event({"choices": [{"index": 0, "text": ""}]}),
+        b"data: [DONE]\n\n",
+    ]
+    outcome = answer(lambda body: Chunks(pieces))
+    assert isinstance(outcome, Completion)
+    assert (outcome.outputs[0].finish, outcome.n_prompt_tokens) == (Finish.LENGTH, 7)
+
+
 def test_a_stream_that_broke_is_asked_for_again() -> None:
     broken = Chunks(chat_events({"content": "ha"}, finish=None, done=False), is_closed_early=True)
     whole = Chunks(chat_events({"content": "half and more"}))
@@ -524,6 +639,37 @@ def test_a_server_is_not_asked_before_it_wants_to_be(waits: list[float]) -> None
     with serving(in_turn(failing(429, **{"Retry-After": "30"}), small_model)) as server:
         assert not failures(outcomes(client(server.url, retry_wait_s=1, concurrency=1), ASKS[:2]))
     assert 29.5 < sum(waits) < 33.5
+
+
+def test_a_short_wait_that_a_server_asks_for_does_not_end_a_long_one(waits: list[float]) -> None:
+    with serving(failing(429)) as server:
+        endpoint = Endpoint(server.url, Patience(5, 0, 0))
+        endpoint._rest(30)
+        endpoint._rest(0)
+        assert endpoint._resting_until > time.monotonic() + 29
+
+
+@pytest.mark.parametrize(("status", "level"), [(503, 11), (429, 11), (500, 16), (400, 16)])
+def test_which_troubles_are_for_the_number_of_calls(status: int, level: int) -> None:
+    """One 500 may be an input's own; a 503 is nobody's."""
+    with serving(poisoned("number 3", failing(status), small_model)) as server:
+        backend = client(server.url, retries=0)
+        outcomes(backend, ASKS[:8])
+    stats = backend.stats()
+    assert (stats["concurrency"], stats["refusals"]) == (level, float(status != 400))
+
+
+def test_an_error_that_comes_as_a_stream_is_read_as_an_error() -> None:
+    model = raw(b'data: {"error": {"message": "busy"}}\n\n', "text/event-stream")
+
+    def refusing(body: Body) -> web.Response:
+        response: web.Response = model(body)
+        response.set_status(422)
+        return response
+
+    found = answer(refusing)
+    assert isinstance(found, Failure)
+    assert (found.kind, "HTTP status 422" in found.message) == ("refused", True)
 
 
 def test_a_server_that_wants_to_be_left_alone_for_hours_is_not_waited_for(waits: list[float]) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -42,12 +43,24 @@ from assay.results.rows import (
 _PIPE_WIDTH = 120
 _WIDEST = 1_000
 _NOTES_SHOWN = 12
+_SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
+_SIGNS |= {code: 0xFFFD for code in range(0x7F, 0xA0)}
+
+
+class _Screen(Console):
+    """A terminal that texts cannot steer: they come from models, servers and files of others."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield what is written, with signs in the place of characters that would be obeyed."""
+        for segment in super().render(renderable, options):
+            is_own = bool(segment.control)
+            yield segment if is_own else segment._replace(text=segment.text.translate(_SIGNS))
 
 
 def _console(*, stderr: bool = False) -> Console:
-    console = Console(stderr=stderr, highlight=False)
+    console = _Screen(stderr=stderr, highlight=False)
     # A pipe or a file has no width of its own; a table cut to 80 columns there would lose its numbers.
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
+    return console if console.is_terminal else _Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
 
 
 out = _console()
