@@ -15,6 +15,7 @@ import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -41,6 +42,8 @@ class HttpClient:
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if self._is_secure else 80)
         self._authority = parts.netloc.rpartition("@")[2]
+        self._heads: dict[tuple[str, str, str], bytes] = {}
+        """What requests begin with: an evaluation's are nearly all alike."""
         self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
         self._under_way: set[_Connection] = set()
@@ -112,15 +115,16 @@ class HttpClient:
         return reply
 
     def _request(self, method: str, path: str, body: bytes | None, headers: str) -> bytes:
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: {self._authority}\r\nAccept: */*\r\n"
-            "Accept-Encoding: identity\r\n"
-            f"User-Agent: assay\r\n{headers}"
-        )
+        named = (method, path, headers)
+        if (head := self._heads.get(named)) is None:
+            head = self._heads[named] = (
+                f"{method} {path} HTTP/1.1\r\nHost: {self._authority}\r\nAccept: */*\r\n"
+                "Accept-Encoding: identity\r\n"
+                f"User-Agent: assay\r\n{headers}"
+            ).encode("latin-1")
         if body is None:
-            return f"{head}\r\n".encode("latin-1")
-        framing = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        return f"{head}{framing}".encode("latin-1") + body
+            return head + b"\r\n"
+        return b"%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
 
     async def _connected(self, limits: Limits) -> _Connection:
         loop = asyncio.get_running_loop()
@@ -167,6 +171,11 @@ class HttpClient:
             self._look_again()
         else:
             self._check = None
+
+
+@lru_cache(maxsize=256)
+def _header_name(name: bytes) -> str:
+    return name.decode("latin-1").lower()
 
 
 class _Connection(asyncio.Protocol):
@@ -256,7 +265,7 @@ class _Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header."""
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        self._headers[_header_name(name)] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Decide who takes the bytes."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from itertools import chain, islice
 from queue import SimpleQueue
 from types import TracebackType
@@ -43,7 +43,7 @@ class Ended:
 
 def in_flight(
     jobs: Iterable[J],
-    work: Callable[[HttpClient, J], Awaitable[R]],
+    work: Callable[[HttpClient, J], Coroutine[Any, Any, R]],
     *,
     url: str,
     level: Level,
@@ -115,7 +115,7 @@ class _Numbers:
 class _Crew(Generic[J, R]):
     """A thread with an event loop, an HTTP client, and the work that goes on there."""
 
-    def __init__(self, work: Callable[[HttpClient, J], Awaitable[R]], url: str) -> None:
+    def __init__(self, work: Callable[[HttpClient, J], Coroutine[Any, Any, R]], url: str) -> None:
         self._work = work
         self._url = url
         self._loop = new_event_loop()
@@ -168,7 +168,7 @@ class _Crew(Generic[J, R]):
 
     def _start(self, jobs: list[tuple[int, J]]) -> None:
         for number, job in jobs:
-            task = asyncio.ensure_future(self._work(self._client, job), loop=self._loop)
+            task = self._loop.create_task(self._work(self._client, job))
             self._tasks[task] = number
             task.add_done_callback(self._finished)
 
