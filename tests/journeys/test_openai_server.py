@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -288,3 +290,24 @@ def test_llama_cpp_continues_stops_and_draws(stream: str) -> None:
         assert len({one.text for one in completion.outputs}) == 3, "each is a draw of its own"
     assert not isinstance(responses["too long"], Completion)
     assert "exceeds the available context size" in str(responses["too long"])
+
+
+def test_a_full_disk_is_told_and_what_was_kept_is_used(workdir: Path) -> None:
+    rows = "".join(f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 301))
+    (workdir / "many.csv").write_text(f"question,A,B,answer\n{rows}", encoding="utf-8")
+    with serving(small_model) as server:
+        asked = ("run", "many.csv", "-m", f"openai:m@{server.url}", "--no-cache", "--out", "run")
+        program = ("-c", "from assay.faces.cli.main import main; main()")
+        # No file may become larger than so many blocks of 512 or 1,024 bytes: the journal will.
+        command = shlex.join([sys.executable, *program, *asked])
+        full = subprocess.run(["bash", "-c", f"ulimit -f 24; {command}"], capture_output=True, text=True)
+        assert full.returncode == 2, full.stderr
+        assert "STORE-012" in full.stderr
+        assert "Traceback" not in full.stderr
+        n_kept = (workdir / "run" / "responses.jsonl").read_bytes().count(b"\n")
+        assert 0 < n_kept < 300
+        n_asked = len(server.bodies)
+        result = assay(*asked)
+        assert result.status == 0, result.err
+        assert "300/300" in result.out
+        assert len(server.bodies) - n_asked == 300 - n_kept

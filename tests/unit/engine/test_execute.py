@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,6 +9,7 @@ import pytest
 from assay.core.model import ModelIdentity
 from assay.core.ports import ResponseCache
 from assay.core.request import Request
+from assay.core.response import Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation
@@ -158,6 +159,56 @@ def test_failures_are_counted_kept_and_asked_again_on_request_only(tmp_path: Pat
     again = FakeBackend()
     execute([task], again, tmp_path / "j", retry=True)
     assert sorted(again.asked) == ["t/s0/gen/answer/0", "t/s3/gen/answer/0"]
+
+
+class WatchingBackend(FakeBackend):
+    """Looks, whenever it is asked for its next response, at what the journal's file holds by then."""
+
+    def __init__(self, path: Path, *, comes_together: bool) -> None:
+        super().__init__(window=3)
+        self._path = path
+        self._comes_together = comes_together
+        self._n_given = 0
+        self.seen: list[int] = []
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        for response in super().run(requests):
+            self.seen.append(self._path.read_bytes().count(b"\n"))
+            self._n_given += 1
+            yield response
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        return self._comes_together and self._n_given % self.window != 0
+
+
+@pytest.mark.parametrize(
+    ("comes_together", "seen"), [(False, [0, 1, 2, 3, 4, 5]), (True, [0, 0, 0, 3, 3, 3])]
+)
+def test_what_came_is_safe_before_the_next_is_waited_for(
+    tmp_path: Path, comes_together: bool, seen: list[int]
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.touch()
+    backend = WatchingBackend(path, comes_together=comes_together)
+    execute([FakeTask(6)], backend, path)
+    assert backend.seen == seen
+
+
+def test_no_failure_is_kept_for_other_runs(tmp_path: Path) -> None:
+    kept: list[str] = []
+
+    class Keeping(NoCache):
+        def put(self, key: str, outcome: Outcome) -> None:
+            kept.append(type(outcome).__name__)
+
+    execute(
+        [FakeTask(3, prompts=["a", "b!", "c"].__getitem__)],
+        FakeBackend(),
+        tmp_path / "journal.jsonl",
+        cache=Keeping(),
+    )
+    assert kept == ["Completion", "Completion"]
 
 
 def test_answers_that_a_late_scorer_cannot_judge_count_as_failed_each_sample_once(tmp_path: Path) -> None:

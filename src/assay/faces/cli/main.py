@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import sys
 from io import TextIOWrapper
@@ -32,6 +33,7 @@ _COMMANDS = {
 }
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _COLLECT_AT = (50_000, 20, 50)
 """Rows and answers form no cycles: looking for some at every 700th object took a seventh of a run."""
 
@@ -62,8 +64,12 @@ def main() -> None:
         click.echo("\nStopped. The same command goes on from here.", err=True)
         sys.exit(130)
     except Exception as error:
-        from assay.core.errors import AssayError
+        from assay.core.errors import AssayError, Problem, StoreError
 
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            what = f"nothing more can be written: {error.strerror}"
+            fix = "make room; the same command goes on from what was kept"
+            error = StoreError(Problem("STORE-012", what, fix))
         if not isinstance(error, AssayError):
             raise
         from assay.faces.cli.render import show_error
