@@ -28,6 +28,7 @@ from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
 from assay.dialects.table.task import Prompting, Style, TableTask
 from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
+from assay.sources.delimited import DelimitedSource
 from assay.sources.file_names import on_disk
 from assay.sources.files import open_source
 from assay.sources.source import Source
@@ -224,6 +225,9 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     different = tuple(dict.fromkeys(dialogues))
     braces = sorted({name for dialogue in different if dialogue.is_plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
+    # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
+    if not has_jinja and isinstance(source, DelimitedSource) and set(braces) <= set(source.columns):
+        return
     for record in source.records():
         values = values_of(layout.sample(record.fields, record.origin, ""))
         for name in braces:
