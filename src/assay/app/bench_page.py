@@ -12,12 +12,10 @@ from assay.bench.aisbench_profile import STATS, AISBenchProfile, NoResult, Profi
 from assay.bench.arrivals import Arrivals, Trace
 from assay.bench.folder import MANIFEST, SUMMARY, BenchManifest, BenchResult, read_records, records_of
 from assay.bench.load import Closed, Load, Open
-from assay.bench.measures import Measures
 from assay.bench.page import render_page
 from assay.bench.page_data import LoadView, PageData, PageHead
-from assay.bench.page_records import PageRecorder
+from assay.bench.page_records import load_view
 from assay.bench.page_summary import search_of, sweep_of
-from assay.bench.steady import steady_window
 from assay.bench.summary import BenchSummary
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
@@ -139,12 +137,7 @@ def _views(bench: StoredBench) -> Iterator[LoadView]:
             for trial, path in zip(swept.trials, trial_records(bench.folder), strict=True)
         ]
     for name, level, path, steady in parts:
-        recorder, measures = PageRecorder(), Measures(limits)
-        for record in read_records(path):
-            recorder.add(record)
-            measures.add(record)
-        window = steady_window(measures.under_way(), level=level)
-        yield recorder.view(name, measures, steady=window, in_window=steady)
+        yield load_view(read_records(path), name, limits=limits, level=level, in_window=steady)
 
 
 def trial_records(folder: Path) -> list[Path]:

@@ -18,8 +18,6 @@ from assay.bench.page_data import (
     Distribution,
     FailureKind,
     LoadView,
-    PageData,
-    PageHead,
     SendRate,
     Steps,
     Timeline,
@@ -240,18 +238,21 @@ class _Calls:
         return rows
 
 
-def page_data_from_records(
+def load_view(
     records: Iterable[CallRecord],
-    head: PageHead,
-    *,
     name: str = "load",
+    *,
     limits: Sequence[RequestLimit] = (),
     level: int | None = None,
-) -> PageData:
-    """Return a page of one load from its calls in any order; `level` is how many it was to keep under way."""
+    in_window: BenchSummary | None = None,
+) -> LoadView:
+    """Return what the page shows of a load, from its calls in any order.
+
+    `level` is how many it was to keep under way, `in_window` the summary of its steady window.
+    """
     recorder, measures = PageRecorder(), Measures(limits)
     for record in records:
         recorder.add(record)
         measures.add(record)
     steady = steady_window(measures.under_way(), level=level)
-    return PageData(head, (recorder.view(name, measures, steady=steady),))
+    return recorder.view(name, measures, steady=steady, in_window=in_window)

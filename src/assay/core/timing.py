@@ -20,16 +20,6 @@ class CallTimes(msgspec.Struct, frozen=True, omit_defaults=True):
     event_at: tuple[float, ...] = ()
     """When each event of a stream came, also those that hold no text, but not its end mark."""
 
-    @property
-    def first_text_s(self) -> float | None:
-        """Return how long the first text took; None where the reply was no stream, or held no text."""
-        return self.text_at[0] - self.began if self.text_at else None
-
-    @property
-    def seconds(self) -> float:
-        """Return how long the whole call took."""
-        return self.ended - self.began
-
 
 class TimedCall(msgspec.Struct, frozen=True):
     """What came of one call that was made once, without retries, and when."""

@@ -14,7 +14,7 @@ from assay.bench.driven import Driven
 from assay.bench.measures import Measures
 from assay.bench.page import N_LOADS, render_page
 from assay.bench.page_data import LoadView, PageData, PageHead, Search, Sweep
-from assay.bench.page_records import PageRecorder, page_data_from_records
+from assay.bench.page_records import PageRecorder, load_view
 from assay.bench.page_summary import search_of, sweep_of
 from assay.bench.records import CallRecord
 from assay.bench.sweep import Swept, Trial
@@ -72,7 +72,7 @@ class Page(HTMLParser):
 
 
 def one_load(records: list[CallRecord], head: PageHead | None = None) -> PageData:
-    return page_data_from_records(records, head or page_head(), level=4)
+    return PageData(head or page_head(), (load_view(records, level=4),))
 
 
 def swept(*, is_search: bool) -> tuple[Swept, tuple[LoadView, ...]]:

@@ -10,8 +10,8 @@ from assay.bench import page_records
 from assay.bench.goodput import RequestLimit
 from assay.bench.measures import Measures
 from assay.bench.page import render_page
-from assay.bench.page_data import LoadView, Timeline, Window
-from assay.bench.page_records import PageRecorder, page_data_from_records
+from assay.bench.page_data import LoadView, PageData, Timeline, Window
+from assay.bench.page_records import PageRecorder, load_view
 from assay.bench.records import CallRecord
 from assay.bench.steady import steady_window
 from assay.core.response import Failure
@@ -20,7 +20,7 @@ from fakes.simulated_load import START, closed_load, page_head
 
 
 def view(records: list[CallRecord], level: int | None = None) -> LoadView:
-    return page_data_from_records(records, page_head(), level=level).loads[0]
+    return load_view(records, level=level)
 
 
 def talk(item: str, number: int, began: float, turn: int) -> CallRecord:
@@ -41,7 +41,7 @@ def test_numbers_are_those_of_the_summary() -> None:
     for record in records:
         measures.add(record)
     summary = measures.summary()
-    seen = page_data_from_records(records, page_head(), limits=limits).loads[0]
+    seen = load_view(records, limits=limits)
     assert {one.name.lower(): one.stats for one in seen.whole.latencies} == {
         name: summary.metrics[name] for name in ("ttft", "itl", "tpot", "e2el")
     }
@@ -100,9 +100,10 @@ def test_nothing_is_known_of_a_load_without_calls() -> None:
 def test_the_order_of_the_records_plays_no_part() -> None:
     records = list(closed_load(8, 500))
     # Sums may differ in their last digits, which no page shows.
-    one, other = (page_data_from_records(some, page_head()) for some in (records, records[::-1]))
-    assert one.loads[0].timeline == other.loads[0].timeline
-    assert render_page(one) == render_page(other)
+    one, other = (load_view(some) for some in (records, records[::-1]))
+    assert one.timeline == other.timeline
+    pages = [render_page(PageData(page_head(), (seen,))) for seen in (one, other)]
+    assert pages[0] == pages[1]
 
 
 def test_the_steady_window_counts_from_the_first_call() -> None:
