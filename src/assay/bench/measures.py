@@ -15,6 +15,7 @@ import numpy as np
 from assay.bench.columns import Calls, Flags, Gathered
 from assay.bench.goodput import Goodput, RequestLimit, kept
 from assay.bench.over_time import CountsOverTime
+from assay.bench.page_numbers import seconds as shown_time
 from assay.bench.pool import EXACT_UP_TO, RELATIVE_ERROR, Numbers, Pool, Unit
 from assay.bench.records import CallRecord
 from assay.bench.steady import Window
@@ -258,8 +259,8 @@ class Measures:
         slowest = self._pools["e2el"].percentile(100)
         if slowest is not None and slowest > window.seconds / 3:
             yield (
-                f"the steady window of {window.seconds:.1f} s is shorter than three times its longest call "
-                f"({slowest:.1f} s): too few calls follow each other in it to trust its numbers"
+                f"the steady window of {shown_time(window.seconds)} is shorter than three times its longest "
+                f"call ({shown_time(slowest)}): too few calls follow each other in it to trust its numbers"
             )
 
     def _notes(self) -> Iterator[str]:

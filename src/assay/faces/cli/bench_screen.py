@@ -162,8 +162,14 @@ def _level_row(trial: Trial) -> tuple[str, ...]:
 def _verdict(swept: Swept) -> str:
     if swept.best is None:
         return f"no level was good enough: {swept.ended}"
-    what = "keeps the limits" if swept.limits else "let the most requests through"
-    return f"{swept.of} {swept.best:g} {what}; {swept.ended}"
+    best = (
+        f"{swept.best:g} keeps the limits"
+        if swept.limits
+        else f"{swept.best:g} let the most requests through"
+    )
+    # Why a search went no further often says which level it found.
+    said = swept.ended if swept.ended.startswith(best) else f"{best}; {swept.ended}"
+    return f"{swept.of} {said}"
 
 
 def _show_table(table: Table) -> None:
