@@ -28,9 +28,7 @@ def run_bench(asked: BenchSettings, observer: BenchObserver | None = None) -> Fi
     """Measure a server; what is wrong with the settings or the dataset is told before it is asked."""
     with kept_offline(RunSettings(model=asked.model, offline=asked.offline)) as watch:
         watch.seal()
-        finished = _measured(asked, observer)
-        watch.look()
-        return finished
+        return _measured(asked, observer)
 
 
 def _measured(asked: BenchSettings, observer: BenchObserver | None) -> FinishedBench:
