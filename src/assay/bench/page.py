@@ -10,7 +10,6 @@ import base64
 import hashlib
 from pathlib import Path
 
-from assay.bench.markup import Markup, tag
 from assay.bench.page_charts import (
     concurrency_figure,
     distribution_figure,
@@ -22,6 +21,7 @@ from assay.bench.page_data import LoadView, PageData, PageHead
 from assay.bench.page_levels import search_section, sweep_section
 from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, seconds
 from assay.bench.page_tables import failures_table, numbers_tables
+from assay.core.markup import Markup, tag
 
 N_LOADS = 12
 """Loads that are shown in full; with more, those at the end of the list."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from assay.bench import page_axes as axes
-from assay.bench.markup import Markup, tag
 from assay.bench.page_data import Bar, Buckets, Distribution, LoadView, SendRate, Steps, Timeline
 from assay.bench.page_numbers import count, many, number, percent, round_time, seconds, short
 from assay.bench.page_panels import Panel, figure, legend
+from assay.core.markup import Markup, tag
 
 N_STOPS = 160
 """Places of one plot that say something when they are pointed at."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.bench import page_axes as axes
-from assay.bench.markup import Markup, tag
 from assay.bench.page_axes import Axis
 from assay.bench.page_data import Rung, Search, Sweep
 from assay.bench.page_numbers import NOT_KNOWN, count, number, percent, seconds, short
 from assay.bench.page_panels import Panel, figure, legend
 from assay.bench.page_tables import table
 from assay.bench.pool import Stats
+from assay.core.markup import Markup, tag
 
 _UNITS = {"concurrency": "at a time", "rate": "calls/s"}
 _NEAR = 0.045

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from assay.bench.markup import Markup, joined, tag
 from assay.bench.page_axes import Axis
+from assay.core.markup import Markup, joined, tag
 
 _WIDTH, _HEIGHT = 4000, 1000
 """Steps of the inner picture's grid: finer than any screen, in few characters."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from assay.bench.markup import Markup, tag
 from assay.bench.page_data import Amount, FailureKind, Goodput, Latency, LoadNumbers
 from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, time_unit
+from assay.core.markup import Markup, tag
 
 _STATISTICS = ("mean", "min", "p50", "p75", "p90", "p95", "p99", "max", "std")
 

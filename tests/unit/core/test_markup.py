@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.bench.markup import Markup, tag, visible
+from assay.core.markup import Markup, tag, visible
 
 
 class Read(HTMLParser):

@@ -1,0 +1,125 @@
+"""One database, in SQLite or in PostgreSQL, behind one door.
+
+SQLite is a file that several processes of one machine share: readers never wait (write-ahead log), a writer
+takes the file for the length of its transaction. PostgreSQL is named by its address and shared by machines.
+What is written here is SQL that both understand; where they differ, this file alone knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from assay.core.errors import Problem, StoreError
+from assay.ledger.schema import bring_up_to_date
+
+_BUSY_S = 30.0
+"""How long a writer waits for another one's transaction to end."""
+_DRIVERS = {"sqlite": "sqlite", "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
+
+
+class Database:
+    """An open database. Threads may share it; a process that forks must open its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines may use it: a server's, and no file of this one."""
+        return self._engine.dialect.name == "postgresql"
+
+    @property
+    def place(self) -> str:
+        """Return where it is, as a person may read it: without a password."""
+        return self._engine.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Look at the database as it is at one moment."""
+        with self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Change the database, as a whole or not at all; in SQLite one writer at a time."""
+        with self._engine.connect().execution_options(is_writer=True) as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+
+def open_database(place: str | Path) -> Database:
+    """Open the database at a path (SQLite) or an address, such as `postgresql://user@host/name`.
+
+    Its tables are made, or brought up to date, as needed.
+    """
+    url = _url(str(place))
+    if url.get_backend_name() == "sqlite" and url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        engine = sqlalchemy.create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+        if engine.dialect.name == "sqlite":
+            _as_shared_file(engine)
+        bring_up_to_date(engine)
+    except ModuleNotFoundError as error:
+        raise _problem(
+            url, f"the driver {error.name!r} is not installed", "pip install 'assay-eval[postgres]'"
+        ) from error
+    except DBAPIError as error:
+        said = str(error.orig).strip().splitlines()
+        raise _problem(
+            url,
+            f"the database cannot be opened: {said[0] if said else error}",
+            "see that the server runs and that the address names a database you may write to",
+        ) from error
+    return Database(engine)
+
+
+def _url(place: str) -> URL:
+    if "://" not in place:
+        return URL.create("sqlite", database=place)
+    try:
+        url = make_url(place)
+        driver = _DRIVERS[url.get_backend_name()]
+    except (ArgumentError, NoSuchModuleError, KeyError) as error:
+        # The address may hold a password: only its beginning is repeated.
+        raise StoreError(
+            Problem(
+                "STORE-020",
+                f"{place.split('://', 1)[0]}://... is no database that Assay knows",
+                "give a file's path, or postgresql://USER@HOST/NAME",
+            )
+        ) from error
+    return url.set(drivername=driver)
+
+
+def _problem(url: URL, what: str, fix: str) -> StoreError:
+    return StoreError(Problem("STORE-021", f"{url.render_as_string(hide_password=True)}: {what}", fix))
+
+
+def _as_shared_file(engine: Engine) -> None:
+    """Have SQLite's transactions begin where they are meant to: the driver's own guesses are turned off."""
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        # A reader that became a writer could not wait for another writer; so writers say it first.
+        is_writer = connection.get_execution_options().get("is_writer", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")

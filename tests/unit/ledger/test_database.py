@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from assay.core.errors import StoreError
+from assay.ledger.database import open_database
+from assay.ledger.schema import VERSION
+
+
+def test_a_file_is_made_with_its_folder_and_its_tables(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "deep" / "assay.db")
+    with database.reading() as connection:
+        assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION
+    database.close()
+    again = open_database(tmp_path / "deep" / "assay.db")
+    with again.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM assay_schema")).scalar_one() == 1
+    again.close()
+
+
+def test_what_fails_half_way_changes_nothing(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "assay.db")
+
+    def fail() -> None:
+        with database.writing() as connection:
+            connection.execute(text("UPDATE assay_schema SET version = 7"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with database.reading() as connection:
+        assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION
+    database.close()
+
+
+def test_writers_wait_for_each_other_and_lose_nothing(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "assay.db")
+
+    def count_up() -> None:
+        for _ in range(50):
+            with database.writing() as connection:
+                now = connection.execute(text("SELECT version FROM assay_schema")).scalar_one()
+                connection.execute(text("UPDATE assay_schema SET version = :next"), {"next": now + 1})
+
+    threads = [threading.Thread(target=count_up) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with database.reading() as connection:
+        assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION + 200
+    database.close()
+
+
+def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "assay.db")
+    with database.writing() as connection:
+        connection.execute(text("UPDATE assay_schema SET version = 99"))
+    database.close()
+    with pytest.raises(StoreError, match="STORE-022"):
+        open_database(tmp_path / "assay.db")
+
+
+def test_a_strange_address_is_told_without_its_password() -> None:
+    with pytest.raises(StoreError) as caught:
+        open_database("mysql://eve:hunter2@db/assay")
+    assert "STORE-020" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError) as caught:
+        open_database("postgresql://eve:hunter2@127.0.0.1:1/assay")
+    assert "STORE-021" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
