@@ -36,6 +36,12 @@ offline_option = click.option(
     help="Connect to nothing but the named endpoint; who tries is told, and ends it.",
 )
 
+allow_failures_option = click.option(
+    "--allow-failures",
+    metavar="N|P%",
+    help="So many samples may fail, or such a share, before the exit status is 3. [0]",
+)
+
 _OPTIONS = (
     click.option(
         "--model",

@@ -1,14 +1,20 @@
-"""Progress: a bar on a terminal, a quiet line now and then elsewhere."""
+"""A run that goes on, on standard error: a panel on a terminal, elsewhere a line now and then, or JSON."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Literal, Protocol, TypeAlias
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+import msgspec
+from rich.console import RenderableType
+from rich.live import Live
+from rich.text import Text
 
+from assay.app.progress import ProgressGauge, RunProgress
 from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
 from assay.core.run import RunManifest, RunStatus
@@ -16,20 +22,53 @@ from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Tally
 from assay.engine.plan import METHOD_OF
+from assay.faces.cli.panel import ProgressPanel
+from assay.faces.cli.progress_words import line
 from assay.faces.cli.render import err, out, show_all_compiled
+
+Way: TypeAlias = Literal["auto", "lines", "json", "none"]
 
 _DRAW_EVERY_S = 0.1
 _LINE_EVERY_S = 10.0
-_LOADING = "loading the model"
+_EVENT_EVERY_S = 1.0
+_SHARE = 0.005
+"""Of the run's time, what looking may take, and drawing as much again."""
+
+
+class ProgressEvent(msgspec.Struct, frozen=True, tag="progress", tag_field="kind"):
+    """One line of `--progress json`."""
+
+    run: str
+    """The run's id."""
+    folder: str
+    progress: RunProgress
+
+
+class _View(Protocol):
+    """Shows how a run goes."""
+
+    every_s: float
+    """How often it has something to show, at most."""
+
+    def show(self, progress: RunProgress) -> None:
+        """Show how the run goes now."""
+
+    def close(self) -> None:
+        """Leave nothing behind that would stand in the way of the result."""
 
 
 class TerminalObserver(Observer):
-    """Shows a run on a terminal."""
+    """Shows a run while it goes on."""
 
-    def __init__(self) -> None:
-        self._bar: Progress | None = None
-        self._started = time.monotonic()
-        self._drawn = self._started
+    def __init__(self, way: Way = "auto", *, shows_plan: bool = True) -> None:
+        """`shows_plan`: whether to print how the datasets were understood, on standard output."""
+        self._way = way
+        self._shows_plan = shows_plan
+        self._view: _View | None = None
+        self._gauge = ProgressGauge()
+        self._rehearsal: Tally | None = None
+        self._next = 0.0
+        self._has_told_last = False
 
     def __enter__(self) -> TerminalObserver:
         return self
@@ -41,6 +80,8 @@ class TerminalObserver(Observer):
 
     def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show how the datasets were understood."""
+        if not self._shows_plan:
+            return
         form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
         out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
         for kind, way in card.ways.items():
@@ -52,61 +93,124 @@ class TerminalObserver(Observer):
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
         """Say where the run is kept, and what an earlier start has already done."""
-        if earlier is not None:
+        if earlier is not None and self._way in ("auto", "lines"):
             is_done = earlier.status in (RunStatus.COMPLETE, RunStatus.ANSWERED)
             state = str(earlier.status) if is_done else "begun before"
             err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
-        self._started = self._drawn = time.monotonic()
-        if err.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=None),
-                TextColumn("{task.fields[done]}"),
-                TimeRemainingColumn(),
-                console=err,
-                transient=True,
-            )
-            self._bar.add_task(_LOADING, total=1.0, done="")
-            self._bar.start()
+        self._view = _view(self._way, manifest, folder)
+        if self._view is not None:
+            self._next = time.monotonic() + self._view.every_s
 
     def preparing(self, tally: Tally) -> None:
-        """Draw how far the questions are that come before the samples."""
-        self._draw(tally, "asking beforehand", "questions asked beforehand")
+        """Show how far the questions are that come before the samples."""
+        if tally is not self._rehearsal:
+            self._rehearsal = tally
+            self._gauge = ProgressGauge(is_beforehand=True)
+        self._look(tally)
+
+    def asking(self, gauge: ProgressGauge) -> None:
+        """Take the gauge of the samples."""
+        self._gauge = gauge
 
     def progress(self, tally: Tally) -> None:
-        """Draw how far the run is."""
-        self._draw(tally, "samples", "samples")
+        """Show how far the run is, and once that all samples are answered: scoring may take long."""
+        is_answered = tally.n_done >= tally.n_samples
+        self._look(tally, is_last=is_answered and not self._has_told_last)
+        self._has_told_last = is_answered
 
-    def _draw(self, tally: Tally, phase: str, things: str) -> None:
+    def _look(self, tally: Tally, *, is_last: bool = False) -> None:
         now = time.monotonic()
-        if now - self._drawn < (_DRAW_EVERY_S if self._bar else _LINE_EVERY_S):
+        if self._view is None or (now < self._next and not is_last):
             return
-        self._drawn = now
-        seconds = max(now - self._started, 1e-9)
-        share = tally.share_done
-        rate = share * tally.n_samples / seconds
-        failed = f", {tally.n_failed:,} failed" if tally.n_failed else ""
-        if self._bar:
-            done = f"{tally.n_done:,}/{tally.n_samples:,} {rate:,.1f}/s{failed}"
-            shown = phase if tally.n_answered else _LOADING
-            self._bar.update(self._bar.task_ids[0], description=shown, completed=share, done=done)
-        else:
-            left = seconds * (1 - share) / share if share else float("inf")
-            done = f"{tally.n_done:,} of {tally.n_samples:,} {things}"
-            err.print(f"{done}, {rate:,.1f}/s, {_clock(left)} left{failed}")
+        began = time.thread_time()
+        self._view.show(self._gauge.look(tally))
+        self._next = now + max(self._view.every_s, (time.thread_time() - began) / _SHARE)
 
     def finished(self, run: FinishedRun) -> None:
-        """Take the bar away."""
+        """Take the panel away."""
         self._stop()
 
     def _stop(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        if self._view is not None:
+            self._view.close()
+            self._view = None
 
 
-def _clock(seconds: float) -> str:
-    if seconds == float("inf"):
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"
+def _view(way: Way, manifest: RunManifest, folder: Path) -> _View | None:
+    if way == "none":
+        return None
+    if way == "json":
+        return _EventView(manifest.id, str(folder))
+    # A dumb terminal cannot go back to what was drawn before.
+    is_drawn = way == "auto" and err.is_terminal and not err.is_dumb_terminal
+    return _PanelView() if is_drawn else _LineView()
+
+
+class _LineView:
+    """Prints a line now and then."""
+
+    every_s = _LINE_EVERY_S
+
+    def show(self, progress: RunProgress) -> None:
+        # What is done within the first line's time, or answered and only to be scored, needs no line.
+        if progress.phase != "scoring" or progress.seconds >= _LINE_EVERY_S:
+            err.print(Text(line(progress)), soft_wrap=True)
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+class _EventView:
+    """Prints a JSON object a line."""
+
+    every_s = _EVENT_EVERY_S
+
+    def __init__(self, run: str, folder: str) -> None:
+        self._run = run
+        self._folder = folder
+
+    def show(self, progress: RunProgress) -> None:
+        event = msgspec.json.encode(ProgressEvent(self._run, self._folder, progress))
+        err.file.write(event.decode() + "\n")
+        err.file.flush()
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+class _PanelView:
+    """Draws the panel on a thread of its own, so that its clock goes on while the model computes.
+
+    The thread is given frozen objects and touches nothing of the run.
+    """
+
+    every_s = _DRAW_EVERY_S
+
+    def __init__(self) -> None:
+        self._latest: tuple[RunProgress, float] | None = None
+        self._live = Live(console=err, transient=True, auto_refresh=False, get_renderable=self._drawn)
+        self._live.start()
+        self._has_ended = threading.Event()
+        self._thread = threading.Thread(target=self._draw, name="assay panel", daemon=True)
+        self._thread.start()
+
+    def show(self, progress: RunProgress) -> None:
+        self._latest = progress, time.monotonic()
+
+    def close(self) -> None:
+        self._has_ended.set()
+        self._thread.join()
+        self._live.stop()
+
+    def _draw(self) -> None:
+        pause = _DRAW_EVERY_S
+        while not self._has_ended.wait(pause):
+            began = time.thread_time()
+            self._live.refresh()
+            pause = max(_DRAW_EVERY_S, (time.thread_time() - began) / _SHARE)
+
+    def _drawn(self) -> RenderableType:
+        if self._latest is None:
+            return Text("waiting for the model", style="bold")
+        progress, told = self._latest
+        return ProgressPanel(progress, time.monotonic() - told)

@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from assay.app.allowed_failures import allowed_failures
 from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.origin import Origin
@@ -304,6 +305,22 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         out.print(f"[dim]server: {speed}[/]", soft_wrap=True)
     if (recalled := recalled_line(manifest)) is not None:
         out.print(f"[dim]{recalled}[/]", soft_wrap=True)
+
+
+def show_failures(manifest: RunManifest) -> None:
+    """Say how many samples of a run failed, of what, and whether that is more than may."""
+    n_failed = sum(manifest.failures.values())
+    if not n_failed:
+        return
+    n_samples = sum(task.n_samples for task in manifest.tasks)
+    reasons = ", ".join(f"{n:,} {escape(reason)}" for reason, n in manifest.failures.items())
+    allowed = allowed_failures(manifest)
+    passes = f"which --allow-failures {allowed} lets pass"
+    if allowed.are_exceeded(n_failed, n_samples):
+        passes = (
+            f"more than --allow-failures {allowed} lets pass: exit status 3; --retry-failed asks them again"
+        )
+    err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {passes}[/]", soft_wrap=True)
 
 
 def show_notes(notes: Sequence[str]) -> None:
