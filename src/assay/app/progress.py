@@ -164,13 +164,17 @@ class ProgressGauge:
         self._began = clock()
         self._pace = RecentPace()
 
-    def look(self, tally: Tally) -> RunProgress:
-        """Return how the run goes now."""
-        now = self._clock()
+    def note(self, tally: Tally) -> None:
+        """Note how far the run is, for its pace: now and then, also where it is seldom looked at."""
         costs = tally.costs.values()
         n_asked = tally.n_answered - tally.n_journaled
         n_counted, n_tokens = sum(cost.n_requests for cost in costs), sum(cost.n_tokens for cost in costs)
-        self._pace.add(_Point(now, n_asked, n_counted, n_tokens))
+        self._pace.add(_Point(self._clock(), n_asked, n_counted, n_tokens))
+
+    def look(self, tally: Tally) -> RunProgress:
+        """Return how the run goes now."""
+        self.note(tally)
+        now = self._clock()
         per_s, tokens = self._pace.requests_per_s(), self._pace.tokens_per_request()
         stats = self._stats()
         return RunProgress(

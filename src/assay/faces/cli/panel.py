@@ -122,6 +122,17 @@ def bar(share: float, width: int) -> str:
     return "━" * n_full + "─" * (width - n_full)
 
 
+def shortened(name: str, width: int) -> str:
+    """Return a name in so many cells at most: subsets of a dataset differ at the end of their names."""
+    if cell_len(name) <= width:
+        return name
+    head = set_cell_size(name, (width - 1) // 3).rstrip()
+    tail = name
+    while cell_len(head) + 1 + cell_len(tail) > width:
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
 def chosen(tracks: Sequence[TrackProgress], most: int) -> tuple[list[TrackProgress], int]:
     """Return the methods to show, in the plan's order, and how many are not shown.
 
@@ -181,7 +192,7 @@ class _Grid:
     def _line(self, cells: Sequence[str], *, is_heading: bool = False) -> Text:
         line = Text()
         for at, (column, cell, width) in enumerate(zip(self._columns, cells, self._widths, strict=True)):
-            cut = cell if cell_len(cell) <= width else set_cell_size(cell, width - 1) + "…"
+            cut = shortened(cell, width)
             filled = " " * (width - cell_len(cut))
             line.append(_GAP if at else "")
             line.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, TypeAlias
@@ -31,8 +31,9 @@ Way: TypeAlias = Literal["auto", "lines", "json", "none"]
 _DRAW_EVERY_S = 0.1
 _LINE_EVERY_S = 10.0
 _EVENT_EVERY_S = 1.0
-_SHARE = 0.005
-"""Of the run's time, what looking may take, and drawing as much again."""
+_NOTE_EVERY_S = 0.5
+_SHARE = 0.004
+"""Of the run's time, what looking may take, and drawing as much again: together less than a hundredth."""
 
 
 class ProgressEvent(msgspec.Struct, frozen=True, tag="progress", tag_field="kind"):
@@ -42,6 +43,39 @@ class ProgressEvent(msgspec.Struct, frozen=True, tag="progress", tag_field="kind
     """The run's id."""
     folder: str
     progress: RunProgress
+
+
+class Budget:
+    """When a thing may be done again: so often at most, and for a small share of the time at most.
+
+    What it takes is this thread's own computing, since a thread also waits for others.
+    """
+
+    def __init__(
+        self,
+        every_s: float,
+        clock: Callable[[], float] = time.monotonic,
+        computed: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self.pause_s = every_s
+        self._every_s = every_s
+        self._clock = clock
+        self._computed = computed
+        self._next = clock() + every_s
+        self._began = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Whether it may be done now."""
+        return now >= self._next
+
+    def __enter__(self) -> None:
+        self._began = self._computed()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pause_s = max(self._every_s, (self._computed() - self._began) / _SHARE)
+        self._next = self._clock() + self.pause_s
 
 
 class _View(Protocol):
@@ -67,7 +101,8 @@ class TerminalObserver(Observer):
         self._view: _View | None = None
         self._gauge = ProgressGauge()
         self._rehearsal: Tally | None = None
-        self._next = 0.0
+        self._looking = Budget(0.0)
+        self._noting = Budget(_NOTE_EVERY_S)
         self._has_told_last = False
 
     def __enter__(self) -> TerminalObserver:
@@ -99,7 +134,7 @@ class TerminalObserver(Observer):
             err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
         self._view = _view(self._way, manifest, folder)
         if self._view is not None:
-            self._next = time.monotonic() + self._view.every_s
+            self._looking = Budget(self._view.every_s)
 
     def preparing(self, tally: Tally) -> None:
         """Show how far the questions are that come before the samples."""
@@ -119,12 +154,15 @@ class TerminalObserver(Observer):
         self._has_told_last = is_answered
 
     def _look(self, tally: Tally, *, is_last: bool = False) -> None:
-        now = time.monotonic()
-        if self._view is None or (now < self._next and not is_last):
+        if self._view is None:
             return
-        began = time.thread_time()
-        self._view.show(self._gauge.look(tally))
-        self._next = now + max(self._view.every_s, (time.thread_time() - began) / _SHARE)
+        now = time.monotonic()
+        if is_last or self._looking.is_due(now):
+            with self._looking:
+                self._view.show(self._gauge.look(tally))
+        elif self._noting.is_due(now):
+            with self._noting:
+                self._gauge.note(tally)
 
     def finished(self, run: FinishedRun) -> None:
         """Take the panel away."""
@@ -203,11 +241,10 @@ class _PanelView:
         self._live.stop()
 
     def _draw(self) -> None:
-        pause = _DRAW_EVERY_S
-        while not self._has_ended.wait(pause):
-            began = time.thread_time()
-            self._live.refresh()
-            pause = max(_DRAW_EVERY_S, (time.thread_time() - began) / _SHARE)
+        drawing = Budget(self.every_s)
+        while not self._has_ended.wait(drawing.pause_s):
+            with drawing:
+                self._live.refresh()
 
     def _drawn(self) -> RenderableType:
         if self._latest is None:

@@ -48,7 +48,7 @@ _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"
 _SIGNS |= {code: 0xFFFD for code in range(0x7F, 0xA0)}
 
 
-class _Screen(Console):
+class Screen(Console):
     """A terminal that texts cannot steer: they come from models, servers and files of others."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
@@ -59,9 +59,9 @@ class _Screen(Console):
 
 
 def _console(*, stderr: bool = False) -> Console:
-    console = _Screen(stderr=stderr, highlight=False)
+    console = Screen(stderr=stderr, highlight=False)
     # A pipe or a file has no width of its own; a table cut to 80 columns there would lose its numbers.
-    return console if console.is_terminal else _Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
+    return console if console.is_terminal else Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
 
 
 out = _console()
