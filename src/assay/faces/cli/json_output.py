@@ -7,9 +7,10 @@ prints it: code of a dataset's author too. docs/json.md says what each command a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import click
 import msgspec
@@ -41,23 +42,26 @@ class Answer(NamedTuple):
 
 
 def json_option(command: F) -> F:
-    """Give a command the option --json; with it, the command returns an `Answer`."""
+    """Give a command the option --json, with which it returns an `Answer`; stands next to the function.
+
+    What the command prints meanwhile goes to standard error.
+    """
+
+    @wraps(command)
+    def answering(*args: Any, is_json: bool, **more: Any) -> Any:
+        if not is_json:
+            return command(*args, is_json=False, **more)
+        with redirect_stdout(sys.stderr):
+            return command(*args, is_json=True, **more)
+
     option = click.option("--json", "is_json", is_flag=True, help="Print one JSON value for programs.")
-    return option(command)
+    return cast(F, option(answering))
 
 
-@contextmanager
-def standard_output_for_answers() -> Iterator[Callable[[Answer], None]]:
-    """Keep standard output for the answer, which is written by what is given back."""
-    kept = sys.stdout
-
-    def write(answer: Answer) -> None:
-        written = msgspec.json.format(msgspec.json.encode(answer.value), indent=1)
-        kept.write(written.decode() + "\n")
-        kept.flush()
-
-    with redirect_stdout(sys.stderr):
-        yield write
+def write_answer(answer: Answer) -> None:
+    """Print the value."""
+    written = msgspec.json.format(msgspec.json.encode(answer.value), indent=1)
+    click.echo(written.decode())
 
 
 def error_answer(error: AssayError) -> Answer:

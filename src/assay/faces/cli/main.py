@@ -86,21 +86,20 @@ def _answer_person() -> int:
 
 def _answer_program() -> int:
     """Run the command and write its answer, or what is wrong, as JSON; return the exit status."""
-    from assay.faces.cli.json_output import Answer, error_answer, standard_output_for_answers, usage_answer
+    from assay.faces.cli.json_output import Answer, error_answer, usage_answer, write_answer
 
-    with standard_output_for_answers() as write:
-        try:
-            answer = cli.main(standalone_mode=False)
-        except click.ClickException as error:
-            answer = usage_answer(error)
-        except Exception as error:
-            if (mendable := _mendable(error)) is None:
-                raise
-            answer = error_answer(mendable)
-        if not isinstance(answer, Answer):
-            return answer if isinstance(answer, int) else 0
-        write(answer)
-        return answer.status
+    try:
+        answer = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        answer = usage_answer(error)
+    except Exception as error:
+        if (mendable := _mendable(error)) is None:
+            raise
+        answer = error_answer(mendable)
+    if not isinstance(answer, Answer):
+        return answer if isinstance(answer, int) else 0
+    write_answer(answer)
+    return answer.status
 
 
 def _mendable(error: Exception) -> AssayError | None:
