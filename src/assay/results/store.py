@@ -25,6 +25,7 @@ SAMPLES = "samples.jsonl"
 SCORES = "scores.jsonl"
 SUMMARY = "summary.json"
 REPORT = "report.md"
+HTML_REPORT = "report.html"
 
 _encoder = msgspec.json.Encoder()
 
