@@ -65,7 +65,7 @@ def render_report_page(view: RunView) -> str:
         tag("main", id="page"),
         _block("run", _encode(page)),
         _block("table", _encode(view.table(0, n_rows))),
-        *parts,
+        after=parts,
         media=True,
         page="run",
     )
