@@ -68,8 +68,9 @@ def kept_medium(run: Path, sha256: str) -> KeptMedium | None:
     if not _is_hash(sha256):
         return None  # Such as a path that leads out of the folder.
     for media_type, extension in EXTENSIONS.items():
-        path = run / MEDIA_FOLDER / f"{sha256}.{extension}"
-        if path.is_file():
+        path = run.resolve() / MEDIA_FOLDER / f"{sha256}.{extension}"
+        # A link could lead anywhere; the store makes none.
+        if path.is_file() and path.resolve() == path:
             return KeptMedium(path, media_type)
     return None
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from assay.backends.scored_text import token_starts
 from assay.backends.tokenization import Encoded, EncodedWindows, Tokenization
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Span, Windows
+from assay.core.response import Likelihood, Outcome
 
 MakeModel = Callable[..., Path]
 MIXED = "ab eh.\n1é日한글🙂 hello world"
@@ -216,3 +218,14 @@ def test_slices_are_read_as_documented() -> None:
     starts = (-2, 0, 0, 3)
     assert slices("abcdefg", 2, starts) == ["ab", "", "cde", "fg"]
     assert all(one <= other for one, other in pairwise(starts))
+
+
+def test_an_answer_that_was_kept_without_places_is_read() -> None:
+    old = (
+        b'{"type":"likelihood","sum_logprob":-1.5,"n_tokens":1,"n_chars":1,"n_bytes":1,'
+        b'"is_greedy":true,"n_prompt_tokens":3,"token_ids":[4],"token_logprobs":[-1.5]}'
+    )
+    outcome = msgspec.json.decode(old, type=Outcome)
+    assert isinstance(outcome, Likelihood)
+    assert outcome.token_starts == ()
+    assert msgspec.json.encode(outcome) == old

@@ -258,3 +258,17 @@ def test_what_is_no_hash_finds_nothing(run: Path, sha256: str) -> None:
 
 def test_what_was_not_kept_is_not_found(run: Path) -> None:
     assert kept_medium(run, "0" * 64) is None
+
+
+def test_links_are_not_followed(run: Path, tmp_path: Path) -> None:
+    part = in_file(tmp_path / "secret.png", picture())
+    (run / MEDIA_FOLDER).mkdir()
+    (run / MEDIA_FOLDER / f"{part.sha256}.png").symlink_to(tmp_path / "secret.png")
+    assert kept_medium(run, part.sha256) is None
+    store(tmp_path).keep(asked(part))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / MEDIA_FOLDER).symlink_to(tmp_path / MEDIA_FOLDER)
+    assert kept_medium(tmp_path / "other", part.sha256) is None
+    # A folder of runs may itself be reached by a link.
+    (tmp_path / "alias").symlink_to(tmp_path)
+    assert kept_medium(tmp_path / "alias", part.sha256) is not None
