@@ -245,7 +245,8 @@ def test_progress_for_programs_is_one_object_a_line(workdir: Path) -> None:
     heard = events(done.stderr)
     assert heard
     assert {(event.run, event.folder) for event in heard} == {(answer.id, answer.folder)}
-    last = heard[-1].progress
+    first, last = heard[0].progress, heard[-1].progress
+    assert (first.phase, first.n_done) == ("loading", 0)
     assert (last.phase, last.n_done, last.n_samples, last.share_done) == ("scoring", 30, 30, 1.0)
     headlines = [one for one in answer.metrics if one.is_headline and one.group is None]
     assert [track.score for track in last.tracks] == headlines

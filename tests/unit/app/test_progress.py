@@ -71,8 +71,8 @@ def test_batches_that_come_seldom_are_told_by_several_of_them() -> None:
         if batch == 0:
             assert progress.requests_per_s is None
             assert progress.seconds_left is None
-    assert progress.requests_per_s == pytest.approx(64 / 40, rel=0.3)
-    assert progress.seconds_left == pytest.approx(320 / (64 / 40), rel=0.3)
+    assert progress.requests_per_s == pytest.approx(64 / 40, rel=0.02)
+    assert progress.seconds_left == pytest.approx(320 / (64 / 40), rel=0.02)
 
 
 def test_the_pace_is_that_of_late() -> None:
@@ -103,6 +103,38 @@ def test_what_an_earlier_start_answered_is_in_no_rate_and_takes_no_time() -> Non
     assert progress.requests_per_s == pytest.approx(10)
     assert progress.tokens_per_s == pytest.approx(100)
     assert progress.seconds_left == pytest.approx((1_000 - 600 - 100) / 10)
+
+
+def test_what_came_with_a_batch_is_seen_while_the_next_is_computed() -> None:
+    """Another thread looks on by counts alone; it asks for no scores, which the run's own may be adding."""
+    asked = []
+
+    def scores() -> list[Metric]:
+        asked.append(1)
+        return [metric("gen")]
+
+    clock, tally = Clock(), Tally(n_samples=640)
+    gauge = ProgressGauge([Track("t", "gen", 640)], scores=scores, clock=clock)
+    seen = None
+    for _ in range(4):
+        clock.now += 40
+        answered(tally, 1)
+        seen = gauge.look(tally)
+        clock.now += 0.01
+        answered(tally, 63)
+        tally.landed["t"] = tally.n_done
+        clock.now += 0.2
+        seen = gauge.look_again(tally, seen)
+    assert seen is not None
+    assert len(asked) == 4
+    assert (seen.n_done, seen.tracks[0].n_done, seen.tracks[0].score) == (256, 256, metric("gen"))
+    assert seen.requests_per_s == pytest.approx(64 / 40, rel=0.02)
+    assert seen.seconds_left is not None
+    # It counts down while nothing comes.
+    clock.now += 30
+    later = gauge.look_again(tally, seen)
+    assert later.seconds_silent == pytest.approx(30)
+    assert later.seconds_left == pytest.approx(seen.seconds_left - 30)
 
 
 def test_the_phases_of_a_run() -> None:

@@ -72,10 +72,8 @@ _LAYOUTS = (
 class ProgressPanel:
     """A run that goes on."""
 
-    def __init__(self, progress: RunProgress, silence_s: float = 0.0) -> None:
-        """Take what was last known of the run, and how long ago that was."""
+    def __init__(self, progress: RunProgress) -> None:
         self._progress = progress
-        self._silence_s = silence_s
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines as they fit into the terminal."""
@@ -91,8 +89,8 @@ class ProgressPanel:
         lines += _table(rows, width) if rows else []
         if n_hidden:
             lines.append(Text(_hidden(progress.tracks, n_hidden), style="dim"))
-        so_far = f"{clock(progress.seconds + self._silence_s)} so far"
-        lines += _flowing([*pace(progress, self._silence_s), *recalled(progress), so_far], width, "dim")
+        so_far = f"{clock(progress.seconds)} so far"
+        lines += _flowing([*pace(progress), *recalled(progress), so_far], width, "dim")
         lines += _flowing(company(progress), width, "yellow")
         if progress.last_failure is not None:
             lines.append(Text(f"last failure: {one_line(progress.last_failure)}", style="red"))
@@ -104,11 +102,9 @@ class ProgressPanel:
     def _head(self, width: int) -> Text:
         """Return the bar over all samples, with what is said of it."""
         progress = self._progress
-        left = progress.seconds_left
         said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{100 * progress.share_done:.0f} %"
         if progress.phase in ("samples", "beforehand"):
-            ends = clock(None if left is None else max(0.0, left - self._silence_s))
-            said += f"{_GAP}{ends} left"
+            said += f"{_GAP}{clock(progress.seconds_left)} left"
         room = width - cell_len(PHASES[progress.phase]) - cell_len(said) - 2 * len(_GAP)
         head = Text(PHASES[progress.phase], style="bold")
         if room > 0:

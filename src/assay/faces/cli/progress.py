@@ -23,7 +23,7 @@ from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Tally
 from assay.engine.plan import METHOD_OF
 from assay.faces.cli.panel import ProgressPanel
-from assay.faces.cli.progress_words import line
+from assay.faces.cli.progress_words import PHASES, line
 from assay.faces.cli.render import err, out, show_all_compiled
 
 Way: TypeAlias = Literal["auto", "lines", "json", "none"]
@@ -61,7 +61,7 @@ class Budget:
         self._every_s = every_s
         self._clock = clock
         self._computed = computed
-        self._next = clock() + every_s
+        self._next = clock()
         self._began = 0.0
 
     def is_due(self, now: float) -> bool:
@@ -84,8 +84,8 @@ class _View(Protocol):
     every_s: float
     """How often it has something to show, at most."""
 
-    def show(self, progress: RunProgress) -> None:
-        """Show how the run goes now."""
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        """Look at the run, and show how it goes."""
 
     def close(self) -> None:
         """Leave nothing behind that would stand in the way of the result."""
@@ -159,7 +159,7 @@ class TerminalObserver(Observer):
         now = time.monotonic()
         if is_last or self._looking.is_due(now):
             with self._looking:
-                self._view.show(self._gauge.look(tally))
+                self._view.show(self._gauge, tally)
         elif self._noting.is_due(now):
             with self._noting:
                 self._gauge.note(tally)
@@ -189,9 +189,10 @@ class _LineView:
 
     every_s = _LINE_EVERY_S
 
-    def show(self, progress: RunProgress) -> None:
-        # What is done within the first line's time, or answered and only to be scored, needs no line.
-        if progress.phase != "scoring" or progress.seconds >= _LINE_EVERY_S:
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        progress = gauge.look(tally)
+        # What is done by the time of the first line needs none.
+        if progress.seconds >= self.every_s:
             err.print(Text(line(progress)), soft_wrap=True)
 
     def close(self) -> None:
@@ -207,8 +208,8 @@ class _EventView:
         self._run = run
         self._folder = folder
 
-    def show(self, progress: RunProgress) -> None:
-        event = msgspec.json.encode(ProgressEvent(self._run, self._folder, progress))
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        event = msgspec.json.encode(ProgressEvent(self._run, self._folder, gauge.look(tally)))
         err.file.write(event.decode() + "\n")
         err.file.flush()
 
@@ -217,23 +218,20 @@ class _EventView:
 
 
 class _PanelView:
-    """Draws the panel on a thread of its own, so that its clock goes on while the model computes.
-
-    The thread is given frozen objects and touches nothing of the run.
-    """
+    """Draws the panel on a thread of its own, so that it goes on while the model computes."""
 
     every_s = _DRAW_EVERY_S
 
     def __init__(self) -> None:
-        self._latest: tuple[RunProgress, float] | None = None
+        self._seen: tuple[ProgressGauge, Tally, RunProgress] | None = None
         self._live = Live(console=err, transient=True, auto_refresh=False, get_renderable=self._drawn)
         self._live.start()
         self._has_ended = threading.Event()
         self._thread = threading.Thread(target=self._draw, name="assay panel", daemon=True)
         self._thread.start()
 
-    def show(self, progress: RunProgress) -> None:
-        self._latest = progress, time.monotonic()
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        self._seen = gauge, tally, gauge.look(tally)
 
     def close(self) -> None:
         self._has_ended.set()
@@ -247,7 +245,7 @@ class _PanelView:
                 self._live.refresh()
 
     def _drawn(self) -> RenderableType:
-        if self._latest is None:
-            return Text("waiting for the model", style="bold")
-        progress, told = self._latest
-        return ProgressPanel(progress, time.monotonic() - told)
+        if self._seen is None:
+            return Text(PHASES["loading"], style="bold")
+        gauge, tally, progress = self._seen
+        return ProgressPanel(gauge.look_again(tally, progress))

@@ -48,8 +48,8 @@ def failed(progress: RunProgress) -> str:
     return f"{progress.n_failed:,} failed ({listed})"
 
 
-def pace(progress: RunProgress, silence_s: float = 0.0) -> list[str]:
-    """Return what is known of the speed; `silence_s` is how long nothing was heard since."""
+def pace(progress: RunProgress) -> list[str]:
+    """Return what is known of the speed."""
     rates = {
         "samples/s": progress.samples_per_s,
         "requests/s": progress.requests_per_s,
@@ -60,8 +60,8 @@ def pace(progress: RunProgress, silence_s: float = 0.0) -> list[str]:
         facts.append(f"{progress.concurrency:,} calls at once")
     if progress.n_retries:
         facts.append(f"{progress.n_retries:,} retries")
-    if silence_s > _SILENT_S and progress.phase == "samples":
-        facts.append(f"no answer for {clock(silence_s)}")
+    if progress.seconds_silent > _SILENT_S and progress.phase == "samples":
+        facts.append(f"no answer for {clock(progress.seconds_silent)}")
     return facts
 
 
