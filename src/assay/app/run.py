@@ -253,6 +253,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                     n_kept=len(stored),
                 )
             )
+            progress(execution.tally)
             tally = execution.run()
         work.watch.look()
         totals = total(aggregator, manifest.tasks, work.groups)
