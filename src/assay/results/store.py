@@ -80,7 +80,7 @@ class RunFolder:
 
     def drop_results(self) -> None:
         """Take away what an earlier start came to, where answers are not scored now."""
-        for name in (SUMMARY, REPORT):
+        for name in (SUMMARY, REPORT, HTML_REPORT):
             (self.path / name).unlink(missing_ok=True)
 
     def release(self) -> None:

@@ -169,6 +169,8 @@ class Columns:
             track = self._track(ask.track)
             response = answers.get(ask.id)
             if response is not None:
+                if track.outcomes[place] == ord("."):
+                    track.outcomes[place] = ord("N")
                 track.tokens[place] += response.n_prompt_tokens + response.n_tokens
                 track.seconds[place] += response.latency_s or response.seconds
 
