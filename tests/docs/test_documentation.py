@@ -52,7 +52,7 @@ from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
 from assay.faces.cli.explain import explain
 from assay.faces.cli.json_output import ErrorAnswer
-from assay.faces.cli.progress import ProgressEvent
+from assay.faces.cli.progress_views import ProgressEvent
 from assay.faces.cli.run import run
 from assay.faces.cli.show import ls, report
 from assay.results.records import AskRecord

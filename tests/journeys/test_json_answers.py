@@ -24,7 +24,7 @@ from assay.faces.cli.answers import (
     RunsAnswer,
 )
 from assay.faces.cli.json_output import ErrorAnswer
-from assay.faces.cli.progress import ProgressEvent
+from assay.faces.cli.progress_views import ProgressEvent
 from cli import Result, assay
 from fakes.openai_server import saying, serving
 

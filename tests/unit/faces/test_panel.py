@@ -14,7 +14,6 @@ from rich.console import Console
 from assay.app.progress import RunProgress, TrackProgress
 from assay.core.score import Metric
 from assay.faces.cli.panel import ProgressPanel, bar, chosen, shortened
-from assay.faces.cli.progress import Budget
 from assay.faces.cli.progress_words import clock, line, one_line
 from assay.faces.cli.render import Screen
 
@@ -74,12 +73,12 @@ def drawn(progress: RunProgress, width: int, height: int) -> str:
     return written.getvalue()
 
 
-@given(progresses(), st.integers(60, 220), st.integers(10, 60))
+@given(progresses(), st.integers(20, 220), st.integers(10, 60))
 def test_nothing_is_wider_or_taller_than_the_screen(progress: RunProgress, width: int, height: int) -> None:
     lines = drawn(progress, width, height).splitlines()
     assert len(lines) < height
     assert all(cell_len(line) <= width for line in lines)
-    assert f"{progress.n_done:,}/{progress.n_samples:,}" in lines[0]
+    assert width < 60 or f"{progress.n_done:,}/{progress.n_samples:,}" in lines[0]
 
 
 @given(progresses(), st.integers(100, 220))
@@ -171,27 +170,6 @@ def test_ascii_alone_where_nothing_else_is_understood() -> None:
     text = written.buffer.getvalue().decode("ascii")
     assert "####" in text
     assert "25.0-75.0" in text
-
-
-@given(
-    costs=st.lists(st.floats(0, 0.2), min_size=1, max_size=200),
-    every_s=st.floats(0.05, 1.0),
-    step=st.floats(0.001, 0.1),
-)
-def test_drawing_takes_its_share_of_the_time_and_no_more(
-    costs: list[float], every_s: float, step: float
-) -> None:
-    """However long a drawing takes, over time it is below half a hundredth, one drawing apart."""
-    now, computed = 0.0, 0.0
-    budget = Budget(every_s, lambda: now, lambda: computed)
-    for n_drawn, cost in enumerate(costs, start=1):
-        while not budget.is_due(now):
-            now += max(step, budget.pause_s / 50)
-        with budget:
-            computed += cost
-            now += cost
-        assert computed - cost <= 0.005 * now
-        assert n_drawn <= now / every_s + 1
 
 
 def _progress(**changed: object) -> RunProgress:

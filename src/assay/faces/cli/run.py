@@ -14,7 +14,7 @@ from assay.faces.cli.options import allow_failures_option, dataset_options, sett
 if TYPE_CHECKING:
     from assay.app.run import FinishedRun
     from assay.core.summary_group import SummaryGroup
-    from assay.faces.cli.progress import Way
+    from assay.faces.cli.progress_views import Way
 
 FAILED_SAMPLES = 3
 """Exit status of a run that is complete, but of which more samples failed than may."""
