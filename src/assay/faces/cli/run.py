@@ -54,8 +54,7 @@ FAILED_SAMPLES = 3
     "--progress",
     type=click.Choice(["auto", "lines", "json", "none"]),
     default="auto",
-    help="How it is shown on standard error: a panel or lines, lines, JSON lines for programs, nothing. "
-    "[auto]",
+    help="On standard error: a panel, or lines without a terminal; lines; JSON lines; nothing. [auto]",
 )
 @json_option
 def run(datasets: tuple[str, ...], progress: Way, is_json: bool, **flags: Any) -> int | Answer:
