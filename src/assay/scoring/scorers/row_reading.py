@@ -10,6 +10,7 @@ from assay.core.sample import Sample
 from assay.core.task import Answered
 from assay.scoring.extract.reply import spoken
 from assay.scoring.postprocess import find_postprocessor, postprocessor_name
+from assay.scoring.scorers.extractors import find_extractor, span_of
 from assay.scoring.scorers.outcomes import outputs_of
 
 WHOLE_OUTPUT = "whole_output"
@@ -48,24 +49,33 @@ class Reader:
     takes an output without an answer for an empty one.
     """
 
-    def __init__(self, postprocess: str | Mapping[str, Any], faithful: bool) -> None:
+    def __init__(self, postprocess: str | Mapping[str, Any], faithful: bool, extract: str = "") -> None:
+        """`extract`: another named extractor in the place of a post-processor."""
         self.postprocess = ""
         """The registered name of the post-processor; "" for none."""
         self._process = None
         if postprocess not in ("", PASSES_THROUGH):
             self.postprocess = postprocessor_name(postprocess)
             self._process = find_postprocessor(postprocess)
-        self.rule = self.postprocess or WHOLE_OUTPUT
+        self._extract = find_extractor(extract) if extract else None
+        self.rule = extract or self.postprocess or WHOLE_OUTPUT
         self._faithful = faithful
 
     def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
         """Return the answers; raise Unscorable when a request failed."""
         outputs = outputs_of(answers)
-        texts = tuple(self._find(output.text) for output in outputs)
+        texts = tuple(self._find(output.text, sample) for output in outputs)
         is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
-        return Reading(sample, tuple(answers[:1]), texts, _span(texts[0], outputs[0].text), is_truncated)
+        return Reading(
+            sample, tuple(answers[:1]), texts, self._span(outputs[0].text, texts[0], sample), is_truncated
+        )
 
-    def _find(self, text: str) -> str | None:
+    def _span(self, text: str, answer: str | None, sample: Sample) -> tuple[int, int] | None:
+        return span_of(answer, text) if self._extract is None else self._extract(text, sample).span
+
+    def _find(self, text: str, sample: Sample) -> str | None:
+        if self._extract is not None:
+            return self._extract(text, sample).answer
         if self._faithful:
             return text if self._process is None else self._process(text, faithful=True) or ""
         if self._process is not None and self._process.sees_reasoning:
@@ -77,11 +87,3 @@ class Reader:
         if self._process is None:
             return said if said.strip() else None
         return self._process(said)
-
-
-def _span(answer: str | None, text: str) -> tuple[int, int] | None:
-    """Return where an answer stands; None when it was rewritten, or stands more than once."""
-    if not answer or text.count(answer) != 1:
-        return None
-    start = text.index(answer)
-    return start, start + len(answer)
