@@ -40,7 +40,7 @@ SCORINGS = "scorings"
 _CURRENT = "current"
 _DRAFTS = ".scorings"
 """Beside the scorings, so that links lead to the same place before and after a draft becomes one."""
-_OWN = "run"
+OWN_LABEL = "run"
 """The label of the run's own scoring."""
 _OUTCOME = (SCORES, SUMMARY, REPORT, HTML_REPORT, MANIFEST)
 """What a scoring has of its own. A manifest that is a link says that all others are: it is made one last."""
@@ -99,15 +99,16 @@ class History:
         fix = "`assay score RUN --list-scorings` shows them"
         raise StoreError(Problem("RESCORE-007", what, fix, Origin(str(self._folder))))
 
-    def adopt(self) -> None:
-        """Keep what the run itself came to as a scoring, and show it by links. Done once, and again after a
-        run went on.
+    def adopt(self) -> Entry:
+        """Keep what the run itself came to as a scoring, and show it by links; return what is shown.
+
+        Done once, and again after the run went on.
         """
-        if self.current is not None:
-            return
+        if (current := self.current) is not None:
+            return current
         own = self._own_entry()
         if own is None or not self._is_same(own.path):
-            draft = self.draft(_OWN)
+            draft = self.draft(OWN_LABEL)
             for name in _OUTCOME:
                 if (self._folder / name).exists():
                     shutil.copy2(self._folder / name, draft / name)
@@ -115,6 +116,7 @@ class History:
         _link(self._root / _CURRENT, own.name)
         for name in _OUTCOME:
             _link(self._folder / name, f"{SCORINGS}/{_CURRENT}/{name}")
+        return own
 
     def draft(self, label: str) -> Path:
         """Return a new folder to score in; `keep` makes it one of the scorings."""
@@ -132,6 +134,7 @@ class History:
         """Make a draft that is complete one of the scorings."""
         self._root.mkdir(exist_ok=True)
         kept = draft.rename(self._root / draft.name)
+        draft.parent.rmdir()
         return next(one for one in self._found() if one.path == kept)
 
     def use(self, entry: Entry) -> None:
@@ -150,7 +153,7 @@ class History:
             # The manifest first: from then on the files at the top are the run's own again, and not a link's.
             for name in reversed(_OUTCOME):
                 self._make_plain(name)
-        return sum(one.label != _OWN for one in self._found())
+        return sum(one.label != OWN_LABEL for one in self._found())
 
     def _make_plain(self, name: str) -> None:
         path = self._folder / name
@@ -169,7 +172,7 @@ class History:
 
     def _own_entry(self) -> Entry | None:
         """Return the run's own scoring; the latest, where the run went on between scorings."""
-        return max((one for one in self._found() if one.label == _OWN), default=None)
+        return max((one for one in self._found() if one.label == OWN_LABEL), default=None)
 
     def _is_same(self, kept: Path) -> bool:
         """Whether a scoring holds just what lies at the top: the run came to the same again, or adopting it
