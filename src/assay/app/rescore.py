@@ -233,11 +233,10 @@ def _authors_scorers(
 def _no_code(own: RunManifest, plan: Plan, why: str) -> PlanError:
     name = min(plan.by_author)[0]
     source = next(spec.source for spec in own.tasks if spec.name == name)
-    is_old = not own.scorers
     who = (
-        "the run does not say how it was scored, so its dataset is needed"
-        if is_old
-        else "code of its dataset scores it"
+        "code of its dataset scores it"
+        if name in own.scorers
+        else "the run, of an earlier version, does not say how it was scored: its dataset is needed"
     )
     what = f"task {name!r}: {who}, and {why}"
     fix = (
@@ -280,7 +279,7 @@ def _shown(value: Any) -> str:
 
 
 def _recorded(plan: Plan) -> dict[str, tuple[Any, ...]]:
-    recorded: dict[str, tuple[Any, ...]] = {}
+    recorded: dict[str, tuple[Any, ...]] = {task: () for task, _ in plan.by_author}
     for (task, _), spec in plan.named.items():
         recorded[task] = (*recorded.get(task, ()), spec)
     return recorded

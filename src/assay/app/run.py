@@ -296,7 +296,7 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
         notes=tuple(note for one in work.compiled for note in one.notes),
         judge=grader,
         card=work.backend.card,
-        scorers={task.spec.name: named for task in work.tasks if (named := named_scorers(task))},
+        scorers={task.spec.name: named_scorers(task) for task in work.tasks},
     )
 
 

@@ -134,8 +134,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     summary_groups: tuple[SummaryGroup, ...] = ()
     """How these groups are joined, for whoever scores the answers again."""
     scorers: dict[str, tuple[ComponentSpec, ...]] = {}
-    """The named parts that score each task, one for a method. Code of a dataset's author cannot be stored:
-    its tasks are not here."""
+    """The named parts that score each task, one for a method; none where code of its author does, which
+    cannot be stored."""
     scoring: Scoring | None = None
     """None: the score is the run's own."""
     schema_version: int = SCHEMA_VERSION

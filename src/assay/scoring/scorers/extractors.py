@@ -90,7 +90,7 @@ def _by_pattern(pattern: str, prefix: str) -> Find:
     if not pattern:
         raise ValueError(f"no pattern follows {prefix!r}")
     is_last = prefix == LAST_REGEX
-    rule = prefix.removesuffix(":")
+    rule = prefix + pattern
 
     def find(text: str, sample: Sample) -> Extraction:
         region = spoken(text)
