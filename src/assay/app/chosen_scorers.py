@@ -240,7 +240,8 @@ class _Track:
             metrics = self._with_prompt(metrics, choices.judge_prompt)
         task.are_options_told = JUDGED in types
         return ComponentSpec(
-            "row_metrics", {"track": self._method, "metrics": metrics, **self._reading(choices.extract)}
+            "row_metrics",
+            {"track": self._method, "metrics": metrics, **self._reading(choices.extract, types)},
         )
 
     def _with_prompt(self, metrics: Mapping[str, Mapping[str, Any]], prompt: str) -> dict[str, Any]:
@@ -256,13 +257,13 @@ class _Track:
             for name, said in metrics.items()
         }
 
-    def _reading(self, extract: str | None) -> dict[str, Any]:
-        """Return how answers are found: as chosen, else as the run found them."""
+    def _reading(self, extract: str | None, types: Sequence[str]) -> dict[str, Any]:
+        """Return how answers are found: as chosen, else as the run found them. A judge reads all of it."""
         if extract is not None:
             return {"postprocess" if is_postprocessor(extract) else "extract": extract}
         before = self._before
-        if before is None:
-            return {"extract": "whole"}
-        if before.name == "row_metrics":
+        if before is not None and before.name == "row_metrics":
             return {name: before.args[name] for name in ("postprocess", "extract") if name in before.args}
+        if before is None or JUDGED in types:
+            return {"extract": "whole"}
         return {"extract": before.args.get("extract") or "auto"}

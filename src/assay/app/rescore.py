@@ -81,8 +81,8 @@ def use(run: Path, wanted: str) -> Entry:
     try:
         _require_run(run)
         history = History(run)
-        history.adopt()
         entry = history.find(wanted)
+        history.adopt()
         history.use(entry)
     finally:
         folder.release()

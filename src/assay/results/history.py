@@ -93,9 +93,8 @@ class History:
             if wanted in (one.name, one.label) or (wanted.isdecimal() and int(wanted) == one.number):
                 return one
         names = [one.name for one in every]
-        what = (
-            f"the run has no scoring {wanted!r}{nearest(wanted, names)}; it has {listing(names) or 'its own'}"
-        )
+        there = listing(names) or "its own alone"
+        what = f"the run has no scoring {wanted!r}{nearest(wanted, names)}; it has {there}"
         fix = "`assay score RUN --list-scorings` shows them"
         raise StoreError(Problem("RESCORE-007", what, fix, Origin(str(self._folder))))
 

@@ -100,7 +100,7 @@ class RowMetrics:
             "metric": names[0],
             "answer": reading.texts[0],
             "target": _target(reading.sample),
-            "rule": self._reader.rule,
+            "rule": reading.rule,
             "span": reading.span,
             "is_truncated": reading.is_truncated,
         }

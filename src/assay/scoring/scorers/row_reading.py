@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from assay.core.response import Finish
 from assay.core.sample import Sample
 from assay.core.task import Answered
+from assay.scoring.extract import Extraction
 from assay.scoring.extract.reply import spoken
 from assay.scoring.postprocess import find_postprocessor, postprocessor_name
 from assay.scoring.scorers.extractors import find_extractor, span_of
@@ -29,6 +30,8 @@ class Reading(NamedTuple):
     """The answer in each output; None where none was found."""
     span: tuple[int, int] | None
     """Where the first answer stands in the first output, if it stands there once."""
+    rule: str | None
+    """What found the first answer."""
     is_truncated: bool
 
     @property
@@ -58,24 +61,25 @@ class Reader:
             self.postprocess = postprocessor_name(postprocess)
             self._process = find_postprocessor(postprocess)
         self._extract = find_extractor(extract) if extract else None
-        self.rule = extract or self.postprocess or WHOLE_OUTPUT
+        self._rule = self.postprocess or WHOLE_OUTPUT
         self._faithful = faithful
 
     def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
         """Return the answers; raise Unscorable when a request failed."""
         outputs = outputs_of(answers)
-        texts = tuple(self._find(output.text, sample) for output in outputs)
+        found = [self._found(output.text, sample) for output in outputs]
+        first = found[0]
+        texts = tuple(one.answer for one in found)
         is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
-        return Reading(
-            sample, tuple(answers[:1]), texts, self._span(outputs[0].text, texts[0], sample), is_truncated
-        )
+        return Reading(sample, tuple(answers[:1]), texts, first.span, first.rule, is_truncated)
 
-    def _span(self, text: str, answer: str | None, sample: Sample) -> tuple[int, int] | None:
-        return span_of(answer, text) if self._extract is None else self._extract(text, sample).span
-
-    def _find(self, text: str, sample: Sample) -> str | None:
+    def _found(self, text: str, sample: Sample) -> Extraction:
         if self._extract is not None:
-            return self._extract(text, sample).answer
+            return self._extract(text, sample)
+        answer = self._find(text)
+        return Extraction(answer, self._rule, span_of(answer, text))
+
+    def _find(self, text: str) -> str | None:
         if self._faithful:
             return text if self._process is None else self._process(text, faithful=True) or ""
         if self._process is not None and self._process.sees_reasoning:
