@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import sys
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import assay as api
 from assay.results.history import History
+from assay.results.store import RunFolder
 from cli import assay, killed
 from fakes.leap_tasks import CHOICE, questions
 
@@ -387,6 +389,33 @@ def test_from_python_a_result_stays_what_it_was(workdir: Path) -> None:
     assert second.score() == 0.0
     with pytest.raises(api.AssayError, match=r"unknown choice 'extrakt'.*'extract'"):
         first.rescore(extrakt="x")
+
+
+def test_a_run_that_was_kept_offline_is_scored_offline(workdir: Path) -> None:
+    first = api.run("free.jsonl", model="mock", offline=True)
+    again = first.rescore(extract="whole")
+    assert any(note.startswith("offline: ") for note in again.manifest["notes"])
+    with socket.socket(socket.AF_INET) as still_open:
+        assert still_open.fileno() > 0, "the caller's thread keeps its network"
+
+
+def test_a_run_that_another_process_writes_is_left_alone(workdir: Path) -> None:
+    made("data.csv", "-m", "mock", "--method", "gen")
+    folder = RunFolder(workdir / "run")
+    folder.hold()
+    try:
+        assert "another process is writing" in refused("STORE-003", "--extract", "option")
+    finally:
+        folder.release()
+    assert scored("--extract", "option")["changes"]["n_changed"] == 0
+
+
+def test_a_sample_is_explained_by_the_scoring_that_is_shown(workdir: Path) -> None:
+    made("data.csv", "-m", "mock", "--method", "gen", "--model-arg", "answer=The answer is B (not A)")
+    scored("--extract", "last-regex:[ABC]")
+    assert "last-regex:[ABC]" in assay("explain", "run", "row:1").out
+    assert assay("score", "run", "--use", "1").status == 0
+    assert "last-regex" not in assay("explain", "run", "row:1").out
 
 
 def test_all_names_are_listed() -> None:

@@ -151,9 +151,9 @@ def score(run: str | Path, **choices: Any) -> RunResult:
 
 def _rescored(run: Path, choices: Mapping[str, Any]) -> Rescored:
     given = {_CHOICES.get(name, name): value for name, value in choices.items() if value is not None}
-    label = given.pop("name", None)
+    label, offline = given.pop("name", None), given.pop("offline", False)
     if unknown := [name for name in given if name not in Choices.__struct_fields__]:
-        known = [*_CHOICES, "name", *(set(Choices.__struct_fields__) - set(_CHOICES.values()))]
+        known = [*_CHOICES, "name", "offline", *(set(Choices.__struct_fields__) - set(_CHOICES.values()))]
         what = f"unknown choice {unknown[0]!r}{nearest(unknown[0], known)}"
         raise UsageError(Problem("USAGE-001", what, f"use one of {listing(sorted(known))}"))
     for name in _CHOICES.values():
@@ -163,7 +163,8 @@ def _rescored(run: Path, choices: Mapping[str, Any]) -> Rescored:
         chosen = msgspec.convert(given, Choices)
     except msgspec.ValidationError as error:
         raise UsageError(Problem("USAGE-001", str(error), "correct the value")) from error
-    return _off_the_loop(lambda: rescore_run(run, chosen, label=label), must_leave=False)
+    # A run that was kept offline is scored offline, which seals the thread.
+    return _off_the_loop(lambda: rescore_run(run, chosen, label=label, offline=offline), must_leave=True)
 
 
 _CHOICES = {"metric": "metrics", "method": "methods", "task": "tasks"}

@@ -6,7 +6,7 @@ either, unless code of its author scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ import msgspec
 
 from assay.app.chosen_scorers import Choices, Plan, plan_scoring
 from assay.app.judge import judging, needs_judge, open_judge
+from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.run import compile_asked
 from assay.app.run_names import now, slug, versions
-from assay.app.said_in_configs import configs_among, with_named_judge
+from assay.app.said_in_configs import configs_among, judge_in, with_named_judge
 from assay.app.scorers import scorers_of
 from assay.app.settings import HIDDEN, RunSettings
 from assay.app.stored_tasks import AnswersOnly, StoredTask, stored_tasks
@@ -62,14 +63,24 @@ def rescore(
     choices: Choices,
     *,
     label: str | None = None,
-    on_progress: Callable[[Tally], None] = lambda _: None,
+    offline: bool = False,
 ) -> Rescored:
-    """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it."""
+    """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it.
+
+    What is kept offline, now or when it was run, takes internet sockets from the thread that calls this.
+    """
+    name = _label(label, choices)
     folder = RunFolder(run)
     folder.hold()
     try:
         _require_run(run)
-        return _rescore(folder, choices, _label(label, choices), on_progress)
+        own = StoredRun(History(run).own).manifest
+        values = _settings(own, choices, offline=offline)
+        with kept_offline(values) as watch:
+            if values.offline and values.judge is None:
+                watch.permit(judge_in(_sources(own), values))
+            watch.seal()
+            return _rescore(folder, own, choices, name, values, watch)
     finally:
         folder.release()
 
@@ -122,12 +133,10 @@ def _label(given: str | None, choices: Choices) -> str:
 
 
 def _rescore(
-    folder: RunFolder, choices: Choices, label: str, on_progress: Callable[[Tally], None]
+    folder: RunFolder, own: RunManifest, choices: Choices, label: str, values: RunSettings, watch: Watch
 ) -> Rescored:
     history = History(folder.path)
-    own = StoredRun(history.own).manifest
     tasks = stored_tasks(folder.path, own.tasks)
-    values = _settings(own, choices)
     answers = StoredAnswers(folder.path / JOURNAL)
     # What an earlier version of Assay did not note of a model matters to nobody who asks it nothing.
     card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
@@ -151,12 +160,12 @@ def _rescore(
                     cache=answers,
                     sink=sink,
                     aggregator=aggregator,
-                    on_progress=on_progress,
+                    on_progress=lambda _: watch.look(),
                     fitting=RecordedFitting({}),
                 )
                 tally = execution.run()
         totals = total(aggregator, own.tasks, own.summary_groups)
-        came_up = (*plan.notes, *judge_notes, *execution.notes(), *model.notes(), *totals.notes)
+        came_up = (*watch.notes, *plan.notes, *judge_notes, *execution.notes(), *model.notes(), *totals.notes)
     manifest = msgspec.structs.replace(
         own,
         status=RunStatus.COMPLETE,
@@ -174,14 +183,21 @@ def _rescore(
     return Rescored(folder.path, entry, manifest, totals.metrics, tally, changes, before.path, came_up)
 
 
-def _settings(own: RunManifest, choices: Choices) -> RunSettings:
+def _sources(own: RunManifest) -> tuple[str, ...]:
+    """Return the datasets of a run, as they were named."""
+    return tuple(dict.fromkeys(spec.source for spec in own.tasks))
+
+
+def _settings(own: RunManifest, choices: Choices, *, offline: bool) -> RunSettings:
     """Return the settings of the run, with the judge that is chosen now."""
     recorded = {
         name: setting.value for name, setting in own.settings.items() if name in RunSettings.__struct_fields__
     }
     values = msgspec.convert(recorded, RunSettings, strict=False)
     # The cache of a judge's answers is read even if the run itself was asked afresh.
-    values = msgspec.structs.replace(values, fresh=False, retry_failed=False)
+    values = msgspec.structs.replace(
+        values, fresh=False, retry_failed=False, stage="score", offline=offline or values.offline
+    )
     if choices.judge is None:
         return values
     return msgspec.structs.replace(values, judge=choices.judge, judge_args=choices.judge_args)
@@ -210,9 +226,8 @@ def _authors_scorers(
     own: RunManifest, plan: Plan, values: RunSettings, model: StoredModel
 ) -> dict[tuple[str, str], Scorer | CorpusScorer]:
     """Compile the run's datasets again, for the code in them."""
-    sources = tuple(dict.fromkeys(spec.source for spec in own.tasks))
     try:
-        compiled = compile_asked(sources, values, model)
+        compiled = compile_asked(_sources(own), values, model)
     except AssayError as error:
         raise _no_code(own, plan, f"it cannot be read any more: {error.problems[0]}") from error
     found: dict[tuple[str, str], Scorer | CorpusScorer] = {}
@@ -259,8 +274,7 @@ def _with_judge(
         return values, ()
     notes: tuple[str, ...] = ()
     if values.judge is None:
-        sources = tuple(dict.fromkeys(spec.source for spec in own.tasks))
-        values, notes = with_named_judge(configs_among(sources, values), values)
+        values, notes = with_named_judge(configs_among(_sources(own), values), values)
     if HIDDEN in (values.judge_args or values.model_args).values() and choices.judge is None:
         what = f"the judge {values.judge!r} was given a secret, which is not stored"
         raise UsageError(Problem("RESCORE-008", what, "name it again: --judge MODEL --judge-arg KEY=VALUE"))

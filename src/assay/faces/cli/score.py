@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.faces.cli.options import pairs, runs_folder, runs_option
+from assay.faces.cli.options import is_offline, offline_option, pairs, runs_folder, runs_option
 
 if TYPE_CHECKING:
     from assay.app.chosen_scorers import Choices
@@ -46,6 +46,7 @@ _SHOWN_CHARS = 40
 @click.option("--list-scorings", is_flag=True, help="List the scorings of the run with their numbers.")
 @click.option("--list", "list_names", is_flag=True, help="List the extractors and metrics by name.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@offline_option
 @runs_option
 def score(
     run: str,
@@ -55,6 +56,7 @@ def score(
     list_scorings: bool,
     list_names: bool,
     as_json: bool,
+    offline: bool | None,
     **chosen: Any,
 ) -> int:
     """Score the answers of a run again, without its model. RUN is a folder, an id or `last`.
@@ -79,7 +81,7 @@ def score(
         return 0
     from assay.app.rescore import rescore
 
-    done = rescore(stored.path, _choices(**chosen), label=name)
+    done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline))
     _show_rescored(done, as_json)
     return _FAILED_SAMPLES if done.tally.n_failed else 0
 
