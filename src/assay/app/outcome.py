@@ -14,6 +14,7 @@ from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import TaskSpec
+from assay.results.pages.report_file import write_report_page
 from assay.results.report import Highlights, render_report
 from assay.results.store import RunFolder, ScoreWriter
 from assay.scoring.aggregate import Disagreement, MeanAggregator
@@ -73,3 +74,4 @@ def write_outcome(
     folder.write_summary(metrics)
     folder.write_manifest(manifest)
     folder.write_report(render_report(manifest, metrics, highlights))
+    write_report_page(folder.path)

@@ -32,9 +32,10 @@ from assay.core.score import Metric
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.execute import Execution, Tally
 from assay.engine.stored_model import RecordedFitting, StoredAnswers, StoredModel
-from assay.results.history import OWN_LABEL, Entry, History, number_of, run_of
+from assay.results.history import OWN_LABEL, Entry, History, number_of
 from assay.results.read import StoredRun
 from assay.results.scoring_changes import Changes, changes_between
+from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, RunFolder, ScoreWriter
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.scorers.registry import make_scorer

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import filecmp
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import NamedTuple
 
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
+from assay.results.scoring_place import DRAFTS, SCORING_NAME, SCORINGS
 from assay.results.store import (
     HTML_REPORT,
     JOURNAL,
@@ -36,16 +36,12 @@ from assay.results.store import (
     read_manifest,
 )
 
-SCORINGS = "scorings"
 _CURRENT = "current"
-_DRAFTS = ".scorings"
-"""Beside the scorings, so that links lead to the same place before and after a draft becomes one."""
 OWN_LABEL = "run"
 """The label of the run's own scoring."""
 _OUTCOME = (SCORES, SUMMARY, REPORT, HTML_REPORT, MANIFEST)
 """What a scoring has of its own. A manifest that is a link says that all others are: it is made one last."""
 _SHARED = (SAMPLES, JOURNAL)
-_NAME = re.compile(r"(?P<number>\d{3,})-(?P<label>.+)")
 
 
 class Entry(NamedTuple):
@@ -119,7 +115,7 @@ class History:
 
     def draft(self, label: str) -> Path:
         """Return a new folder to score in; `keep` makes it one of the scorings."""
-        drafts = self._folder / _DRAFTS
+        drafts = self._folder / DRAFTS
         # What a process that was killed left behind.
         shutil.rmtree(drafts, ignore_errors=True)
         number = max((one.number for one in self._found()), default=0) + 1
@@ -165,7 +161,7 @@ class History:
 
     def _found(self) -> Iterator[Entry]:
         for path in self._root.iterdir() if self._root.is_dir() else ():
-            match = _NAME.fullmatch(path.name)
+            match = SCORING_NAME.fullmatch(path.name)
             if match is not None and not path.is_symlink():
                 yield Entry(int(match["number"]), match["label"], path)
 
@@ -187,12 +183,6 @@ class History:
 def number_of(draft: Path) -> int:
     """Return the number that a draft has as a scoring."""
     return int(draft.name.partition("-")[0])
-
-
-def run_of(folder: Path) -> Path | None:
-    """Return the run that a folder is a scoring of; None where it is none."""
-    is_scoring = folder.resolve().parent.name == SCORINGS and _NAME.fullmatch(folder.resolve().name)
-    return folder.resolve().parent.parent if is_scoring else None
 
 
 def _are_alike(one: Path, other: Path) -> bool:

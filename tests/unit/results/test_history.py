@@ -14,8 +14,9 @@ import pytest
 from assay.core.errors import StoreError
 from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest, RunStatus, Scoring
-from assay.results.history import History, number_of, run_of
+from assay.results.history import History, number_of
 from assay.results.read import StoredRun
+from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, MANIFEST, REPORT, SAMPLES, SCORES, SUMMARY, RunFolder
 
 OWN, AGAIN = "own", "again"
