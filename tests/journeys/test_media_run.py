@@ -266,8 +266,7 @@ def test_a_scoring_shows_the_media_of_its_run(shared_data: Path, workdir: Path) 
         set(re.findall('id="media-([0-9a-f]+)"', (folder / "report.html").read_text(encoding="utf-8")))
         for folder in (run / "scorings" / "001-run", scoring)
     )
-    assert own == again
-    assert own
+    assert own == again == {part.sha256 for part in parts_of(run)}
 
 
 def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir: Path) -> None:

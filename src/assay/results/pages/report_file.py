@@ -87,8 +87,8 @@ class _Media:
     def __init__(self, run: Path) -> None:
         self._run = run
         folder = media_folder(run)
-        kept = sum(file.stat().st_size for file in folder.iterdir()) if folder.is_dir() else 0
-        self.n_reserved = min(_in_base64(kept), MOST_MEDIA_BYTES)
+        files = folder.iterdir() if folder.is_dir() else ()
+        self.n_reserved = min(sum(_in_base64(file.stat().st_size) for file in files), MOST_MEDIA_BYTES)
         """Bytes of the page that are left for them."""
         self._room = self.n_reserved
         self._seen: set[bytes] = set()
