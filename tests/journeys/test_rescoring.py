@@ -193,6 +193,17 @@ def test_secrets_of_a_judge_are_not_stored(workdir: Path) -> None:
     assert not any("sk-123" in path.read_text("utf-8") for path in Path("run").rglob("*") if path.is_file())
 
 
+def test_a_judge_whose_secret_is_not_stored_is_named_again(workdir: Path) -> None:
+    made("free.jsonl", "-m", "mock", "--model-arg", "answer=no")
+    path = workdir / "run" / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["settings"]["judge"] = {"value": "openai:gpt@http://127.0.0.1:9/v1", "source": "flag"}
+    manifest["settings"]["judge_args"] = {"value": {"api_key": "(hidden)"}, "source": "flag"}
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert "was given a secret" in refused("RESCORE-008", "--metric", "gpt4_eval")
+    assert head(scored("--judge", "mock", "--judge-arg", "answer=yes")["metrics"], "gen")["value"] == 1.0
+
+
 def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
     made("data.csv", "-m", "mock", "--method", "gen")
     first = head(summary(workdir / "run"), "gen")["value"]
@@ -309,9 +320,11 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
         ("RESCORE-004", ("--metric", "rouge"), "no right answer in words"),
         ("RESCORE-004", ("--method", "ppl", "--extract", "option"), "there is 'data ppl'"),
         ("RESCORE-004", ("--method", "gen", "--score-by", "sum"), "scores options by likelihood"),
-        ("RESCORE-004", ("--method", "prob"), "'ppl'"),
-        ("RESCORE-004", ("--task", "dato"), "'data'"),
+        ("RESCORE-004", ("--method", "prob", "--extract", "option"), "'ppl'"),
+        ("RESCORE-004", ("--method", "gen"), "none is made"),
+        ("RESCORE-004", ("--task", "dato", "--extract", "option"), "'data'"),
         ("RESCORE-008", ("--judge", "mock", "--metric", "accuracy"), "asks none"),
+        ("RESCORE-008", ("--judge-arg", "answer=yes", "--extract", "option"), "no judge is named"),
         ("RESCORE-009", ("--name", "run"), "the run's own"),
         ("RESCORE-009", ("--name", "//"), "letters or digits"),
     ],

@@ -28,10 +28,7 @@ _OF_OPTIONS = "qa_match"
 _WITHOUT_TARGETS = ("function_execution", JUDGED)
 """Metrics that need no right answer in words: programs have tests, and a judge is told the right option."""
 
-METRICS: Mapping[str, str] = {
-    ACCURACY: "whether the answer is right: an option, a number or a text, as in a run",
-    **{name: "" for name in (*ROW_METRICS, *LATE_METRICS)},
-}
+METRICS: tuple[str, ...] = (ACCURACY, *ROW_METRICS, *LATE_METRICS)
 """What `--metric` may name; docs/metrics.md says what each is."""
 
 
@@ -82,6 +79,7 @@ class Plan(NamedTuple):
 def plan_scoring(manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: Choices) -> Plan:
     """Return how to score the answers of a run by some choices; UsageError where they do not fit it."""
     _check_names(choices)
+    _check_company(choices)
     named: dict[tuple[str, str], ComponentSpec] = {}
     by_author: set[tuple[str, str]] = set()
     notes: list[str] = []
@@ -105,7 +103,7 @@ def plan_scoring(manifest: RunManifest, tasks: Mapping[str, StoredTask], choices
             else:
                 named[place] = spec
     if idle := [flag for flag, one in is_used.items() if not one]:
-        raise _unfit(idle, chosen, tasks)
+        raise _unfit(idle, chosen)
     return Plan(named, frozenset(by_author), tuple(notes))
 
 
@@ -127,9 +125,19 @@ def _check_names(choices: Choices) -> None:
         what = f"{ACCURACY} compares answers in its own way and does not stand beside {others}"
         raise UsageError(Problem("RESCORE-003", what, "score twice: each scoring is kept"))
 
+
+def _check_company(choices: Choices) -> None:
+    """Raise where one choice says nothing without another."""
     if choices.metrics and (choices.judge or choices.judge_prompt) and JUDGED not in choices.metrics:
         what = f"a judge is named, and {listing(choices.metrics)} asks none"
         raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGED}"))
+    if choices.judge_args and choices.judge is None:
+        what = f"arguments of a judge are given ({listing(choices.judge_args)}), and no judge is named"
+        raise UsageError(Problem("RESCORE-008", what, "name it: --judge MODEL"))
+    if (choices.tasks or choices.methods) and not (choices.about_text or choices.score_by):
+        what = "--task and --method say where a choice holds, and none is made"
+        fix = "make one, or leave them away: all is scored as the run was"
+        raise UsageError(Problem("RESCORE-004", what, fix))
 
 
 def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterator[tuple[str, str]]:
@@ -151,7 +159,7 @@ def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterato
                     yield name, method
 
 
-def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]], tasks: Mapping[str, StoredTask]) -> UsageError:
+def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]]) -> UsageError:
     needed = "scores options by likelihood" if "--score-by" in idle else "writes text"
     there = listing(f"{task} {method}" for task, method in sorted(chosen))
     what = f"{' and '.join(idle)}: no method that is scored here {needed}; there is {there}"

@@ -74,7 +74,12 @@ class History:
         if not (self._folder / MANIFEST).is_symlink():
             return None
         shown = os.readlink(self._root / _CURRENT)
-        return next(one for one in self._found() if one.name == shown)
+        for one in self._found():
+            if one.name == shown:
+                return one
+        what = f"the scoring that the run shows, {shown!r}, is gone"
+        fix = f"let {self._root / _CURRENT} be a link to one that is there"
+        raise StoreError(Problem("RESCORE-007", what, fix, Origin(str(self._folder))))
 
     @property
     def own(self) -> Path:

@@ -141,6 +141,14 @@ def test_a_folder_that_was_moved_is_as_it_was(tmp_path: Path) -> None:
     assert shown(moved) == {OWN}
 
 
+def test_a_scoring_that_a_person_took_away_while_it_was_shown_is_told(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    score_again(run)
+    shutil.rmtree(run / "scorings" / "002-other")
+    with pytest.raises(StoreError, match=r"RESCORE-007.*'002-other', is gone"):
+        _ = History(run).current
+
+
 class Killed(BaseException):
     """The process ends here."""
 

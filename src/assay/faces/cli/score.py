@@ -77,7 +77,10 @@ def score(
         from assay.app.rescore import use as show
 
         entry = show(stored.path, use)
-        _show_scorings(stored, as_json) if as_json else click.echo(f"shown now: {entry.name}")
+        if as_json:
+            _show_scorings(stored, as_json)
+        else:
+            click.echo(f"shown now: {entry.name}")
         return 0
     from assay.app.rescore import rescore
 
@@ -191,10 +194,13 @@ def _show_changes(changes: Changes) -> None:
 
 
 def _said(score: Score) -> str:
-    answer = "-" if score.answer is None else score.answer
-    short = answer if len(answer) <= _SHOWN_CHARS else answer[: _SHOWN_CHARS - 3] + "..."
+    """Return what a scoring found and what that is worth, in a few words."""
     worth = str(score.verdict) if score.value is None else f"{score.value:g}"
-    return f"{short!r} {worth} ({score.rule or score.why or '-'})" if score.answer else f"{worth}"
+    answer = score.answer
+    if answer is None:
+        return worth
+    short = answer if len(answer) <= _SHOWN_CHARS else answer[: _SHOWN_CHARS - 3] + "..."
+    return f"{short!r} {worth} ({score.rule or '-'})"
 
 
 def _show_scorings(stored: StoredRun, as_json: bool) -> None:
