@@ -54,6 +54,7 @@ from assay.faces.cli.explain import explain
 from assay.faces.cli.json_output import ErrorAnswer
 from assay.faces.cli.progress_views import ProgressEvent
 from assay.faces.cli.run import run
+from assay.faces.cli.score import score
 from assay.faces.cli.show import ls, report
 from assay.results.records import AskRecord
 from assay.scoring.aggregations import AGGREGATIONS
@@ -307,7 +308,9 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
     assert [key for key in FIELDS if f"`{key}`" not in text] == []
 
 
-@pytest.mark.parametrize("command", [run, check, docs, explain, report, ls], ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command", [run, check, docs, explain, report, ls, score], ids=lambda command: command.name
+)
 def test_every_option_is_documented(command: click.Command) -> None:
     text = whole_documentation()
     options = [

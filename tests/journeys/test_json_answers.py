@@ -22,6 +22,9 @@ from assay.faces.cli.answers import (
     PrepareAnswer,
     RunAnswer,
     RunsAnswer,
+    ScorersAnswer,
+    ScoringAnswer,
+    ScoringsAnswer,
 )
 from assay.faces.cli.json_output import ErrorAnswer
 from assay.faces.cli.progress_views import ProgressEvent
@@ -170,6 +173,22 @@ def test_a_check_tells_problems_as_its_answer(workdir: Path) -> None:
     assert isinstance(answer, CheckAnswer)
     assert many.status == 1
     assert [one.state for one in answer.datasets] == ["error", "ok"]
+
+
+def test_scoring_again(workdir: Path) -> None:
+    assert assay(*FAILING).status == 3
+    result = assay("score", "run", "--score-by", "sum", "--json", "--method", "gen")
+    assert result.status == 2
+    again = assay("score", "run", "--extract", "regex:[A-D]", "--json")
+    answer = told(again)
+    assert isinstance(answer, ScoringAnswer)
+    assert (again.status, answer.n_failed, answer.failures) == (3, 5, {"injected": 5})
+    assert answer.scoring is not None
+    assert assay("score", "run", "--extract", "regex:[A-D]", "--allow-failures", "5", "--json").status == 0
+    listed = told(assay("score", "run", "--list-scorings", "--json"))
+    assert isinstance(listed, ScoringsAnswer)
+    assert [one.is_shown for one in listed.scorings] == [False, False, True]
+    assert isinstance(told(assay("score", "--list", "--json")), ScorersAnswer)
 
 
 def test_a_sample_in_full(workdir: Path) -> None:

@@ -16,13 +16,14 @@ from assay.app.allowed_failures import too_many_failed
 from assay.app.dataset_list import ListedDataset
 from assay.app.state import State
 from assay.core.errors import Problem
-from assay.core.model import Token
+from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt
 from assay.core.response import Response
-from assay.core.run import RunManifest, RunStatus
+from assay.core.run import RunManifest, RunStatus, Scoring
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
 from assay.results.records import AskRecord
+from assay.results.scoring_changes import Changes
 
 if TYPE_CHECKING:
     from assay.app.explain import Explanation
@@ -58,6 +59,49 @@ class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
     """The latest last, each with the metrics that its datasets are judged by."""
     benchmarks: tuple[str, ...]
     """Folders of serving benchmarks."""
+
+
+class ScoringAnswer(msgspec.Struct, frozen=True, tag="scoring", tag_field="kind"):
+    """`assay score`."""
+
+    run: str
+    """Folder of the run, which shows the scoring now."""
+    scoring: Scoring | None
+    judge: ModelIdentity | None
+    metrics: tuple[Metric, ...]
+    changes: Changes
+    """What is other than in the run's own scoring."""
+    n_failed: int
+    failures: dict[str, int]
+    notes: tuple[str, ...]
+
+
+class ListedScoringAnswer(msgspec.Struct, frozen=True):
+    """One scoring of a run."""
+
+    name: str
+    is_shown: bool
+    is_of_older_answers: bool
+    scoring: Scoring | None
+    """None: the run's own."""
+    judge: ModelIdentity | None
+    metrics: tuple[Metric, ...]
+    """What each task and method is judged by."""
+    differences: tuple[float | None, ...]
+    """Of each of them to the run's own."""
+
+
+class ScoringsAnswer(msgspec.Struct, frozen=True, tag="scorings", tag_field="kind"):
+    """`assay score --list-scorings` and `--use`."""
+
+    scorings: tuple[ListedScoringAnswer, ...]
+
+
+class ScorersAnswer(msgspec.Struct, frozen=True, tag="scorers", tag_field="kind"):
+    """`assay score --list`."""
+
+    extractors: tuple[str, ...]
+    metrics: tuple[str, ...]
 
 
 class DatasetsAnswer(msgspec.Struct, frozen=True, tag="datasets", tag_field="kind"):
@@ -203,6 +247,9 @@ class DocsAnswer(msgspec.Struct, frozen=True, tag="docs", tag_field="kind"):
 CommandAnswer: TypeAlias = (
     RunAnswer
     | RunsAnswer
+    | ScoringAnswer
+    | ScoringsAnswer
+    | ScorersAnswer
     | DatasetsAnswer
     | CheckAnswer
     | ExplainAnswer

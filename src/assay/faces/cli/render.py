@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from assay.app.allowed_failures import allowed_failures
+from assay.app.allowed_failures import AllowedFailures
 from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.origin import Origin
@@ -27,6 +27,7 @@ from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
+from assay.engine.execute import SCORING
 from assay.results.families import disagreements, families, foremost, means_of
 from assay.results.rows import (
     ResultRow,
@@ -307,19 +308,18 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         out.print(f"[dim]{recalled}[/]", soft_wrap=True)
 
 
-def show_failures(manifest: RunManifest) -> None:
+def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
     """Say how many samples of a run failed, of what, and whether that is more than may."""
     n_failed = sum(manifest.failures.values())
     if not n_failed:
         return
     n_samples = sum(task.n_samples for task in manifest.tasks)
     reasons = ", ".join(f"{n:,} {escape(reason)}" for reason, n in manifest.failures.items())
-    allowed = allowed_failures(manifest)
     passes = f"which --allow-failures {allowed} lets pass"
     if allowed.are_exceeded(n_failed, n_samples):
-        passes = (
-            f"more than --allow-failures {allowed} lets pass: exit status 3; --retry-failed asks them again"
-        )
+        passes = f"more than --allow-failures {allowed} lets pass: exit status 3"
+        # What was answered and could not be scored is not asked again.
+        passes += "; --retry-failed asks them again" if manifest.failures.keys() - {SCORING} else ""
     err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {passes}[/]", soft_wrap=True)
 
 

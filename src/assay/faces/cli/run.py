@@ -92,6 +92,7 @@ def evaluated(
 
     `groups`: what is also told together; None: as configs say.
     """
+    from assay.app.allowed_failures import allowed_failures
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_failures, show_result
@@ -100,7 +101,7 @@ def evaluated(
         finished = evaluate_datasets(datasets, settings, observer, groups)
     if shows_result:
         show_result(finished)
-    show_failures(finished.manifest)
+    show_failures(finished.manifest, allowed_failures(finished.manifest))
     return finished
 
 
