@@ -57,8 +57,10 @@ export class FileSource {
     return (await this.opened.get(block))[nth];
   }
 
-  media(sha256, detail) {
-    return detail.media?.[sha256] ?? null;
+  // The address of a picture or a sound; null when the file does not hold it.
+  media(sha256) {
+    const found = document.getElementById(`media-${sha256}`);
+    return found ? `data:${found.dataset.type};base64,${found.textContent}` : null;
   }
 }
 
@@ -66,9 +68,21 @@ export async function fetched(path) {
   const response = await fetch(path, { headers: { accept: "application/json" } });
   if (!response.ok) {
     const problem = await response.json().catch(() => ({}));
-    throw new Error(problem.what ?? `${path}: ${response.status} ${response.statusText}`);
+    const error = new Error(problem.what ?? `${path}: ${response.status} ${response.statusText}`);
+    error.status = response.status;
+    throw error;
   }
   return response.json();
+}
+
+// Calls back when the server says that something changed, and when the line to it is there again, as nobody knows what
+// was missed; returns what ends it.
+export function watched(path, callback) {
+  const events = new EventSource(path);
+  events.addEventListener("open", callback);
+  events.addEventListener("changed", callback);
+  events.addEventListener("gone", () => events.close());
+  return () => events.close();
 }
 
 // A server that looks at the folder.
@@ -96,8 +110,6 @@ export class ServerSource {
 
   // Calls back when the run has grown; returns what ends it.
   watch(callback) {
-    const events = new EventSource(`${this.root}/events`);
-    events.addEventListener("changed", callback);
-    return () => events.close();
+    return watched(`${this.root}/events`, callback);
   }
 }
