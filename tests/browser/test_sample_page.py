@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import math
 import re
@@ -16,7 +18,6 @@ from playwright.sync_api import Page, expect
 
 import assay
 from assay.results.pages.report_file import write_report_page
-from assay.results.run_view import Details
 from assay.results.store import JOURNAL, SAMPLES, SCORES
 
 HOSTILE = (
@@ -26,6 +27,8 @@ HOSTILE = (
     "</pre></script><iframe src=javascript:alert(4)>",
     "a\u202eb\u2066c\u200bd\u0007e",
 )
+GIF = "R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs="
+WAV = "UklGRiUAAABXQVZFZm10IBAAAAABAAEARKwAAESsAAABAAgAZGF0YQEAAACA"
 WAYS: dict[str, Callable[[dict[str, Any]], float]] = {
     "sum": lambda option: option["sum_logprob"],
     "per_token": lambda option: option["sum_logprob"] / option["n_tokens"],
@@ -44,7 +47,8 @@ def changed(folder: Path, name: str, change: Callable[[dict[str, Any]], None]) -
     lines = read(folder, name)
     for line in lines:
         change(line)
-    (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    written = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    (folder / name).write_text("".join(written), encoding="utf-8")
 
 
 def stored(folder: Path, sample: str, track: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -178,6 +182,9 @@ def test_white_space_is_seen(browser_page: Page, letters: Path, copy_of: Callabl
     shown = browser_page.locator("[data-part=prompt] .exact").first
     assert shown.text_content() == text
     assert shown.locator(".blank").all_text_contents() == ["  ", " \u3000", " " * 3]
+    # A short text is one run of text, so that its end stands behind its last character.
+    expect(shown.locator(".stretch")).to_have_count(0)
+    assert shown.evaluate("one => one.lastElementChild.className") == "end"
 
 
 def test_messages_have_roles(browser_page: Page, tmp_path: Path) -> None:
@@ -281,7 +288,7 @@ def test_shares_are_a_choice_that_a_link_keeps(browser_page: Page, letters: Path
 def test_a_way_that_only_the_rule_has_is_told_by_its_margin(
     browser_page: Page, letters: Path, copy_of: Callable[[Path], Path]
 ) -> None:
-    """Means over whole texts may count the first token, which is not scored: the margin tells which it was."""
+    """Means over whole texts may count the first token, which has no score: the margin tells which it was."""
     folder = copy_of(letters)
     sample = outcome_ids(folder, "ppl", "scored")[0]
 
@@ -295,7 +302,7 @@ def test_a_way_that_only_the_rule_has_is_told_by_its_margin(
     changed(folder, SCORES, change)
     write_report_page(folder)
     open_sample(browser_page, folder, sample, method="ppl")
-    assert text_of(browser_page, ".panel.is-deciding h4").startswith("Per token, the first one counted")
+    assert text_of(browser_page, ".panel.is-deciding h3").startswith("Per token, the first one counted")
 
 
 def pieces(page: Page, index: int) -> list[str]:
@@ -357,7 +364,9 @@ def test_tokens_are_drawn_where_they_stand(
     assert (straddling.locator(".before").text_content() or "").endswith("🙂")
     # The likelier, the paler: tokens of one character count together.
     heat = browser_page.locator("[data-role=option][data-index='0'] .token")
-    surprise = heat.evaluate_all("all => all.map(one => parseFloat(one.style.getPropertyValue('--surprise')))")
+    surprise = heat.evaluate_all(
+        "all => all.map(one => parseFloat(one.style.getPropertyValue('--surprise')))"
+    )
     nats = [0.1, 3, 0.5, 7, 9]
     assert surprise == pytest.approx([100 * one / -math.log(0.0001) for one in nats], abs=0.1)
     heat.nth(1).hover()
@@ -461,7 +470,9 @@ def test_what_is_only_bounded_is_drawn_as_a_range(
 
 def test_a_failed_sample_says_why(browser_page: Page, letters: Path) -> None:
     failed = [
-        (track, sample) for track in ("ppl", "prob", "gen") for sample in outcome_ids(letters, track, "failed")
+        (track, sample)
+        for track in ("ppl", "prob", "gen")
+        for sample in outcome_ids(letters, track, "failed")
     ]
     assert failed
     track, sample = failed[0]
@@ -476,7 +487,12 @@ def test_a_failed_sample_says_why(browser_page: Page, letters: Path) -> None:
 def test_an_answer_that_was_not_found_is_told(browser_page: Page, tmp_path: Path) -> None:
     row = {"id": "one", "question": "Which?", **options_of(1), "answer": "B"}
     folder = choices_run(
-        tmp_path, "none", [row], method=("gen",), model_args={"answer": "I would rather not say"}, max_tokens=3
+        tmp_path,
+        "none",
+        [row],
+        method=("gen",),
+        model_args={"answer": "I would rather not say"},
+        max_tokens=3,
     )
     open_sample(browser_page, folder, "one")
     verdict = browser_page.locator("[data-part=verdict]").inner_text()
@@ -491,7 +507,8 @@ def test_several_outputs_reasoning_turns_and_calls(
 ) -> None:
     folder = copy_of(letters)
     outputs = [
-        {"text": f"output {nth}", "finish": "end", "n_tokens": 2, "reasoning": "because <b>"} for nth in range(5)
+        {"text": f"output {nth}", "finish": "end", "n_tokens": 2, "reasoning": "because <b>"}
+        for nth in range(5)
     ]
     outputs[1] |= {"turns": ["first answer", "output 1"]}
     outputs[2] |= {"calls": [{"name": "weather", "arguments": '{"city": "서울"}'}]}
@@ -509,7 +526,9 @@ def test_several_outputs_reasoning_turns_and_calls(
     changed(folder, SAMPLES, turns)
     write_report_page(folder)
     sample = next(
-        sample for sample in (f"q{n:02}" for n in range(12)) if sample not in outcome_ids(folder, "gen", "failed")
+        sample
+        for sample in (f"q{n:02}" for n in range(12))
+        if sample not in outcome_ids(folder, "gen", "failed")
     )
     open_sample(browser_page, folder, sample, method="gen")
     output = browser_page.locator("[data-part=output]")
@@ -524,15 +543,56 @@ def test_several_outputs_reasoning_turns_and_calls(
     expect(reasoning.locator(".exact")).to_have_text("because <b>")
 
 
-def test_media_are_shown_or_named(
-    browser_page: Page, letters: Path, copy_of: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+def test_requests_say_what_they_took(
+    browser_page: Page, letters: Path, copy_of: Callable[[Path], Path]
 ) -> None:
     folder = copy_of(letters)
+
+    def time(line: dict[str, Any]) -> None:
+        line |= {"latency_s": 1.25, "first_s": 0.05, "cached": line["request_id"].endswith("/0")}
+
+    changed(folder, JOURNAL, time)
+    write_report_page(folder)
+    sample = outcome_ids(folder, "ppl", "scored")[0]
+    open_sample(browser_page, folder, sample, method="ppl")
+    part = browser_page.locator("[data-part=requests]")
+    assert part.locator("th").all_inner_texts() == [
+        "request",
+        "tokens read",
+        "scored",
+        "first text",
+        "whole answer",
+        "ended",
+    ]
+    rows = [row.split("\t") for row in part.locator("tbody tr").all_inner_texts()]
+    responses = {one["request_id"]: one for one in read(folder, JOURNAL)}
+    for row in rows:
+        role, index = row[0].split()
+        response = responses[f"letters/{sample}/ppl/{role}/{index}"]
+        if response["outcome"]["type"] == "failure":
+            continue
+        assert row[2] == str(response["outcome"]["n_tokens"])
+        assert row[3:] == ["50 ms", "1.25 s", "from the cache" if index == "0" else "answered"]
+
+
+def test_media_are_shown_or_named(browser_page: Page, letters: Path, copy_of: Callable[[Path], Path]) -> None:
+    folder = copy_of(letters)
+    kept = {"gif": base64.b64decode(GIF), "wav": base64.b64decode(WAV)}
+    (folder / "media").mkdir()
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in kept.items()}
+    for name, data in kept.items():
+        (folder / "media" / f"{hashes[name]}.{name}").write_bytes(data)
     content = [
         {"type": "text", "text": "Look: "},
-        {"type": "image", "media_type": "image/gif", "path": "kept.gif", "sha256": "aa", "n_bytes": 35},
-        {"type": "image", "media_type": "image/png", "path": "gone.png", "sha256": "bb", "extent": "64x64"},
-        {"type": "audio", "media_type": "audio/wav", "path": "kept.wav", "sha256": "cc"},
+        {"type": "image", "media_type": "image/gif", "path": "kept.gif", "sha256": hashes["gif"]},
+        {
+            "type": "image",
+            "media_type": "image/png",
+            "path": "gone.png",
+            "sha256": "b" * 64,
+            "extent": "64x64",
+        },
+        {"type": "audio", "media_type": "audio/wav", "path": "kept.wav", "sha256": hashes["wav"]},
         {"type": "video", "url": "https://example.org/a.mp4"},
     ]
 
@@ -540,16 +600,6 @@ def test_media_are_shown_or_named(
         line["contexts"] = [[{"role": "user", "content": content}] for _ in line["contexts"]]
 
     changed(folder, SAMPLES, show)
-    media = {
-        "aa": "data:image/gif;base64,R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs=",
-        "cc": "data:audio/wav;base64,UklGRiUAAABXQVZFZm10IBAAAAABAAEARKwAAESsAAABAAgAZGF0YQEAAACA",
-    }
-    plain = Details.json
-
-    def with_media(self: Details, place: int) -> bytes:
-        return json.dumps({**json.loads(plain(self, place)), "media": media}).encode()
-
-    monkeypatch.setattr(Details, "json", with_media)
     write_report_page(folder)
     open_sample(browser_page, folder, "q00", method="gen")
     prompt = browser_page.locator("[data-part=prompt]")
@@ -557,7 +607,7 @@ def test_media_are_shown_or_named(
     expect(image).to_have_count(1)
     browser_page.wait_for_function("document.querySelector('[data-part=prompt] img').naturalWidth === 1")
     assert image.get_attribute("alt") == "kept.gif"
-    expect(prompt.locator("audio")).to_have_attribute("src", media["cc"])
+    expect(prompt.locator("audio")).to_have_attribute("src", f"data:audio/wav;base64,{WAV}")
     assert prompt.locator(".missing").all_inner_texts() == [
         "This image was not kept with the run.",
         "This video was not kept with the run.",
@@ -581,9 +631,7 @@ def test_hostile_text_stays_text(browser_page: Page, tmp_path: Path, text: str) 
     for method in ("ppl", "prob", "gen"):
         open_sample(browser_page, folder, "one", method=method)
         open_folds(browser_page)
-        names = set(
-            browser_page.locator("#sample *").evaluate_all("all => all.map(one => one.localName)")
-        )
+        names = set(browser_page.locator("#sample *").evaluate_all("all => all.map(one => one.localName)"))
         assert names.isdisjoint({"script", "img", "svg", "style", "iframe", "object", "link"})
         shown = browser_page.locator("#sample").inner_text()
         if "<" in text:
@@ -652,7 +700,9 @@ def test_a_long_output_does_not_hang(
             line["outcome"]["outputs"][0]["text"] = text
 
     changed(folder, JOURNAL, long)
-    changed(folder, SCORES, lambda line: line.update(span=[start, start + 7]) if line["track"] == "gen" else None)
+    changed(
+        folder, SCORES, lambda line: line.update(span=[start, start + 7]) if line["track"] == "gen" else None
+    )
     write_report_page(folder)
     open_sample(browser_page, folder, sample, method="gen")
     output = browser_page.locator("[data-part=output] .exact")
@@ -662,6 +712,7 @@ def test_a_long_output_does_not_hang(
     expect(output.get_by_role("button")).to_have_count(0)
     rule = browser_page.locator("[data-part=output] .rule-note").text_content() or ""
     assert (output.text_content() or "").replace(rule, "", 1) == text
+    expect(output.locator(".stretch").last.locator(".end")).to_have_count(1)
 
 
 @pytest.mark.parametrize("method", ["ppl", "prob", "gen"])
@@ -671,7 +722,9 @@ def test_no_width_makes_a_sample_scroll_sideways(
 ) -> None:
     long = "대한민국의수도는어디입니까" * 12 + "x" * 300 + "مرحبا" * 60
     row = {"id": "i" * 120, "question": long, "A": long, "B": "b", "answer": "A", "f" * 90: long}
-    folder = choices_run(tmp_path, "wide", [row], method=(method,), model_args={"answer": long}, max_tokens=9999)
+    folder = choices_run(
+        tmp_path, "wide", [row], method=(method,), model_args={"answer": long}, max_tokens=9999
+    )
     browser_page.set_viewport_size({"width": width, "height": 800})
     open_sample(browser_page, folder, "i" * 120)
     open_folds(browser_page)

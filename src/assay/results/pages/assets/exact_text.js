@@ -56,10 +56,11 @@ function stretchEnds(text, from, to) {
   const ends = [];
   for (let at = from; at < to; ) {
     let end = at;
-    for (let n = 0; n < STRETCH_LINES && end >= 0 && end < to; n++) {
-      const next = text.indexOf("\n", end);
-      if (next < 0 || next >= to || next - at >= STRETCH) break;
-      end = next + 1;
+    for (let n = 0; n < STRETCH_LINES && end < to; n++) {
+      const newline = text.indexOf("\n", end);
+      const next = newline < 0 || newline >= to ? to : newline + 1;
+      if (next - at > STRETCH) break;
+      end = next;
     }
     at = end > at ? end : between(text, Math.min(to, at + STRETCH));
     ends.push(at);
@@ -68,9 +69,10 @@ function stretchEnds(text, from, to) {
 }
 
 function stretches(text, from, to, marks) {
+  const endMark = to === text.length ? el("span", { class: "end", "aria-hidden": "true" }) : null;
   const ends = stretchEnds(text, from, to);
-  if (ends.length < 2) return marked(text, from, to, marks);
-  return ends.map((end, nth) => el("div", { class: "stretch" }, marked(text, nth ? ends[nth - 1] : from, end, marks)));
+  if (ends.length < 2) return [marked(text, from, to, marks), endMark];
+  return ends.map((end, nth) => el("div", { class: "stretch" }, marked(text, nth ? ends[nth - 1] : from, end, marks), end === to ? endMark : null));
 }
 
 // The parts of a text that are shown: its beginning or its end, and what stands around marks.
@@ -91,7 +93,7 @@ function partsShown(text, marks, keeps) {
 // Shows a text. `marks` are parts of it, `{ start, end, note }` in UTF-16 units, in order; `keeps` says which end of a
 // long text is shown first; `name` is what readers of screens are told.
 export function exactText(text, { marks = [], keeps = "beginning", name = "text", hasCopy = true } = {}) {
-  const box = el("pre", { class: "exact", dir: "auto", tabindex: 0, role: "region", "aria-label": name });
+  const box = el("pre", { class: "exact", dir: "auto", role: "group", "aria-label": name });
   const draw = (parts) => {
     const gap = (n) => el("button", { type: "button", class: "gap", onclick: () => draw([[0, text.length]]) }, `${count(n)} characters are not shown: show all`);
     let at = 0;
@@ -101,11 +103,12 @@ export function exactText(text, { marks = [], keeps = "beginning", name = "text"
       children.push(stretches(text, from, to, marks));
       at = to;
     }
-    replace(box, children, at < text.length ? gap(text.length - at) : el("span", { class: "end", "aria-hidden": "true" }));
+    replace(box, children, at < text.length ? gap(text.length - at) : null);
   };
   draw(partsShown(text, marks, keeps));
-  // What matters most is in sight at once, where the box is smaller than the text.
+  // Where the box is smaller than the text, what matters most is in sight at once, and keys can scroll it.
   requestAnimationFrame(() => {
+    if (box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     const mark = box.querySelector("mark");
     const depth = mark ? mark.getBoundingClientRect().top - box.getBoundingClientRect().top : 0;
     if (depth > box.clientHeight / 2) box.scrollTop = depth - box.clientHeight / 3;

@@ -36,7 +36,7 @@ export function labelsView(ask, outcome, score, sample) {
   const gold = new Set(sample.gold ?? []);
   const whole = outcome.probs.reduce((a, b) => a + b, 0);
   const names = sample.labels?.length === outcome.probs.length ? sample.labels : ask.labels.map((spellings) => spellings[0]);
-  return el("section", { class: "part", "data-part": "labels" }, el("h3", {}, "Probability of the labels"),
+  return el("section", { class: "part", "data-part": "labels" }, el("h2", {}, "Probability of the labels"),
     massBar(outcome.mass),
     el("p", { class: "faint" }, "Bars are shares of what fell on all labels, whose probabilities stand beside them; then the spellings that count for each.",
       outcome.at_most?.length ? " The model showed its likeliest tokens alone: a pale bar reaches as far as a share may." : null),

@@ -56,7 +56,7 @@ function panel(way, options, gold, scale, isDeciding) {
   const parts = shares(values);
   const next = found.next === null ? null : lengths[values.findIndex((value, index) => index !== found.best && value === found.next)];
   return el("div", { class: `panel${isDeciding ? " is-deciding" : ""}`, "data-way": Object.keys(WAYS).find((name) => WAYS[name] === way) ?? "of_rule" },
-    el("h4", {}, way.label, isDeciding ? el("span", { class: "tag" }, "decided") : null),
+    el("h3", {}, way.label, isDeciding ? el("span", { class: "tag" }, "decided") : null),
     el("p", { class: "faint" }, el("b", { class: gold.has(found.best) ? "o-R" : gold.size ? "o-W" : null }, said(options[found.best].label)), " wins",
       found.margin === null ? null : `, by ${plain(found.margin)} ${way.unit}`),
     el("div", { class: "levels", role: "list" }, options.map((option, index) =>
@@ -100,7 +100,7 @@ export function optionsView(options, score, sample) {
   };
   draw();
   return el("section", { class: "part", "data-part": "options" },
-    el("div", { class: "part-tools" }, el("h3", {}, "Likelihood of the options"), switches),
+    el("div", { class: "part-tools" }, el("h2", {}, "Likelihood of the options"), switches),
     agreement(ways, options), words, panels,
     score?.rule && !deciding ? el("p", { class: "faint" }, "What decided is none of these: ", el("code", {}, score.rule), ".") : null,
     fold("All numbers", () => numbers(options)));

@@ -119,7 +119,7 @@ function askedView(record, context, asks, show) {
 export function promptView(record, asks, show) {
   const byContext = new Map();
   for (const ask of asks) byContext.set(ask.context, [...(byContext.get(ask.context) ?? []), ask]);
-  return el("section", { class: "part", "data-part": "prompt" }, el("h3", {}, "Prompt"),
+  return el("section", { class: "part", "data-part": "prompt" }, el("h2", {}, "Prompt"),
     [...byContext].map(([context, some]) => (some.every((ask) => ask.role === "unconditional")
       ? fold("The same without the question", () => askedView(record, context, some, show))
       : askedView(record, context, some, show))));

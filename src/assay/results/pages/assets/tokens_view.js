@@ -99,7 +99,7 @@ function readout(piece, n) {
   ];
 }
 
-// One line of tokens. Pointer, click and arrow keys show a token's numbers below it, beside `foot`.
+// One line of tokens. Pointer, click and arrow keys show a token's numbers below it, with `foot` behind them.
 function line(pieces, n, { before, isCut, skipped, name, foot }) {
   const told = el("p", { class: "readout faint", "aria-live": "polite" });
   const row = el("div", { class: "heat", dir: "auto", tabindex: 0, role: "group", "aria-label": `${name}: tokens, arrow keys step through them` });
@@ -138,7 +138,7 @@ function line(pieces, n, { before, isCut, skipped, name, foot }) {
     row.append(more);
   };
   grow();
-  return el("div", { class: "heat-box" }, row, el("div", { class: "heat-foot" }, foot, told));
+  return el("div", { class: "heat-box" }, row, el("div", { class: "heat-foot" }, told, foot));
 }
 
 function tokenTable(pieces, n) {
@@ -158,7 +158,7 @@ function hardest(pieces, found) {
     return [count(piece.tokens[0].nth + 1), inlineText(piece.text ?? String(piece.tokens[0].id ?? "")), plain(piece.logprob), chance(piece.logprob),
       found ? said(`…${lastCharacters(before, AFTER)}`) : ""];
   });
-  return [el("h4", {}, `The ${places.length} tokens the model expected least`), dataTable(["place", "token", "log-probability", "probability", "after"], rows, "tokens expected least")];
+  return [el("h3", {}, `The ${places.length} tokens the model expected least`), dataTable(["place", "token", "log-probability", "probability", "after"], rows, "tokens expected least")];
 }
 
 // One scored text, token by token.

@@ -46,7 +46,7 @@ export function failureView(failure) {
 export function verdictView(score, failures, outcome, words) {
   const others = score ? also(score) : [];
   return el("section", { class: "part", "data-part": "verdict" },
-    el("h3", {}, "Verdict"),
+    el("h2", {}, "Verdict"),
     el("p", { class: `verdict big o-${outcome === "." ? "none" : outcome}` }, words, score?.is_truncated ? el("span", { class: "mark" }, "truncated") : null),
     score ? pairs([
       score.ratios?.[score.metric] || score.verdict === "failed" ? null : ["Answer", shortOrExact(score.answer)],
@@ -61,5 +61,5 @@ export function verdictView(score, failures, outcome, words) {
     ]) : el("p", { class: "faint" }, "This method has not been scored here."),
     score?.why ? el("div", { class: "failure" }, el("p", {}, el("b", {}, "Why it failed")), exactText(score.why, { name: "why it failed" })) : null,
     failures.length ? fold(`${failures.length} request${failures.length === 1 ? "" : "s"} without an answer: ${[...new Set(failures.map(([, failure]) => failure.kind))].join(", ")}`, () =>
-      failures.map(([ask, failure]) => [el("h4", {}, `${ask.role} ${ask.index}`), failureView(failure)])) : null);
+      failures.map(([ask, failure]) => [el("h3", {}, `${ask.role} ${ask.index}`), failureView(failure)])) : null);
 }
