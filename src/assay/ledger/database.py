@@ -7,17 +7,19 @@ What is written here is SQL that both understand; where they differ, this file a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from assay.core.errors import Problem, StoreError
+from assay.ledger import tables as _tables  # noqa: F401 (describes every table before they are made)
 from assay.ledger.schema import bring_up_to_date
 
 _BUSY_S = 30.0
@@ -52,6 +54,15 @@ class Database:
         """Change the database, as a whole or not at all; in SQLite one writer at a time."""
         with self._engine.connect().execution_options(is_writer=True) as connection, connection.begin():
             yield connection
+
+    def now(self, connection: Connection) -> float:
+        """Return the time in seconds since 1970, by the clock that all who share the database go by."""
+        if not self.is_shared:
+            return time.time()
+        read: float = connection.execute(
+            text("SELECT extract(epoch FROM clock_timestamp())::float8")
+        ).scalar_one()
+        return read
 
     def close(self) -> None:
         """Let go of every connection."""
