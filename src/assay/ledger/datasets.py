@@ -101,8 +101,9 @@ class Datasets:
     def every(self) -> list[Dataset]:
         """Return all datasets, by name."""
         with self._database.reading() as connection:
-            rows = connection.execute(sqlalchemy.select(_datasets).order_by(_c.name))
-            return [_dataset(row) for row in rows]
+            rows = connection.execute(sqlalchemy.select(_datasets))
+            # Sorted here: databases do not agree on the order of names.
+            return sorted(map(_dataset, rows), key=lambda dataset: dataset.name)
 
     def delete(self, name: str) -> Dataset:
         """Forget an uploaded dataset; return what it was. Those of folders are the owner's files."""
@@ -139,7 +140,5 @@ class Datasets:
 
 
 def _dataset(row: sqlalchemy.Row[Any]) -> Dataset:
-    plain = {name: value for name, value in row._mapping.items() if name not in _AS_JSON}
-    return msgspec.convert(
-        {**plain, **{name: msgspec.json.decode(getattr(row, name)) for name in _AS_JSON}}, Dataset
-    )
+    as_json = {name: msgspec.json.decode(getattr(row, name)) for name in _AS_JSON}
+    return msgspec.convert({str(name): value for name, value in row._mapping.items()} | as_json, Dataset)

@@ -74,7 +74,8 @@ class Models:
     def every(self) -> list[Model]:
         """Return all models, by name."""
         with self._database.reading() as connection:
-            return [_model(row) for row in connection.execute(sqlalchemy.select(_models).order_by(_c.name))]
+            rows = connection.execute(sqlalchemy.select(_models))
+            return sorted(map(_model, rows), key=lambda model: model.name)
 
     def delete(self, name: str) -> None:
         """Forget a model; evaluations of it stay."""

@@ -121,8 +121,8 @@ class Tokens:
     def every(self) -> list[Token]:
         """Return all tokens, by name."""
         with self._database.reading() as connection:
-            rows = connection.execute(sqlalchemy.select(_tokens).order_by(_c.name))
-            return [_token(row) for row in rows]
+            rows = connection.execute(sqlalchemy.select(_tokens))
+            return sorted(map(_token, rows), key=lambda token: token.name)
 
     def revoke(self, name: str) -> None:
         """Make a token worthless from now on."""
