@@ -84,12 +84,12 @@ class Settings:
         plain = msgspec.json.decode(msgspec.json.encode(self.values))
         for given in ("model_args", "judge_args"):
             plain[given] = {
-                name: "(hidden)" if _is_secret(name) else value for name, value in plain[given].items()
+                name: "(hidden)" if is_secret(name) else value for name, value in plain[given].items()
             }
         return {name: Setting(value, self._sources[name]) for name, value in plain.items()}
 
 
-def _is_secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
     """Whether an argument's name says so, as `hf_token` does. `batch_tokens` does not, nor does `key_env`,
     which names a variable: hidden, the model could not be opened again as it was.
     """

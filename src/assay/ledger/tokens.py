@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +17,7 @@ from sqlalchemy import Column, Double, LargeBinary, Table, Text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import Problem, StoreError
+from assay.core.roles import Role
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
@@ -26,22 +26,6 @@ if TYPE_CHECKING:
 _BEGINNING = "assay"
 _LONGEST = 200
 """Nothing longer than this is hashed."""
-
-
-class Role(StrEnum):
-    """What a token's bearer may do; each may do all that the one before it may."""
-
-    READER = "reader"
-    """Look at everything."""
-    RUNNER = "runner"
-    """Start evaluations of registered models and datasets; stop and delete their own."""
-    OWNER = "owner"
-    """Everything: register models, upload datasets, manage tokens, touch others' evaluations."""
-
-    def may_act_as(self, needed: Role) -> bool:
-        """Whether this role is enough where another one is needed."""
-        ranks = list(Role)
-        return ranks.index(self) >= ranks.index(needed)
 
 
 class Bearer(msgspec.Struct, frozen=True):
