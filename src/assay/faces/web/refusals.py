@@ -1,4 +1,4 @@
-"""What a server says instead of an answer: one shape, `{"code", "what", "fix"}`, with no trace and no path."""
+"""What a server says instead of an answer: one shape, `{"code", "what", "fix"}`, without traces and paths."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
 """The gate in front of everything: no request reaches a handler that did not pass here.
 
 It knows nothing of pages and runs. Of each request it decides whether it came under our name, from our own
-pages or from a program, within the bounds, and what whoever sent it may do. Each answer that goes out gets the
-headers of `headers.py`, refusals and faults as well.
+pages or from a program, within the bounds, and what whoever sent it may do. Each answer that goes out gets
+the headers of `headers.py`, refusals and faults as well.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
-from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
 
 from assay.core.roles import Role
 from assay.faces.web.refusals import (
@@ -30,7 +30,7 @@ from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
 
 VISITOR = "assay_visitor"
-"""Under this name a scope holds the `Visitor`."""
+"""Under this name the state of a scope holds the `Visitor`."""
 
 _READS = ("GET", "HEAD")
 _OWN_PAGES = ("same-origin", "none")
@@ -46,15 +46,19 @@ class Visitor(NamedTuple):
     """None: no token that counts was shown."""
     is_from_elsewhere: bool = False
     """Whether a link on another site led here: pages open, data and actions do not."""
-    session: str | None = None
-    """The cookie, where there is one."""
 
 
 class Bounds(NamedTuple):
     """How much is taken, and how long it is waited for."""
 
     body_bytes: int = 1 << 20
+    uploads: tuple[tuple[str, int], ...] = ()
+    """Beginnings of paths under which more is taken, and how much."""
     body_s: float = 30.0
+
+    def bytes_at(self, path: str) -> int:
+        """Return the longest body that is taken at a path."""
+        return max((n for start, n in self.uploads if path.startswith(start)), default=self.body_bytes)
 
 
 class Gate:
@@ -66,7 +70,6 @@ class Gate:
         hosts: Hosts,
         sessions: Sessions,
         *,
-        cookie: str,
         without_token: Role | None,
         bounds: Bounds,
     ) -> None:
@@ -74,61 +77,52 @@ class Gate:
         self._app = app
         self._hosts = hosts
         self._sessions = sessions
-        self._cookie = cookie
         self._without_token = without_token
         self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": ""})
-            return
-        if scope["type"] != "http":
+        kind: str = scope["type"]
+        if kind == "lifespan":
             await self._app(scope, receive, send)
-            return
+        elif scope["type"] == ScopeType.HTTP:
+            await self._answer(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+
+    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         guarded = _with_headers(send)
         try:
             headers = _single(scope)
             self._check_host(headers)
             is_from_elsewhere = _is_from_elsewhere(scope["method"], headers)
-            self._check_length(headers)
+            at_most = self._bounds.bytes_at(scope["path"])
+            _check_length(headers, at_most)
             token = _token_in_address(scope)
             if token is not None:
                 await self._exchange(scope, token, guarded)
                 return
             visitor = await self._visitor(headers)
-            scope[VISITOR] = visitor._replace(is_from_elsewhere=is_from_elsewhere)  # type: ignore[typeddict-unknown-key]
+            scope.setdefault("state", {})[VISITOR] = visitor._replace(is_from_elsewhere=is_from_elsewhere)
         except Refusal as refusal:
             await refuse(refusal, guarded)
             return
-        await self._app(scope, self._bounded(receive), guarded)
-
-    async def sign_in(self, token: str) -> tuple[bytes, bytes]:
-        """Return the header that gives the browser a cookie for a token."""
-        session = await self._sessions.begin(token)
-        if session is None:
-            raise no_token()
-        return b"set-cookie", f"{self._cookie}={session}; Path=/; HttpOnly; SameSite=Strict".encode()
+        await self._app(scope, _bounded(receive, at_most, self._bounds.body_s), guarded)
 
     def _check_host(self, headers: Mapping[bytes, str]) -> None:
         if not self._hosts.allows(headers.get(b"host", "")):
             raise strange_host()
 
-    def _check_length(self, headers: Mapping[bytes, str]) -> None:
-        length = headers.get(b"content-length", "0")
-        if not (length.isascii() and length.isdigit()):
-            raise malformed("the header Content-Length is no number")
-        if int(length) > self._bounds.body_bytes:
-            raise too_large(self._bounds.body_bytes)
-
     async def _exchange(self, scope: HTTPScope, token: str, send: Send) -> None:
         """Give a cookie for the token, and send the browser where it wanted, without the token."""
-        cookie = await self.sign_in(token)
+        cookie = await self._sessions.begin(token)
+        if cookie is None:
+            raise no_token()
         rest = [(name, value) for name, value in _query(scope) if name != "token"]
         # A path of two slashes would be the name of another server.
         place = "/" + quote(scope["path"].lstrip("/\\"))
         place += f"?{urlencode(rest)}" if rest else ""
-        headers = [(b"location", place.encode()), (b"content-length", b"0"), cookie]
+        headers = [(b"location", place.encode()), (b"content-length", b"0"), (b"set-cookie", cookie.encode())]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -141,35 +135,8 @@ class Gate:
             if role is None:
                 raise no_token()
             return Visitor(role)
-        session = _cookie_in(headers.get(b"cookie", ""), self._cookie)
-        if session is not None:
-            role = await self._sessions.role_in(session)
-            if role is not None:
-                return Visitor(role, session=session)
-        return Visitor(self._without_token)
-
-    def _bounded(self, receive: Receive) -> Receive:
-        """Return a `receive` that ends when a body grows too large or does not come."""
-        n_bytes = 0
-        is_whole = False
-
-        async def bounded() -> Message:
-            nonlocal n_bytes, is_whole
-            if is_whole:
-                # What follows the body is the client's going away, which is waited for.
-                return await receive()
-            try:
-                message = await asyncio.wait_for(receive(), self._bounds.body_s)
-            except TimeoutError:
-                raise too_slow(self._bounds.body_s) from None
-            if message["type"] == "http.request":
-                n_bytes += len(message["body"])
-                is_whole = not message["more_body"]
-                if n_bytes > self._bounds.body_bytes:
-                    raise too_large(self._bounds.body_bytes)
-            return message
-
-        return bounded
+        role = await self._sessions.role_in(headers.get(b"cookie", ""))
+        return Visitor(self._without_token if role is None else role)
 
 
 async def refuse(refusal: Refusal, send: Send) -> None:
@@ -180,6 +147,38 @@ async def refuse(refusal: Refusal, send: Send) -> None:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _check_length(headers: Mapping[bytes, str], at_most: int) -> None:
+    length = headers.get(b"content-length", "0")
+    if not (length.isascii() and length.isdigit()):
+        raise malformed("the header Content-Length is no number")
+    if len(length) > len(str(at_most)) or int(length) > at_most:
+        raise too_large(at_most)
+
+
+def _bounded(receive: Receive, at_most: int, seconds: float) -> Receive:
+    """Return a `receive` that ends when a body grows too large or does not come."""
+    n_bytes = 0
+    is_whole = False
+
+    async def bounded() -> ReceiveMessage:
+        nonlocal n_bytes, is_whole
+        if is_whole:
+            # What follows the body is the client's going away, which is waited for.
+            return await receive()
+        try:
+            message = await asyncio.wait_for(receive(), seconds)
+        except TimeoutError:
+            raise too_slow(seconds) from None
+        if message["type"] == "http.request":
+            n_bytes += len(message["body"])
+            is_whole = not message["more_body"]
+            if n_bytes > at_most:
+                raise too_large(at_most)
+        return message
+
+    return bounded
 
 
 def _with_headers(send: Send) -> Send:
@@ -249,11 +248,3 @@ def _token_in_address(scope: HTTPScope) -> str | None:
     if scope["method"] != "GET" or b"token=" not in scope["query_string"]:
         return None
     return next((value for name, value in _query(scope) if name == "token"), None)
-
-
-def _cookie_in(header: str, name: str) -> str | None:
-    try:
-        morsel = SimpleCookie(header).get(name)
-    except CookieError:
-        return None
-    return None if morsel is None else morsel.value

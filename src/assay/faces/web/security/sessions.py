@@ -55,8 +55,10 @@ class _Session(NamedTuple):
 class Sessions:
     """Who is who, by tokens and by cookies. Bounded: what was used longest ago goes first."""
 
-    def __init__(self, who: Who, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, who: Who, cookie: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`cookie` is its name: browsers keep one set of cookies for all servers of a machine."""
         self._who = who
+        self._cookie = cookie
         self._clock = clock
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
@@ -77,16 +79,17 @@ class Sessions:
         return role
 
     async def begin(self, token: str) -> str | None:
-        """Return the value of a cookie for a token; None when the token does not count."""
+        """Return the header that gives a browser a cookie for a token; None when the token does not count."""
         if await self.role_of(token) is None:
             return None
         session = secrets.token_urlsafe(24)
         self._sessions[session] = _Session(token, self._clock() + _SESSION_S)
         _bound(self._sessions)
-        return session
+        return self._header(session)
 
-    async def role_in(self, session: str) -> Role | None:
-        """Return what whoever sends this cookie may do."""
+    async def role_in(self, cookies: str) -> Role | None:
+        """Return what whoever sends these cookies may do; None where ours is not among them."""
+        session = self._value(cookies)
         found = self._sessions.get(session)
         if found is None or found.until < self._clock():
             self._sessions.pop(session, None)
@@ -94,9 +97,21 @@ class Sessions:
         self._sessions.move_to_end(session)
         return await self.role_of(found.token)
 
-    def end(self, session: str) -> None:
-        """Forget a cookie."""
-        self._sessions.pop(session, None)
+    def end(self, cookies: str) -> str:
+        """Forget a cookie; return the header that has the browser forget it."""
+        self._sessions.pop(self._value(cookies), None)
+        return self._header("") + "; Max-Age=0"
+
+    def _header(self, session: str) -> str:
+        return f"{self._cookie}={session}; Path=/; HttpOnly; SameSite=Strict"
+
+    def _value(self, cookies: str) -> str:
+        # Cookies of other programs of this machine come along, in whatever form.
+        for one in cookies.split(";"):
+            name, _, value = one.partition("=")
+            if name.strip() == self._cookie:
+                return value.strip()
+        return ""
 
 
 def _bound(kept: OrderedDict[bytes, _Known] | OrderedDict[str, _Session]) -> None:
