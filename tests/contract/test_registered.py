@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import text
 
 from assay.core.errors import StoreError
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.ledger.database import Database, open_database
 from assay.ledger.datasets import Dataset, Datasets, Provenance
 from assay.ledger.models import Model, Models
-from assay.ledger.tokens import Bearer, Tokens
+from assay.ledger.tokens import Tokens
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_an_expired_token_opens_nothing(database: Database) -> None:
 def test_no_secret_is_in_the_database(database: Database) -> None:
     secret = Tokens(database).add("ann", Role.OWNER).split("_", 2)[2]
     with database.reading() as connection:
-        stored = repr(connection.execute(text("SELECT * FROM tokens")).all())
+        stored = repr(connection.execute(text("SELECT * FROM assay_tokens")).all())
     assert secret not in stored
 
 

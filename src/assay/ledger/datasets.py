@@ -54,7 +54,7 @@ class Dataset(msgspec.Struct, frozen=True):
 
 
 _datasets = Table(
-    "datasets",
+    "assay_datasets",
     METADATA,
     Column("name", Text, primary_key=True),
     Column("place", Text, nullable=False),

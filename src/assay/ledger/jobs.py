@@ -106,7 +106,7 @@ class LostClaim(AssayError):
 
 
 _jobs = Table(
-    "evaluations",
+    "assay_evaluations",
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("state", Text, nullable=False, index=True),

@@ -31,7 +31,7 @@ class Model(msgspec.Struct, frozen=True):
 
 
 _models = Table(
-    "models",
+    "assay_models",
     METADATA,
     Column("name", Text, primary_key=True),
     Column("spec", Text, nullable=False),

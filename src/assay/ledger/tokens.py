@@ -17,7 +17,7 @@ from sqlalchemy import Column, Double, LargeBinary, Table, Text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import Problem, StoreError
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 _BEGINNING = "assay"
 _LONGEST = 200
 """Nothing longer than this is hashed."""
-
-
-class Bearer(msgspec.Struct, frozen=True):
-    """Somebody whose token was right."""
-
-    name: str
-    role: Role
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -47,7 +40,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 _tokens = Table(
-    "tokens",
+    "assay_tokens",
     METADATA,
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False, unique=True),

@@ -8,6 +8,7 @@ from itertools import islice
 
 from assay.app.check import Checked, check
 from assay.app.settings import Settings
+from assay.app.team.folders import require_allowed
 from assay.app.team.messages import AllChecked, Check, CheckedTask
 from assay.backends.registry import open_backend
 
@@ -18,6 +19,7 @@ def checked(order: Check) -> AllChecked:
         # So errors name the file as whoever sent it does, and tell nothing of this machine.
         os.chdir(order.folder)
     values = order.plan.values
+    require_allowed(order.plan.datasets, order.allow_python)
     try_model(values.model, values.model_args)
     settings = Settings(values, order.plan.sources)
     found = check(order.plan.datasets, settings, with_model=False)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from assay.app.run import Observer, run
+from assay.app.team.folders import require_allowed
 from assay.app.team.messages import Advanced, Evaluate, Event
 from assay.engine.execute import Tally
 
@@ -15,6 +16,7 @@ _EVERY_S = 0.5
 
 def evaluate(order: Evaluate, say: Callable[[Event], None]) -> None:
     """Evaluate, or go on where an earlier attempt ended."""
+    require_allowed(order.plan.datasets, order.allow_python)
     run(order.plan.datasets, order.plan.settings(order.out), _Teller(say))
 
 

@@ -14,10 +14,9 @@ from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
 from assay.app.team.team import Team
 from assay.app.team.worker import log_of
 from assay.core.errors import Problem, UsageError
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.ledger.jobs import Job, JobRequest, JobState
 from assay.ledger.models import Model
-from assay.ledger.tokens import Bearer
 from assay.results.store import RunFolder
 
 _LONGEST_LABEL = 100
@@ -56,7 +55,7 @@ def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
         of_server["data_root"] = team.settings.data_root
     plan = make_plan(model, datasets, asked.settings, judge=judge, of_server=of_server)
     _require_room(team)
-    checked = ask(Check(plan), team.settings.check_s)
+    checked = ask(Check(plan, team.settings.allow_python), team.settings.check_s)
     assert isinstance(checked, AllChecked)
     names = [dataset.name for dataset in datasets]
     label = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from assay.app.dataset_list import ListedDataset, datasets_in, tables_in
+from assay.app.languages import TABLE, language_of
 from assay.app.run_names import slug
 from assay.app.team.messages import Found, FoundDataset
 from assay.app.team.settings import TeamSettings
-from assay.core.errors import AssayError, Problem
+from assay.core.errors import AssayError, AuthorError, Problem
 
 
 def found(settings: TeamSettings) -> Found:
@@ -19,7 +21,7 @@ def found(settings: TeamSettings) -> Found:
     for named in dict.fromkeys((*settings.allow_python, *settings.datasets)):
         folder = Path(named)
         try:
-            inside = datasets_in(folder) if may_run(folder, settings) else tables_in(folder)
+            inside = datasets_in(folder) if _is_inside(folder, settings.allow_python) else tables_in(folder)
         except AssayError as error:
             problems += error.problems
             continue
@@ -35,10 +37,30 @@ def found(settings: TeamSettings) -> Found:
     )
 
 
-def may_run(folder: Path, settings: TeamSettings) -> bool:
-    """Whether the owner allowed Python in a folder, or in one that it lies in; links do not count."""
-    place = folder.resolve()
-    return any(place.is_relative_to(Path(allowed).resolve()) for allowed in settings.allow_python)
+def require_allowed(datasets: Iterable[str], allow_python: Sequence[str]) -> None:
+    """Raise where a dataset is no table, and lies in no folder whose Python may be run.
+
+    Asked whenever one is about to be read: a file may have changed since it was registered, and so may what
+    the owner allows.
+    """
+    for place in datasets:
+        if language_of(place, None, {}) != TABLE and not _is_inside(_path_in(place), allow_python):
+            what = f"the dataset {_last_word(place)!r} is no table, and its folder is not allowed to run code"
+            fix = "the owner may start the server with --allow-python FOLDER"
+            raise AuthorError(Problem("TEAM-045", what, fix))
+
+
+def _is_inside(path: Path, folders: Sequence[str]) -> bool:
+    """Whether a path lies in one of some folders; where links lead counts, not where they are."""
+    place = path.resolve()
+    return any(place.is_relative_to(Path(folder).resolve()) for folder in folders)
+
+
+def _path_in(place: str) -> Path:
+    """Return the path of `path`, `path:names` or `path::Class`."""
+    while not Path(place).exists() and ":" in place:
+        place = place.rpartition(":")[0].rstrip(":")
+    return Path(place)
 
 
 def _names(listed: list[tuple[Path, ListedDataset]]) -> dict[str, str]:

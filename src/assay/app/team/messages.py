@@ -17,12 +17,15 @@ class Evaluate(msgspec.Struct, frozen=True, tag=True):
     plan: Plan
     out: str
     """The run's folder."""
+    allow_python: tuple[str, ...]
+    """Folders whose Python may be run."""
 
 
 class Check(msgspec.Struct, frozen=True, tag=True):
     """Find out everything that can be known about an evaluation without its model."""
 
     plan: Plan
+    allow_python: tuple[str, ...]
     folder: str | None = None
     """The folder from which the datasets' paths count; None: they are whole."""
     n_rows: int = 0

@@ -15,9 +15,9 @@ from assay.app.team.team import Team
 from assay.core.errors import Problem, StoreError, UsageError, listing, nearest
 from assay.core.names import composed
 from assay.core.origin import Origin
+from assay.core.roles import Bearer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
-from assay.ledger.tokens import Bearer
 
 _NAME = re.compile(r"\w[\w.+-]{0,99}")
 _ROWS = 5
@@ -59,9 +59,10 @@ def register_folders(team: Team) -> tuple[Problem, ...]:
             continue
         _check_settings(one.name, said)
         datasets.append(_dataset(one, said))
+    names = [dataset.name for dataset in datasets]
     for name in words:
-        what = f"[dataset.{name}] speaks of a dataset that is in no folder{nearest(name, [d.name for d in datasets])}"
-        fix = f"the datasets are {listing((d.name for d in datasets), at_most=20) or 'none'}"
+        what = f"[dataset.{name}] speaks of a dataset that is in no folder{nearest(name, names)}"
+        fix = f"the datasets are {listing(names, at_most=20) or 'none'}"
         problems.append(Problem("TEAM-052", what, fix, Origin(FILE)))
     team.datasets.replace_folders(datasets)
     return tuple(problems)
@@ -72,7 +73,7 @@ def preview(team: Team, dataset: Dataset) -> tuple[CheckedTask, ...]:
     settings = team.settings
     of_server = {} if settings.data_root is None else {"data_root": settings.data_root}
     plan = make_plan(Model("mock", "mock"), [dataset], AskedSettings(), judge=None, of_server=of_server)
-    checked = ask(Check(plan, n_rows=_ROWS), settings.check_s)
+    checked = ask(Check(plan, settings.allow_python, n_rows=_ROWS), settings.check_s)
     assert isinstance(checked, AllChecked)
     return checked.tasks
 

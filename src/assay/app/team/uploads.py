@@ -14,9 +14,9 @@ from assay.app.team.plan import AskedSettings, make_plan
 from assay.app.team.registering import checked_name
 from assay.app.team.team import Team
 from assay.core.errors import AuthorError, Problem, UsageError, listing
+from assay.core.roles import Bearer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
-from assay.ledger.tokens import Bearer
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """What may be uploaded: nothing that is run, and nothing that unpacks."""
@@ -77,7 +77,7 @@ def _check(team: Team, dataset: Dataset) -> None:
     path = Path(dataset.place)
     here = msgspec.structs.replace(dataset, place=path.name)
     plan = make_plan(Model("mock", "mock"), [here], AskedSettings(), judge=None, of_server={})
-    ask(Check(plan, folder=str(path.parent)), team.settings.check_s)
+    ask(Check(plan, (), folder=str(path.parent)), team.settings.check_s)
 
 
 def _suffix(file_name: str) -> str:
@@ -90,12 +90,13 @@ def _suffix(file_name: str) -> str:
 
 
 def _require_room(team: Team, n_bytes: int) -> None:
-    if n_bytes > team.settings.max_upload_mb * _MB:
-        what = f"the dataset has {n_bytes:,} bytes, {team.settings.max_upload_mb * _MB:,} are allowed"
+    of_one, of_all = team.settings.max_upload_mb * _MB, team.settings.max_uploads_mb * _MB
+    if n_bytes > of_one:
+        what = f"the dataset has {n_bytes:,} bytes, {of_one:,} are allowed"
         raise UsageError(
             Problem("TEAM-044", what, "upload a part of it, or have the owner put it into a folder")
         )
     kept = sum(path.stat().st_size for path in team.settings.uploads.rglob("*") if path.is_file())
-    if kept + n_bytes > team.settings.max_uploads_mb * _MB:
-        what = f"all uploads together would have {kept + n_bytes:,} bytes, {team.settings.max_uploads_mb * _MB:,} are allowed"
+    if kept + n_bytes > of_all:
+        what = f"all uploads together would have {kept + n_bytes:,} bytes, {of_all:,} are allowed"
         raise UsageError(Problem("TEAM-044", what, "delete some first"))

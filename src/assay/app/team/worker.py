@@ -73,7 +73,7 @@ class Worker:
         out = Path(self._settings.runs_dir) / claim.job.run
         log = log_of(self._settings, claim.job.id)
         grace_s = self._settings.lease_s / 2
-        with Child(Evaluate(plan, str(out)), log) as child:
+        with Child(Evaluate(plan, str(out), self._settings.allow_python), log) as child:
             was_ended = False
             while not was_ended and not child.wait(_LOOK_EVERY_S):
                 was_ended = ending.is_set() or self._report(claim, child) is JobState.STOPPING
