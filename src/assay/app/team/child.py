@@ -11,13 +11,14 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
-from assay.app.team.messages import Advanced, Event, Order, Refused, decode_event, encode
+from assay.app.team.messages import Advanced, Event, Order, Refused, Stopped, decode_event, encode
 from assay.core.errors import AuthorError, Problem, UsageError
 
 GRACE_S = 8.0
@@ -45,8 +46,7 @@ class Child:
         finally:
             if stderr is not None:
                 stderr.close()
-        self.latest: Advanced | None = None
-        """How far it is."""
+        self._news: Advanced | None = None
         self.answer: Event | None = None
         """What it came to, once it has said so."""
         self._is_reaped = False
@@ -58,6 +58,11 @@ class Child:
     def pid(self) -> int:
         """Return the number of the process."""
         return self._process.pid
+
+    def news(self) -> Advanced | None:
+        """Return how far it is, if it has said so since it was last asked."""
+        news, self._news = self._news, None
+        return news
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it has said its last word, or for some seconds; return whether it has."""
@@ -94,6 +99,10 @@ class Child:
                 line.close()
         return status
 
+    def interrupt(self) -> None:
+        """End it at once, without waiting for that; another thread may be waiting for its answer."""
+        _kill_group(self._process.pid)
+
     def kill(self) -> int:
         """End it at once."""
         _kill_group(self._process.pid)
@@ -128,24 +137,55 @@ class Child:
                 # Its last words, cut short by its death.
                 continue
             if isinstance(event, Advanced):
-                self.latest = event
+                self._news = event
             else:
                 self.answer = event
 
 
-def ask(order: Order, seconds: float) -> Event:
-    """Have a process follow an order, and return its answer; what is wrong is raised."""
-    with Child(order) as child:
-        if not child.wait(seconds):
-            what = f"it was not known after {seconds:g} s whether this can be done"
-            raise UsageError(Problem("TEAM-062", what, "ask for less, or have the owner set check_s higher"))
+class Asker:
+    """Has processes answer questions, such as whether an evaluation can be done. Threads may share it."""
+
+    def __init__(self, seconds: float) -> None:
+        """`seconds`: how long an answer may take."""
+        self._seconds = seconds
+        self._asked: set[Child] = set()
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def ask(self, order: Order) -> Event:
+        """Have a process follow an order, and return its answer; what is wrong is raised."""
+        with Child(order) as child, self._noted(child):
+            is_answered = child.wait(self._seconds)
         answer = child.answer
-    if isinstance(answer, Refused):
-        raise AuthorError(answer.problems, total=answer.total)
-    if answer is None:
-        what = "the process that looked at it died"
-        raise UsageError(Problem("TEAM-062", what, "see the server's log for the reason"))
-    return answer
+        if isinstance(answer, Refused):
+            raise AuthorError(answer.problems, total=answer.total)
+        if answer is None or isinstance(answer, Stopped):
+            what = "the process that looked at it died; the server's log may say why"
+            if not is_answered:
+                what = f"it was not known after {self._seconds:g} s whether this can be done"
+            fix = "ask for less, or have the owner set check_s higher"
+            raise UsageError(Problem("TEAM-062", what, fix))
+        return answer
+
+    def end(self) -> None:
+        """Answer nobody any more: who waits is told that the process died."""
+        with self._lock:
+            self._is_over = True
+            asked = list(self._asked)
+        for child in asked:
+            child.interrupt()
+
+    @contextmanager
+    def _noted(self, child: Child) -> Iterator[None]:
+        with self._lock:
+            self._asked.add(child)
+            if self._is_over:
+                child.interrupt()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asked.discard(child)
 
 
 def _kill_group(group: int) -> None:

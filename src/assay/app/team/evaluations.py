@@ -8,7 +8,6 @@ from typing import Annotated
 import msgspec
 
 from assay.app.run_names import short_name, slug
-from assay.app.team.child import ask
 from assay.app.team.messages import AllChecked, Check, CheckedTask
 from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
 from assay.app.team.team import Team
@@ -55,7 +54,7 @@ def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
         of_server["data_root"] = team.settings.data_root
     plan = make_plan(model, datasets, asked.settings, judge=judge, of_server=of_server)
     _require_room(team)
-    checked = ask(Check(plan, team.settings.allow_python), team.settings.check_s)
+    checked = team.asker.ask(Check(plan, team.settings.allow_python))
     assert isinstance(checked, AllChecked)
     names = [dataset.name for dataset in datasets]
     label = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"

@@ -7,7 +7,6 @@ import re
 import msgspec
 
 from assay.app.settings import RunSettings
-from assay.app.team.child import ask
 from assay.app.team.messages import AllChecked, Check, CheckedTask, Found, FoundDataset, ListFolders, TryModel
 from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
 from assay.app.team.settings import FILE, DatasetWords
@@ -38,7 +37,7 @@ def checked_name(name: str) -> str:
 def register_model(team: Team, model: Model, by: Bearer) -> Model:
     """Register a model that can be opened, as far as is known without calling it."""
     require_no_secrets(model.args)
-    ask(TryModel(model.spec, model.args), team.settings.check_s)
+    team.asker.ask(TryModel(model.spec, model.args))
     return team.models.add(
         msgspec.structs.replace(model, name=checked_name(model.name), registered_by=by.name)
     )
@@ -46,7 +45,7 @@ def register_model(team: Team, model: Model, by: Bearer) -> Model:
 
 def register_folders(team: Team) -> tuple[Problem, ...]:
     """Find the datasets of the owner's folders; return what is wrong with some, so that it can be told."""
-    found = ask(ListFolders(team.settings), team.settings.check_s)
+    found = team.asker.ask(ListFolders(team.settings))
     assert isinstance(found, Found)
     words = dict(team.settings.dataset)
     uploads = {one.name for one in team.datasets.every() if one.provenance is Provenance.UPLOAD}
@@ -73,7 +72,7 @@ def preview(team: Team, dataset: Dataset) -> tuple[CheckedTask, ...]:
     settings = team.settings
     of_server = {} if settings.data_root is None else {"data_root": settings.data_root}
     plan = make_plan(Model("mock", "mock"), [dataset], AskedSettings(), judge=None, of_server=of_server)
-    checked = ask(Check(plan, settings.allow_python, n_rows=_ROWS), settings.check_s)
+    checked = team.asker.ask(Check(plan, settings.allow_python, n_rows=_ROWS))
     assert isinstance(checked, AllChecked)
     return checked.tasks
 

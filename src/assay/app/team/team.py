@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from assay.app.team.child import Asker
 from assay.app.team.settings import TeamSettings
 from assay.ledger.database import Database, open_database
 from assay.ledger.datasets import Datasets
@@ -22,6 +23,7 @@ class Team:
         self.models = Models(database)
         self.datasets = Datasets(database)
         self.tokens = Tokens(database)
+        self.asker = Asker(settings.check_s)
 
     def __enter__(self) -> Team:
         return self
@@ -29,6 +31,7 @@ class Team:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.asker.end()
         self.database.close()
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from assay.app.team.child import ask
 from assay.app.team.messages import Check
 from assay.app.team.plan import AskedSettings, make_plan
 from assay.app.team.registering import checked_name
@@ -77,7 +76,7 @@ def _check(team: Team, dataset: Dataset) -> None:
     path = Path(dataset.place)
     here = msgspec.structs.replace(dataset, place=path.name)
     plan = make_plan(Model("mock", "mock"), [here], AskedSettings(), judge=None, of_server={})
-    ask(Check(plan, (), folder=str(path.parent)), team.settings.check_s)
+    team.asker.ask(Check(plan, (), folder=str(path.parent)))
 
 
 def _suffix(file_name: str) -> str:

@@ -84,7 +84,7 @@ class Worker:
                 ending.wait(_LOOK_EVERY_S)
 
     def _report(self, claim: Claim, child: Child) -> JobState:
-        latest = child.latest
+        latest = child.news()
         return self._queue.report(
             claim,
             None if latest is None else latest.progress,

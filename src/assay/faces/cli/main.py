@@ -16,6 +16,9 @@ _COMMANDS = {
     "check": Command(
         "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
     ),
+    "serve": Command(
+        "assay.faces.cli.serve:serve", "Serve a team: datasets, a queue of evaluations, a leaderboard."
+    ),
     "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
     "report": Command("assay.faces.cli.show:report", "Print a run's report."),
     "explain": Command(
