@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 from hypothesis import settings
+
+from postgres_server import programs, running_server
 
 # Timings decide no test: a busy machine may take its time over an example.
 settings.register_profile("unhurried", deadline=None)
@@ -47,3 +51,31 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The address of a PostgreSQL server of the tests; those that need it skip where none is installed."""
+    bin_folder = programs()
+    if bin_folder is None:
+        pytest.skip("PostgreSQL is not installed: no initdb on the PATH or in /usr/lib/postgresql")
+    with running_server(bin_folder) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The place of an empty database: a file, and a database of a PostgreSQL server of its own."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "ledger.db")
+        return
+    server = sqlalchemy.make_url(request.getfixturevalue("postgres_url"))
+    name = f"test_{uuid.uuid4().hex}"
+    engine = sqlalchemy.create_engine(
+        server.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        yield server.set(database=name).render_as_string(hide_password=False)
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    engine.dispose()

@@ -13,6 +13,7 @@ import msgspec
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.offline.watch import Watch, kept_offline
+from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
@@ -22,10 +23,8 @@ from assay.app.stages import Kept, opened_model
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.ports import Backend
-from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
-from assay.core.sample import Sample
-from assay.core.score import Metric, Score
+from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
@@ -35,11 +34,8 @@ from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
-from assay.results.report import Highlights, render_report
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
-from assay.scoring.aggregate import Disagreement, MeanAggregator
-from assay.scoring.rollup import rolled_up
-from assay.scoring.summary_groups import grouped_metrics
+from assay.scoring.aggregate import MeanAggregator
 
 
 class Observer:
@@ -226,7 +222,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             if chosen:
                 manifest = msgspec.structs.replace(manifest, tasks=tuple(task.spec for task in tasks))
                 folder.write_manifest(manifest)
-            sink = _Sink(writer)
+            sink = ScoredSamples(writer)
             execution = Execution(
                 tasks,
                 backend,
@@ -241,17 +237,14 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             )
             tally = execution.run()
         work.watch.look()
-        metrics = tuple(aggregator.metrics())
-        metrics = (*metrics, *rolled_up(metrics, manifest.tasks))
-        grouped = grouped_metrics(metrics, work.groups)
-        metrics = (*metrics, *grouped.metrics)
+        totals = total(aggregator, manifest.tasks, work.groups)
         came_up = (
             *work.watch.notes,
             *work.notes,
             *chosen,
             *execution.notes(),
             *backend.notes(),
-            *grouped.notes,
+            *totals.notes,
         )
         finished = msgspec.structs.replace(
             manifest,
@@ -265,44 +258,20 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 **{f"model_{name}": n for name, n in backend.stats().items()},
             },
             notes=(*manifest.notes, *came_up),
-            disagreements=sink.disagreement.counts() if any(len(t.spec.methods) > 1 for t in tasks) else {},
-            groups=grouped.members,
+            disagreements=sink.disagreements(manifest.tasks),
+            groups=totals.members,
             speed=execution.speed(),
         )
         if values.stage == "infer":
             folder.drop_results()
             folder.write_manifest(finished)
         else:
-            folder.write_summary(metrics)
-            folder.write_manifest(finished)
-            folder.write_report(render_report(finished, metrics, sink.highlights))
+            write_outcome(folder, finished, totals.metrics, sink.highlights)
     finally:
         folder.release()
-    result = FinishedRun(folder.path, finished, metrics, tally, came_up, tuple(tasks))
+    result = FinishedRun(folder.path, finished, totals.metrics, tally, came_up, tuple(tasks))
     observer.finished(result)
     return result
-
-
-class _Sink:
-    """Writes finished samples, notes where methods disagree and which samples to show first."""
-
-    def __init__(self, writer: SampleWriter) -> None:
-        self._writer = writer
-        self.disagreement = Disagreement()
-        self.highlights = Highlights()
-
-    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
-        self._writer.write(task, sample, requests, scores)
-        self._show(scores)
-
-    def write_scores(self, scores: Sequence[Score]) -> None:
-        self._writer.write_scores(scores)
-        self._show(scores)
-
-    def _show(self, scores: Sequence[Score]) -> None:
-        self.disagreement.add(scores)
-        for score in scores:
-            self.highlights.add(score)
 
 
 def _manifest(work: _Work, settings: Settings) -> RunManifest:

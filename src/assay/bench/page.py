@@ -6,8 +6,6 @@ content policy. All text from elsewhere passes through `markup.tag`.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from pathlib import Path
 
 from assay.bench.page_charts import (
@@ -21,7 +19,7 @@ from assay.bench.page_data import LoadView, PageData, PageHead
 from assay.bench.page_levels import search_section, sweep_section
 from assay.bench.page_numbers import NOT_KNOWN, count, many, number, percent, seconds
 from assay.bench.page_tables import failures_table, numbers_tables
-from assay.core.markup import Markup, tag
+from assay.core.markup import Markup, one_file_page, tag
 
 N_LOADS = 12
 """Loads that are shown in full; with more, those at the end of the list."""
@@ -33,31 +31,9 @@ def render_page(data: PageData) -> str:
     """Return the page; the same data gives the same text."""
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", f"{data.head.model} · serving benchmark"),
-        tag("style", Markup(style)),
-    )
-    body = tag(
-        "body",
-        tag("main", _head(data.head), *_several(data), *_loads(data)),
-        tag("div", id="tip", role="status", hidden=""),
-        tag("script", Markup(script)),
-    )
-    return "<!doctype html>\n" + tag("html", head, body, lang="en") + "\n"
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    main = tag("main", _head(data.head), *_several(data), *_loads(data))
+    tip = tag("div", id="tip", role="status", hidden="")
+    return one_file_page(f"{data.head.model} · serving benchmark", style, script, main, tip)
 
 
 def _head(head: PageHead) -> Markup:

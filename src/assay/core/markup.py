@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Iterable
 from html import escape
 
-_VOID = frozenset({"meta"})
+_VOID = frozenset({"link", "meta"})
 _SHAPES = frozenset({"circle", "line", "path", "rect"})
 """Elements of SVG that never hold others; written as `<path/>`, as there may be many."""
 
@@ -50,3 +52,37 @@ def _safe(text: str) -> str:
 def visible(text: str) -> str:
     """Return a text with characters that are not seen, but felt, written out as their numbers."""
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def one_file_page(
+    title: str, style: str, script: str, *body: Markup, media: bool = False, page: str = ""
+) -> str:
+    """Return a whole page that opens from a disk, asks no network for anything and runs no script but this.
+
+    The hashes of its style and its script stand in its content policy. `media`: whether it holds pictures and
+    sounds, as data of its own. `page` is what the script is told to show.
+    """
+    policy = [
+        "default-src 'none'",
+        f"style-src '{_hash_of(style)}'",
+        f"script-src '{_hash_of(script)}'",
+        *(["img-src data:", "media-src data:"] if media else []),
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content="; ".join(policy)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    shown = tag("body", *body, tag("script", Markup(script)), data_page=page or None)
+    return f"<!doctype html>\n{tag('html', head, shown, lang='en')}\n"
+
+
+def _hash_of(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -68,20 +68,25 @@ def open_database(place: str | Path) -> Database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     try:
         engine = sqlalchemy.create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
-        if engine.dialect.name == "sqlite":
-            _as_shared_file(engine)
-        bring_up_to_date(engine)
     except ModuleNotFoundError as error:
         raise _problem(
             url, f"the driver {error.name!r} is not installed", "pip install 'assay-eval[postgres]'"
         ) from error
+    if engine.dialect.name == "sqlite":
+        _as_shared_file(engine)
+    try:
+        bring_up_to_date(engine)
     except DBAPIError as error:
+        engine.dispose()
         said = str(error.orig).strip().splitlines()
         raise _problem(
             url,
             f"the database cannot be opened: {said[0] if said else error}",
             "see that the server runs and that the address names a database you may write to",
         ) from error
+    except StoreError:
+        engine.dispose()
+        raise
     return Database(engine)
 
 

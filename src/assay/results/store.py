@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -25,6 +26,7 @@ SAMPLES = "samples.jsonl"
 SCORES = "scores.jsonl"
 SUMMARY = "summary.json"
 REPORT = "report.md"
+HTML_REPORT = "report.html"
 
 _encoder = msgspec.json.Encoder()
 
@@ -78,7 +80,7 @@ class RunFolder:
 
     def drop_results(self) -> None:
         """Take away what an earlier start came to, where answers are not scored now."""
-        for name in (SUMMARY, REPORT):
+        for name in (SUMMARY, REPORT, HTML_REPORT):
             (self.path / name).unlink(missing_ok=True)
 
     def release(self) -> None:
@@ -114,17 +116,15 @@ _FLUSH_EVERY_S = 1.0
 """Who looks on while a run goes on sees samples so late at most, as long as others end."""
 
 
-class SampleWriter:
-    """Finished samples, streamed into samples.jsonl and scores.jsonl."""
+class ScoreWriter:
+    """Scores of finished samples, streamed into scores.jsonl."""
 
     def __init__(self, folder: Path) -> None:
-        self._samples = open(folder / SAMPLES, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by __exit__)
-        self._scores = open(folder / SCORES, "wb", buffering=_BUFFERED)  # noqa: SIM115
+        self._scores = open(folder / SCORES, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by close)
         self._flushed = time.monotonic()
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
-        """Append one finished sample."""
-        self._samples.write(_encoder.encode(sample_record(task, sample, requests)) + b"\n")
+        """Append the scores of one finished sample."""
         self.write_scores(scores)
 
     def write_scores(self, scores: Sequence[Score]) -> None:
@@ -134,17 +134,46 @@ class SampleWriter:
         now = time.monotonic()
         if now - self._flushed > _FLUSH_EVERY_S:
             self._flushed = now
-            self._samples.flush()
-            self._scores.flush()
+            self.flush()
 
-    def __enter__(self) -> SampleWriter:
+    def flush(self) -> None:
+        """Show what was written to those who look on."""
+        self._scores.flush()
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._scores.close()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+
+class SampleWriter(ScoreWriter):
+    """Finished samples, streamed into samples.jsonl and scores.jsonl."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._samples = open(folder / SAMPLES, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by close)
+
+    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
+        """Append one finished sample."""
+        self._samples.write(_encoder.encode(sample_record(task, sample, requests)) + b"\n")
+        self.write_scores(scores)
+
+    def flush(self) -> None:
+        """Show what was written to those who look on."""
+        self._samples.flush()
+        super().flush()
+
+    def close(self) -> None:
+        """Write what is left."""
         self._samples.close()
-        self._scores.close()
+        super().close()
 
 
 def read_manifest(folder: Path) -> RunManifest | None:

@@ -22,21 +22,6 @@ def test_a_file_is_made_with_its_folder_and_its_tables(tmp_path: Path) -> None:
     again.close()
 
 
-def test_what_fails_half_way_changes_nothing(tmp_path: Path) -> None:
-    database = open_database(tmp_path / "assay.db")
-
-    def fail() -> None:
-        with database.writing() as connection:
-            connection.execute(text("UPDATE assay_schema SET version = 7"))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    with database.reading() as connection:
-        assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION
-    database.close()
-
-
 def test_writers_wait_for_each_other_and_lose_nothing(tmp_path: Path) -> None:
     database = open_database(tmp_path / "assay.db")
 
@@ -54,15 +39,6 @@ def test_writers_wait_for_each_other_and_lose_nothing(tmp_path: Path) -> None:
     with database.reading() as connection:
         assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION + 200
     database.close()
-
-
-def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
-    database = open_database(tmp_path / "assay.db")
-    with database.writing() as connection:
-        connection.execute(text("UPDATE assay_schema SET version = 99"))
-    database.close()
-    with pytest.raises(StoreError, match="STORE-022"):
-        open_database(tmp_path / "assay.db")
 
 
 def test_a_strange_address_is_told_without_its_password() -> None:

@@ -1,0 +1,77 @@
+"""What scored answers come to: one way from scores to numbers and from numbers to the files of a folder.
+
+A run ends here, and so does every later scoring of its answers: the two cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from assay.core.request import Request
+from assay.core.run import RunManifest
+from assay.core.sample import Sample
+from assay.core.score import Metric, Score
+from assay.core.summary_group import SummaryGroup
+from assay.core.task import TaskSpec
+from assay.results.pages.report_file import write_report_page
+from assay.results.report import Highlights, render_report
+from assay.results.store import RunFolder, ScoreWriter
+from assay.scoring.aggregate import Disagreement, MeanAggregator
+from assay.scoring.rollup import rolled_up
+from assay.scoring.summary_groups import grouped_metrics
+
+
+class ScoredSamples:
+    """Writes finished samples, notes where methods disagree and which samples to show first."""
+
+    def __init__(self, writer: ScoreWriter) -> None:
+        self._writer = writer
+        self._disagreement = Disagreement()
+        self.highlights = Highlights()
+
+    def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
+        """Take one finished sample, with the scores that are known by then."""
+        self._writer.write(task, sample, requests, scores)
+        self._show(scores)
+
+    def write_scores(self, scores: Sequence[Score]) -> None:
+        """Take one sample's scores that had to wait for all samples."""
+        self._writer.write_scores(scores)
+        self._show(scores)
+
+    def disagreements(self, tasks: Sequence[TaskSpec]) -> dict[str, int]:
+        """Return on how many samples of each task the methods differ; nothing where all have one method."""
+        return self._disagreement.counts() if any(len(task.methods) > 1 for task in tasks) else {}
+
+    def _show(self, scores: Sequence[Score]) -> None:
+        self._disagreement.add(scores)
+        for score in scores:
+            self.highlights.add(score)
+
+
+class Totals(NamedTuple):
+    """The numbers of a scoring: of tasks, of datasets with several subsets, and of groups."""
+
+    metrics: tuple[Metric, ...]
+    members: Mapping[str, tuple[str, ...]]
+    """The tasks of each group."""
+    notes: Sequence[str]
+
+
+def total(aggregator: MeanAggregator, tasks: Sequence[TaskSpec], groups: Sequence[SummaryGroup]) -> Totals:
+    """Add up what was scored."""
+    own = tuple(aggregator.metrics())
+    own = (*own, *rolled_up(own, tasks))
+    grouped = grouped_metrics(own, groups)
+    return Totals((*own, *grouped.metrics), grouped.members, grouped.notes)
+
+
+def write_outcome(
+    folder: RunFolder, manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights
+) -> None:
+    """Write what a complete run, or a scoring of its answers, tells a person."""
+    folder.write_summary(metrics)
+    folder.write_manifest(manifest)
+    folder.write_report(render_report(manifest, metrics, highlights))
+    write_report_page(folder.path)

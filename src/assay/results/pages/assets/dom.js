@@ -1,0 +1,55 @@
+// The one door through which text becomes elements. Nothing in these pages parses markup: what a model, a dataset
+// or a file name says is only ever set as text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+// Characters that are not seen, but change how the text around them is shown, or that cannot be shown at all.
+// eslint-disable-next-line no-control-regex
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028-\u202e\u2060-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+// Returns a text with such characters written out as their numbers.
+export function visible(text) {
+  return String(text).replace(UNSEEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [key, one] of Object.entries(value)) node.style.setProperty(key, one);
+    else if (name === "value") node.value = value;
+    else node.setAttribute(name, value === true ? "" : visible(value));
+  }
+  append(node, children);
+  return node;
+}
+
+// Adds children to an element: elements as they are, all else as text; null and false are left out.
+export function append(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : visible(child));
+  }
+}
+
+// Makes an element: el("p", { class: "note" }, "text", el("b", {}, "more")).
+// `onclick` and the like are listeners, `style` is an object of properties.
+export function el(name, attributes, ...children) {
+  return fill(document.createElement(name), attributes, children);
+}
+
+// Makes an element of SVG.
+export function svg(name, attributes, ...children) {
+  return fill(document.createElementNS(SVG, name), attributes, children);
+}
+
+// Puts other children in the place of those that are there.
+export function replace(node, ...children) {
+  node.replaceChildren();
+  append(node, children);
+}
+
+// Text of others, whose direction is its own and does not touch what stands beside it.
+export function said(text, attributes) {
+  return el("bdi", { dir: "auto", ...attributes }, text);
+}

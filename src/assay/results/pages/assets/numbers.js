@@ -1,0 +1,43 @@
+// Numbers as a person reads them; the same everywhere.
+
+export const NOT_KNOWN = "–";
+
+export function count(n) {
+  return n === null || n === undefined ? NOT_KNOWN : Math.round(n).toLocaleString("en-US");
+}
+
+// A number with about four digits that count.
+export function plain(value) {
+  if (value === null || value === undefined) return NOT_KNOWN;
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(2);
+  if (size >= 1000) return value.toLocaleString("en-US", { maximumFractionDigits: 1 });
+  return String(Number(value.toPrecision(4)));
+}
+
+export function percent(share, digits = 1) {
+  return share === null || share === undefined ? NOT_KNOWN : `${(100 * share).toFixed(digits)} %`;
+}
+
+export function part(n, whole) {
+  return whole ? percent(n / whole) : NOT_KNOWN;
+}
+
+export function seconds(value) {
+  if (value === null || value === undefined) return NOT_KNOWN;
+  if (value >= 3600) return `${Math.floor(value / 3600)} h ${Math.round((value % 3600) / 60)} min`;
+  if (value >= 120) return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  if (value >= 1) return `${Number(value.toPrecision(3))} s`;
+  return `${Number((1000 * value).toPrecision(3))} ms`;
+}
+
+// Round values from low to high, about n of them.
+export function ticks(low, high, n = 5) {
+  const raw = (high - low || 1) / n;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw * 0.999);
+  const found = [];
+  for (let place = Math.ceil(low / step - 1e-9); place * step <= high * (1 + 1e-9) + 1e-12; place++) found.push(Number((place * step).toPrecision(12)));
+  return found;
+}

@@ -1,0 +1,91 @@
+// Where a page's data comes from: blocks of its own file, or a server. Both give the same things.
+
+async function unpacked(block) {
+  const bytes = Uint8Array.from(atob(block.textContent), (one) => one.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+// Blocks of compressed JSON inside the page.
+export class FileSource {
+  constructor() {
+    this.isLive = false;
+    this.opened = new Map();
+  }
+
+  static isHere() {
+    return document.getElementById("run") !== null;
+  }
+
+  block(name) {
+    const found = document.getElementById(name);
+    if (!found) throw new Error(`this page has no ${name}`);
+    return unpacked(found);
+  }
+
+  async run() {
+    const run = await this.block("run");
+    this.where = new Map();
+    run.in_file.blocks.forEach((places, block) => places.forEach((place, nth) => this.where.set(place, [block, nth])));
+    return run;
+  }
+
+  table() {
+    return this.block("table");
+  }
+
+  // A sample in full; null when the file had no room for it.
+  async detail(place) {
+    const [block, nth] = this.where.get(place) ?? [null, null];
+    if (block === null) return null;
+    if (!this.opened.has(block)) {
+      if (this.opened.size > 20) this.opened.clear();
+      this.opened.set(block, this.block(`details-${block}`));
+    }
+    return (await this.opened.get(block))[nth];
+  }
+
+  media(sha256, detail) {
+    return detail.media?.[sha256] ?? null;
+  }
+}
+
+export async function fetched(path) {
+  const response = await fetch(path, { headers: { accept: "application/json" } });
+  if (!response.ok) {
+    const problem = await response.json().catch(() => ({}));
+    throw new Error(problem.what ?? `${path}: ${response.status} ${response.statusText}`);
+  }
+  return response.json();
+}
+
+// A server that looks at the folder.
+export class ServerSource {
+  constructor(name) {
+    this.isLive = true;
+    this.root = `/data/runs/${encodeURIComponent(name)}`;
+  }
+
+  run() {
+    return fetched(this.root);
+  }
+
+  table(first = 0) {
+    return fetched(`${this.root}/samples?first=${first}`);
+  }
+
+  detail(place) {
+    return fetched(`${this.root}/samples/${place}`);
+  }
+
+  media(sha256) {
+    return `${this.root}/media/${sha256}`;
+  }
+
+  // Calls back when the run has grown; returns what ends it.
+  watch(callback) {
+    const events = new EventSource(`${this.root}/events`);
+    events.addEventListener("changed", callback);
+    return () => events.close();
+  }
+}

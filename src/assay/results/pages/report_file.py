@@ -1,0 +1,98 @@
+"""report.html: a run in one file that opens from a disk and needs nothing else.
+
+Its samples lie in it compressed: the table as one block, the samples in full as many, each opened when one
+of its samples is looked at. A run that is larger than the file may be keeps the samples that say most: those
+that failed, were not answered or are wrong. The page tells what is left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from assay.core.markup import Markup, one_file_page, tag
+from assay.results.pages.bundle import script, style
+from assay.results.pages.data import InFile
+from assay.results.run_view import RunView
+from assay.results.store import HTML_REPORT
+
+MOST_ROWS = 50_000
+"""Samples of the table."""
+MOST_BYTES = 24 << 20
+"""Of all blocks of details together, as they lie in the file."""
+_BLOCK_BYTES = 256 << 10
+"""Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
+_LEVEL = 5
+
+_encode = msgspec.json.Encoder().encode
+
+
+def write_report_page(folder: Path) -> Path:
+    """Write the page of a run into its folder; return its path."""
+    view = RunView(folder)
+    view.refresh()
+    path = folder / HTML_REPORT
+    draft = path.with_name(f".{path.name}.new")
+    draft.write_text(render_report_page(view), encoding="utf-8")
+    draft.replace(path)
+    return path
+
+
+def render_report_page(view: RunView) -> str:
+    """Return the page of a run."""
+    n_rows = min(view.n_samples, MOST_ROWS)
+    blocks: list[tuple[int, ...]] = []
+    parts: list[Markup] = []
+    room = MOST_BYTES
+    for places, content in _blocks(view, n_rows):
+        data = _block(f"details-{len(blocks)}", content)
+        room -= len(data)
+        if room < 0:
+            break
+        blocks.append(places)
+        parts.append(data)
+    page = msgspec.structs.replace(view.page(), in_file=InFile(n_rows, tuple(blocks)))
+    title = ", ".join(dict.fromkeys(task.family or task.name for task in view.manifest.tasks))
+    return one_file_page(
+        f"{title} · {view.manifest.model.name}",
+        style(),
+        script(),
+        tag("main", id="page"),
+        _block("run", _encode(page)),
+        _block("table", _encode(view.table(0, n_rows))),
+        *parts,
+        media=True,
+        page="run",
+    )
+
+
+def _block(name: str, content: bytes) -> Markup:
+    """Return data that a browser keeps and never runs; base64 holds nothing that could end the element."""
+    packed = base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
+    return Markup(f'<script type="application/gzip" id="{name}">{packed}</script>\n')
+
+
+def _blocks(view: RunView, n_rows: int) -> Iterator[tuple[tuple[int, ...], bytes]]:
+    """Yield the samples in full, some at a time, with their places; what says most comes first."""
+    places: list[int] = []
+    contents: list[bytes] = []
+    size = 0
+    with view.details() as details:
+        for place in _order(view, n_rows):
+            content = details.json(place)
+            places.append(place)
+            contents.append(content)
+            size += len(content)
+            if size >= _BLOCK_BYTES:
+                yield tuple(places), b"[" + b",".join(contents) + b"]"
+                places, contents, size = [], [], 0
+    if places:
+        yield tuple(places), b"[" + b",".join(contents) + b"]"
+
+
+def _order(view: RunView, n_rows: int) -> Sequence[int]:
+    return sorted(range(n_rows), key=view.columns.interest)

@@ -1,0 +1,234 @@
+"""What the scores and answers of a run say when they are taken together: the plots of its page."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from assay.core.run import RunManifest
+from assay.core.score import Metric, OptionNumbers, Verdict
+from assay.results.families import families, is_mean
+from assay.results.pages.data import Bin, Calibration, Distribution, ScoreRow
+from assay.results.pages.sample_columns import ResponseLine, SampleLine, ScoreLine
+from assay.results.rows import interval, method, value
+from assay.scoring.statistics import Running, wilson
+
+_N_BINS = 10
+_N_BARS = 40
+_WIDE = 30.0
+"""Values whose greatest is so many times their median are shown on a logarithmic axis."""
+
+
+class Facts:
+    """Sums and lists that grow with the run."""
+
+    def __init__(self) -> None:
+        self._sure: dict[tuple[str, str], tuple[array[float], array[float]]] = {}
+        """For each task and method: how sure the model was, and whether it was right."""
+        self._numbers: dict[tuple[str, str, str], array[float]] = {}
+        """For each thing that is counted, its unit and method."""
+        self._running: dict[tuple[str, str, str], _SoFar] = {}
+
+    def add_score(self, score: ScoreLine) -> None:
+        """Take a score."""
+        so_far = self._running.setdefault((score.task, score.track, score.metric), _SoFar())
+        so_far.add(score)
+        confidence = _confidence(score)
+        if confidence is not None and score.value is not None:
+            sure, right = self._sure.setdefault((score.task, score.track), (array("d"), array("d")))
+            sure.append(confidence)
+            right.append(score.value)
+        if score.margin is not None:
+            self._take("margin", "", score.track, score.margin)
+
+    def add_answers(self, line: SampleLine, answers: Mapping[str, ResponseLine]) -> None:
+        """Take what came back about a sample."""
+        for ask in line.asks:
+            response = answers.get(ask.id)
+            if response is None:
+                continue
+            if response.n_prompt_tokens:
+                self._take("prompt", "tokens", ask.track, response.n_prompt_tokens)
+            if response.n_tokens:
+                self._take("answer", "tokens", ask.track, response.n_tokens)
+            if response.latency_s:
+                self._take("latency", "s", ask.track, response.latency_s)
+            elif response.seconds:
+                self._take("model time", "s", ask.track, response.seconds)
+
+    def _take(self, name: str, unit: str, track: str, number: float) -> None:
+        self._numbers.setdefault((name, unit, track), array("d")).append(number)
+
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """Return how sure the model was against how often it was right."""
+        return tuple(
+            _calibration(task, track, np.frombuffer(sure), np.frombuffer(right))
+            for (task, track), (sure, right) in self._sure.items()
+        )
+
+    def distributions(self) -> tuple[Distribution, ...]:
+        """Return how lengths, times and margins are spread."""
+        return tuple(
+            _distribution(name, unit, track, np.frombuffer(numbers))
+            for (name, unit, track), numbers in self._numbers.items()
+        )
+
+    def rows_so_far(self, manifest: RunManifest) -> tuple[ScoreRow, ...]:
+        """Return the scores of a run that is not complete, over the samples that are."""
+        planned = {task.name: task.n_samples for task in manifest.tasks}
+        return tuple(
+            so_far.row(task, track, metric, planned.get(task, 0))
+            for (task, track, metric), so_far in self._running.items()
+        )
+
+
+class _SoFar:
+    """A score that is not complete."""
+
+    def __init__(self) -> None:
+        self.values = Running()
+        self.n_unanswered = self.n_truncated = self.n_failed = 0
+        self.is_share = True
+
+    def add(self, score: ScoreLine) -> None:
+        self.n_truncated += score.is_truncated
+        if score.verdict is Verdict.FAILED:
+            self.n_failed += 1
+        elif score.verdict is Verdict.UNANSWERED:
+            self.n_unanswered += 1
+            self.values.add(0.0, score.cluster)
+        elif score.value is not None and score.verdict is Verdict.SCORED:
+            self.is_share = self.is_share and score.metric not in score.ratios and 0 <= score.value <= 1
+            self.values.add(score.value, score.cluster)
+
+    def row(self, task: str, track: str, metric: str, n: int) -> ScoreRow:
+        estimate = self.values.estimate()
+        known = Metric(
+            task=task,
+            method=track,
+            metric=metric,
+            group=None,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            n=n,
+            n_scored=estimate.n - self.n_unanswered,
+            n_unanswered=self.n_unanswered,
+            n_truncated=self.n_truncated,
+            n_failed=self.n_failed,
+            is_headline=True,
+            is_share=self.is_share,
+        )
+        return _row(known, task, "task")
+
+
+def score_rows(metrics: Sequence[Metric], manifest: RunManifest) -> tuple[ScoreRow, ...]:
+    """Return all numbers of a complete run, each with what it is."""
+    known = {family.name: family for family in families(manifest.tasks)}
+    rows = []
+    for metric in metrics:
+        if not is_mean(metric, manifest):
+            is_whole = metric.group is None
+            rows.append(
+                _row(metric, metric.task if is_whole else str(metric.group), "task" if is_whole else "group")
+            )
+        elif metric.task in known:
+            n = len(known[metric.task].members(metric.group))
+            part = "" if metric.group is None else f":[{metric.group}]"
+            rows.append(_row(metric, f"{metric.task}{part}, mean of {n}", "mean"))
+        else:
+            n = len(manifest.groups.get(metric.task, ()))
+            rows.append(_row(metric, f"{metric.task}, group of {n}", "mean"))
+    return tuple(rows)
+
+
+def _row(metric: Metric, label: str, role: str) -> ScoreRow:
+    return ScoreRow(
+        label=label,
+        task=metric.task,
+        method=method(metric),
+        metric=metric.metric,
+        group=metric.group,
+        role=role,  # type: ignore[arg-type]
+        value=metric.value,
+        low=metric.low,
+        high=metric.high,
+        shown=value(metric),
+        interval=interval(metric),
+        n=metric.n,
+        n_scored=metric.n_scored,
+        n_unanswered=metric.n_unanswered,
+        n_truncated=metric.n_truncated,
+        n_failed=metric.n_failed,
+        is_share=metric.is_share,
+        higher_is_better=metric.higher_is_better,
+        is_headline=metric.is_headline,
+    )
+
+
+def _confidence(score: ScoreLine) -> float | None:
+    """Return the share of the answer in what the model gave to all options; None where that is not known."""
+    if score.verdict is not Verdict.SCORED or not score.options or score.value not in (0.0, 1.0):
+        return None
+    place = next((nth for nth, option in enumerate(score.options) if option.label == score.answer), None)
+    if place is None:
+        return None
+    if all(option.prob is not None and option.prob_at_most is None for option in score.options):
+        return score.options[place].prob
+    return _share_of(place, score.options)
+
+
+def _share_of(place: int, options: Sequence[OptionNumbers]) -> float | None:
+    sums = [option.sum_logprob for option in options]
+    known = [one for one in sums if one is not None and math.isfinite(one)]
+    if len(known) < len(sums):
+        return None
+    greatest = max(known)
+    return math.exp(known[place] - greatest) / math.fsum(math.exp(one - greatest) for one in known)
+
+
+def _calibration(task: str, track: str, sure: np.ndarray, right: np.ndarray) -> Calibration:
+    bins = []
+    places = np.minimum((sure * _N_BINS).astype(int), _N_BINS - 1)
+    error = 0.0
+    for place in range(_N_BINS):
+        chosen = places == place
+        n = int(chosen.sum())
+        if n:
+            confidence, share = float(sure[chosen].mean()), float(right[chosen].mean())
+            low, high = wilson(share * n, n)
+            bins.append(Bin(n, confidence, share, low, high))
+            error += n / len(sure) * abs(confidence - share)
+    return Calibration(task, track, len(sure), error, tuple(bins))
+
+
+def _distribution(name: str, unit: str, track: str, numbers: np.ndarray) -> Distribution:
+    low, greatest = float(numbers.min()), float(numbers.max())
+    p50, p90, p99 = (float(one) for one in np.percentile(numbers, (50, 90, 99)))
+    is_log = low > 0 and greatest > _WIDE * p50
+    if is_log:
+        edges = np.geomspace(low, greatest, _N_BARS + 1)
+    elif unit == "tokens":
+        step = max(1, math.ceil((greatest - low + 1) / _N_BARS))
+        edges = np.arange(low, greatest + step + 1, step)
+    else:
+        edges = np.linspace(low, greatest if greatest > low else low + (abs(low) or 1.0), _N_BARS + 1)
+    counts, edges = np.histogram(numbers, edges)
+    return Distribution(
+        name=name,
+        unit=unit,
+        task=None,
+        method=track,
+        n=len(numbers),
+        mean=float(numbers.mean()),
+        p50=p50,
+        p90=p90,
+        p99=p99,
+        greatest=greatest,
+        edges=tuple(edges.tolist()),
+        counts=tuple(counts.tolist()),
+        is_log=is_log,
+    )

@@ -1,0 +1,309 @@
+"""The table of samples, column by column, as lines of a run folder come in."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from assay.core.prompt import Prompt, final_text
+from assay.core.response import Completion, LabelProbs, Likelihood, Outcome
+from assay.core.score import OptionNumbers, Ratio, Verdict
+from assay.results.pages.data import SampleTable, TrackColumns
+
+QUESTION_CHARS = 240
+ANSWER_CHARS = 120
+_QUESTIONS = (
+    "question",
+    "query",
+    "problem",
+    "instruction",
+    "prompt",
+    "input",
+    "sentence",
+    "stem",
+    "goal",
+    "text",
+)
+"""Fields that hold what is asked, the likeliest first."""
+_LEAST = 8
+"""A text so short is a label or a number rather than a question."""
+
+
+class AskLine(msgspec.Struct, frozen=True):
+    """Of an ask of a stored sample: what it belongs to."""
+
+    id: str
+    track: str
+
+
+class SampleFacts(msgspec.Struct, frozen=True):
+    """Of a stored sample: what a table shows."""
+
+    id: str
+    fields: dict[str, Any]
+    choices: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    gold: tuple[int, ...] = ()
+    targets: tuple[str, ...] = ()
+    group: str | None = None
+
+
+class SampleLine(msgspec.Struct, frozen=True):
+    """A line of samples.jsonl, as far as the table needs it."""
+
+    task: str
+    sample: SampleFacts
+    contexts: tuple[Prompt, ...]
+    asks: tuple[AskLine, ...]
+
+
+class ScoreLine(msgspec.Struct, frozen=True):
+    """A line of scores.jsonl, as far as pages need it."""
+
+    task: str
+    sample_id: str
+    track: str
+    metric: str
+    verdict: Verdict
+    value: float | None = None
+    answer: str | None = None
+    target: str | None = None
+    ratios: dict[str, Ratio] = {}
+    options: tuple[OptionNumbers, ...] = ()
+    margin: float | None = None
+    is_truncated: bool = False
+    cluster: str | None = None
+
+
+class ResponseLine(msgspec.Struct, frozen=True):
+    """A line of the journal, as far as pages need it."""
+
+    request_id: str
+    outcome: Outcome
+    seconds: float = 0.0
+    latency_s: float = 0.0
+
+    @property
+    def n_prompt_tokens(self) -> int:
+        """Return the tokens that were read."""
+        outcome = self.outcome
+        return outcome.n_prompt_tokens if isinstance(outcome, Completion | Likelihood | LabelProbs) else 0
+
+    @property
+    def n_tokens(self) -> int:
+        """Return the tokens that were scored or written."""
+        outcome = self.outcome
+        if isinstance(outcome, Completion):
+            return sum(output.n_tokens for output in outcome.outputs)
+        return outcome.n_tokens if isinstance(outcome, Likelihood) else 0
+
+
+class _Track:
+    """One method's columns."""
+
+    def __init__(self) -> None:
+        self.metrics: list[str] = []
+        self.outcomes = bytearray()
+        self.truncated = bytearray()
+        self.values: list[float | None] = []
+        self.answers: list[str] = []
+        self.opinions: list[str | None] = []
+        self.margins: list[float | None] = []
+        self.tokens = array("q")
+        self.seconds = array("d")
+        self.score_at = array("q")
+
+    def reach(self, n: int) -> None:
+        """Have a row for each of n samples."""
+        missing = n - len(self.values)
+        if missing > 0:
+            self.metrics += [""] * missing
+            self.outcomes += b"." * missing
+            self.truncated += b"0" * missing
+            self.values += [None] * missing
+            self.answers += [""] * missing
+            self.opinions += [None] * missing
+            self.margins += [None] * missing
+            self.tokens.extend([0] * missing)
+            self.seconds.extend([0.0] * missing)
+            self.score_at.extend([-1] * missing)
+
+
+class Columns:
+    """The table as it grows."""
+
+    def __init__(self) -> None:
+        self.own_scales: set[tuple[str, str, str]] = set()
+        """Task, method and name of metrics that are no shares, as far as that is known."""
+        self._tasks: dict[str, int] = {}
+        self._groups: dict[str, int] = {}
+        self._task = array("l")
+        self._group = array("l")
+        self._ids: list[str] = []
+        self._questions: list[str] = []
+        self._targets: list[str] = []
+        self._places: dict[tuple[int, str], int] = {}
+        self._tracks: dict[str, _Track] = {}
+
+    def add_sample(self, line: SampleLine) -> int:
+        """Take a sample; return its place."""
+        sample = line.sample
+        task = self._tasks.setdefault(line.task, len(self._tasks))
+        place = len(self._ids)
+        self._places[task, sample.id] = place
+        self._task.append(task)
+        self._group.append(
+            -1 if sample.group is None else self._groups.setdefault(sample.group, len(self._groups))
+        )
+        self._ids.append(sample.id)
+        self._questions.append(beginning(_question(line), QUESTION_CHARS))
+        self._targets.append(beginning(_target(sample), ANSWER_CHARS))
+        return place
+
+    def add_answers(self, place: int, line: SampleLine, answers: Mapping[str, ResponseLine]) -> None:
+        """Take what came back about a sample."""
+        for ask in line.asks:
+            track = self._track(ask.track)
+            response = answers.get(ask.id)
+            if response is not None:
+                if track.outcomes[place] == ord("."):
+                    track.outcomes[place] = ord("N")
+                track.tokens[place] += response.n_prompt_tokens + response.n_tokens
+                track.seconds[place] += response.latency_s or response.seconds
+
+    def add_score(self, score: ScoreLine, at: int) -> bool:
+        """Take a score, stored at a place of its file; return whether its sample is known."""
+        task = self._tasks.get(score.task, -1)
+        place = self._places.get((task, score.sample_id))
+        if place is None:
+            return False
+        track = self._track(score.track)
+        track.metrics[place] = score.metric
+        is_own_scale = score.metric in score.ratios
+        track.outcomes[place] = ord(_outcome(score.verdict, score.value, is_own_scale=is_own_scale))
+        track.truncated[place] = ord("1" if score.is_truncated else "0")
+        track.values[place] = score.value
+        track.answers[place] = beginning(score.answer or "", ANSWER_CHARS)
+        track.opinions[place] = score.answer
+        track.margins[place] = score.margin
+        track.score_at[place] = at
+        return True
+
+    def place_of(self, task: str, sample_id: str) -> int | None:
+        """Return where a sample stands."""
+        return self._places.get((self._tasks.get(task, -1), sample_id))
+
+    def scores_at(self, place: int) -> Iterable[int]:
+        """Return where a sample's scores are stored."""
+        for track in self._tracks.values():
+            track.reach(len(self._ids))
+            if track.score_at[place] >= 0:
+                yield track.score_at[place]
+
+    def table(self, first: int, n: int | None, revision: str) -> SampleTable:
+        """Return the samples from a place on, at most n of them."""
+        last = len(self._ids) if n is None else min(first + n, len(self._ids))
+        rows = slice(first, last)
+        tracks = [self._columns(name, rows) for name in self._tracks]
+        return SampleTable(
+            first=first,
+            n=max(0, last - first),
+            revision=revision,
+            tasks=list(self._tasks),
+            groups=list(self._groups),
+            task=self._task[rows].tolist(),
+            group=self._group[rows].tolist(),
+            ids=self._ids[rows],
+            questions=self._questions[rows],
+            targets=self._targets[rows],
+            disagree="".join("1" if self.disagree(place) else "0" for place in range(first, last)),
+            tracks=tracks,
+        )
+
+    def disagree(self, place: int) -> bool:
+        """Whether the methods gave a sample different answers; one that failed has none to give."""
+        if len(self._tracks) < 2:
+            return False
+        opinions = {
+            track.opinions[place]
+            for track in self._tracks.values()
+            if place < len(track.values) and chr(track.outcomes[place]) not in ".F"
+        }
+        return len(opinions) > 1
+
+    def interest(self, place: int) -> int:
+        """Return how much a person will want to see a sample: 0 the most."""
+        letters = {chr(track.outcomes[place]) for track in self._tracks.values() if place < len(track.values)}
+        if "F" in letters:
+            return 0
+        if "U" in letters:
+            return 1
+        return 2 if letters & {"W", "P"} or self.disagree(place) else 3
+
+    def _columns(self, name: str, rows: slice) -> TrackColumns:
+        track = self._track(name)
+        outcomes = track.outcomes[rows]
+        if self.own_scales:
+            for nth, place in enumerate(range(rows.start, rows.stop)):
+                task = next(one for one, number in self._tasks.items() if number == self._task[place])
+                if chr(outcomes[nth]) in "RPW" and (task, name, track.metrics[place]) in self.own_scales:
+                    outcomes[nth] = ord("V")
+        return TrackColumns(
+            name=name,
+            outcomes=outcomes.decode(),
+            truncated=track.truncated[rows].decode(),
+            values=[None if value is None else _short(value) for value in track.values[rows]],
+            answers=track.answers[rows],
+            margins=[None if margin is None else _short(margin) for margin in track.margins[rows]],
+            tokens=track.tokens[rows].tolist(),
+            seconds=[_short(seconds) for seconds in track.seconds[rows]],
+        )
+
+    def _track(self, name: str) -> _Track:
+        track = self._tracks.get(name)
+        if track is None:
+            track = self._tracks[name] = _Track()
+        track.reach(len(self._ids))
+        return track
+
+
+def beginning(text: str, n: int) -> str:
+    """Return a text in one line, its beginning where it is long."""
+    # Texts may be books: only what can be shown is looked at.
+    line = " ".join(text[: 4 * n].split())
+    return line if len(line) <= n and len(text) <= 4 * n else line[: n - 1] + "…"
+
+
+def _outcome(verdict: Verdict, value: float | None, *, is_own_scale: bool) -> str:
+    if verdict is not Verdict.SCORED or value is None:
+        return {Verdict.UNANSWERED: "U", Verdict.FAILED: "F", Verdict.UNGRADED: "G"}.get(verdict, "G")
+    if is_own_scale or not 0 <= value <= 1:
+        return "V"
+    return "R" if value == 1 else "W" if value == 0 else "P"
+
+
+def _question(line: SampleLine) -> str:
+    """Return what a person would call the question of a sample."""
+    texts = {name.casefold(): value for name, value in line.sample.fields.items() if isinstance(value, str)}
+    for name in _QUESTIONS:
+        if texts.get(name, "").strip():
+            return texts[name]
+    answers = {*line.sample.choices, *line.sample.targets}
+    for value in texts.values():
+        if len(value) > _LEAST and value not in answers:
+            return value
+    return final_text(line.contexts[0])[-2 * QUESTION_CHARS :] if line.contexts else ""
+
+
+def _target(sample: SampleFacts) -> str:
+    if sample.gold and sample.labels:
+        return " | ".join(sample.labels[index] for index in sample.gold)
+    return " | ".join(sample.targets)
+
+
+def _short(number: float) -> float:
+    """Return a number with as many digits as a table shows: the page is half as large."""
+    return float(f"{number:.5g}")

@@ -1,0 +1,208 @@
+"""A run folder as pages look at it: its samples by columns, and each of them in full, also while it grows.
+
+A view reads what was added since it last looked, keeps short columns in memory and the places of long lines.
+It never changes the folder.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from assay.core.errors import Problem, StoreError
+from assay.core.ids import digest
+from assay.core.origin import Origin
+from assay.core.run import RunManifest, RunStatus
+from assay.core.score import Metric
+from assay.results.pages.data import RunPage, SampleTable
+from assay.results.pages.run_facts import Facts, score_rows
+from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreLine
+from assay.results.rows import speed_line, work_line
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
+from assay.results.tail import Tail, line_at
+
+
+class RunView:
+    """One run folder. `refresh` first; not for several threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest: RunManifest = self._read_manifest()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._samples, self._scores, self._journal = (
+            Tail(self.path / name) for name in (SAMPLES, SCORES, JOURNAL)
+        )
+        self._identities = self._files()
+        self.revision = digest((self.manifest.started, self._identities))
+        self._stamp: tuple[tuple[int, int], ...] = ()
+        self.metrics: list[Metric] = []
+        self.columns = Columns()
+        self.facts = Facts()
+        self._sample_at = array("q")
+        self._response_at: dict[int, int] = {}
+
+    @property
+    def n_samples(self) -> int:
+        """Return how many samples are there to be shown."""
+        return len(self._sample_at)
+
+    def refresh(self) -> bool:
+        """Read what was added since; return whether there was anything."""
+        stamp = tuple(_stamp(self.path / name) for name in (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL))
+        if stamp == self._stamp:
+            return False
+        manifest = self._read_manifest()
+        is_other = manifest.started != self.manifest.started or self._files() != self._identities
+        self.manifest = manifest
+        if is_other or any(tail.is_cut for tail in (self._samples, self._scores, self._journal)):
+            self._begin()
+        summary = self.path / SUMMARY
+        if manifest.status is RunStatus.COMPLETE and summary.is_file():
+            self.metrics = msgspec.json.decode(summary.read_bytes(), type=list[Metric])
+            self.columns.own_scales = {
+                (metric.task, metric.method, metric.metric) for metric in self.metrics if not metric.is_share
+            }
+        self._read()
+        self._stamp = stamp
+        return True
+
+    def _read(self) -> None:
+        decode = msgspec.json.Decoder(SampleLine).decode
+        asks: list[tuple[int, SampleLine]] = []
+        for place, line in self._samples.lines():
+            sample = decode(line)
+            self._sample_at.append(place)
+            asks.append((self.columns.add_sample(sample), sample))
+        # Answers are stored before their samples, so those of all samples read above are there by now.
+        answers = self._read_journal({ask.id for _, sample in asks for ask in sample.asks})
+        for row, sample in asks:
+            self.columns.add_answers(row, sample, answers)
+            self.facts.add_answers(sample, answers)
+        decode_score = msgspec.json.Decoder(ScoreLine).decode
+        for place, line in self._scores.lines():
+            score = decode_score(line)
+            if self.columns.add_score(score, place):
+                self.facts.add_score(score)
+
+    def _read_journal(self, wanted: set[str]) -> dict[str, ResponseLine]:
+        decode = msgspec.json.Decoder(ResponseLine).decode
+        found: dict[str, ResponseLine] = {}
+        for place, line in self._journal.lines():
+            response = decode(line)
+            # An answer that was asked for again counts in place of the earlier one.
+            self._response_at[hash(response.request_id)] = place
+            if response.request_id in wanted:
+                found[response.request_id] = response
+        missing = [id_ for id_ in wanted - found.keys() if hash(id_) in self._response_at]
+        if missing:
+            with _Opened(self.path / JOURNAL) as journal:
+                for id_ in missing:
+                    found[id_] = decode(line_at(journal, self._response_at[hash(id_)]))
+        return found
+
+    def page(self) -> RunPage:
+        """Return the run without its samples."""
+        manifest = self.manifest
+        rows = score_rows(self.metrics, manifest) if self.metrics else self.facts.rows_so_far(manifest)
+        return RunPage(
+            name=self.path.name,
+            manifest=manifest,
+            rows=rows,
+            calibrations=self.facts.calibrations(),
+            distributions=self.facts.distributions(),
+            n_samples=self.n_samples,
+            n_planned=sum(task.n_samples for task in manifest.tasks),
+            revision=self.revision,
+            work=work_line(manifest),
+            speed=speed_line(manifest),
+        )
+
+    def table(self, first: int = 0, n: int | None = None) -> SampleTable:
+        """Return the samples by columns from a place on."""
+        return self.columns.table(first, n, self.revision)
+
+    def place_of(self, task: str, sample_id: str) -> int | None:
+        """Return where a sample stands in the table."""
+        return self.columns.place_of(task, sample_id)
+
+    def details(self) -> Details:
+        """Return the samples in full, to be used in a `with`."""
+        return Details(self)
+
+    def _read_manifest(self) -> RunManifest:
+        manifest = read_manifest(self.path)
+        if manifest is None:
+            raise StoreError(
+                Problem(
+                    "STORE-005", f"there is no {MANIFEST} here", "name a run folder", Origin(str(self.path))
+                )
+            )
+        return manifest
+
+    def _files(self) -> tuple[tuple[int, int], ...]:
+        return tuple(tail.identity for tail in (self._samples, self._scores, self._journal))
+
+
+class Details:
+    """Samples in full, each as JSON: `{"record": ..., "scores": [...], "responses": [...]}`, as stored."""
+
+    def __init__(self, view: RunView) -> None:
+        self._view = view
+        self._samples, self._scores, self._journal = (
+            _Opened(view.path / name) for name in (SAMPLES, SCORES, JOURNAL)
+        )
+        self._asks = msgspec.json.Decoder(SampleLine)
+
+    def json(self, place: int) -> bytes:
+        """Return a sample of the table with its scores and all answers about it."""
+        view = self._view
+        line = line_at(self._samples.file, view._sample_at[place])
+        scores = [line_at(self._scores.file, at) for at in view.columns.scores_at(place)]
+        places = (view._response_at.get(hash(ask.id)) for ask in self._asks.decode(line).asks)
+        responses = [line_at(self._journal.file, at) for at in places if at is not None]
+        return b'{"record":%b,"scores":[%b],"responses":[%b]}' % (
+            line,
+            b",".join(scores),
+            b",".join(responses),
+        )
+
+    def __enter__(self) -> Details:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for opened in (self._samples, self._scores, self._journal):
+            opened.close()
+
+
+class _Opened:
+    """A file that is open for reading at any place; one that is not there yet is empty."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = os.open(path if path.exists() else os.devnull, os.O_RDONLY)
+
+    def close(self) -> None:
+        os.close(self.file)
+
+    def __enter__(self) -> int:
+        return self.file
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
