@@ -22,6 +22,10 @@ _COMMANDS = {
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
     ),
     "ls": Command("assay.faces.cli.show:ls", "List the runs, or the datasets in a folder."),
+    "leaderboard": Command(
+        "assay.faces.cli.leaderboard:leaderboard",
+        "Rank models by datasets, and say which differences are real.",
+    ),
     "prepare": Command(
         "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."
     ),
