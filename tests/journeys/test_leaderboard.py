@@ -24,7 +24,9 @@ def evaluated(workdir: Path) -> Path:
         (workdir / f"{name}.csv").write_text("\n".join(["question,A,B,answer", *rows]), encoding="utf-8")
     files = [f"{name}.csv" for name in datasets]
     for answer in "AB":
-        result = assay("run", *files, "-m", f"mock:says-{answer}", "--model-arg", f"answer={answer}", "--method", "gen")
+        result = assay(
+            "run", *files, "-m", f"mock:says-{answer}", "--model-arg", f"answer={answer}", "--method", "gen"
+        )
         assert result.status == 0, result.err
     return workdir
 
@@ -55,7 +57,9 @@ def test_every_format_tells_the_same(evaluated: Path) -> None:
 
 def test_abilities_of_a_file(evaluated: Path) -> None:
     (evaluated / "abilities.toml").write_text('"상식" = ["자료_00", "자료_39"]\n', encoding="utf-8")
-    shown = assay("leaderboard", "--abilities", "abilities.toml", "--by", "ability", "--format", "markdown").out
+    shown = assay(
+        "leaderboard", "--abilities", "abilities.toml", "--by", "ability", "--format", "markdown"
+    ).out
     assert "상식 (2 datasets)" in shown
     assert "자료_00" not in shown.split("\n\n")[0]
 

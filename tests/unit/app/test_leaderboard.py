@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -30,7 +30,7 @@ def evaluate(model: str, *more: str) -> None:
 
 
 @pytest.fixture
-def runs(workdir: Path) -> Iterator[Path]:
+def runs(workdir: Path) -> Path:
     """Two models on one dataset."""
     questions(workdir, "a")
     evaluate("mock:one")
@@ -63,7 +63,6 @@ def test_values_of_samples_make_up_the_metrics(runs: Path) -> None:
 
 def test_values_are_those_of_their_own_samples(runs: Path) -> None:
     """The oracle: the sum over samples of value times a hash of the id, by hand from scores.jsonl."""
-    import hashlib
 
     (folder,) = runs.glob("*two*")
     read = read_run(folder, host="", root=".")
@@ -159,10 +158,10 @@ def test_machines_that_share_a_database_compare_without_the_folders(
 ) -> None:
     others = runs.parent / "others"
     evaluate("mock:three", "--model-arg", "answer=B", "--runs-dir", str(others))
-    monkeypatch.setattr(leaderboard.socket, "gethostname", lambda: "first")
+    monkeypatch.setattr("socket.gethostname", lambda: "first")
     board_of(runs, database=database_place)
     shutil.rmtree(runs)
-    monkeypatch.setattr(leaderboard.socket, "gethostname", lambda: "second")
+    monkeypatch.setattr("socket.gethostname", lambda: "second")
     board = board_of(others, database=database_place)
     assert names(board) == ["mock:one", "mock:three", "mock:two"]
     assert {column.n_paired for column in board.columns} == {3}

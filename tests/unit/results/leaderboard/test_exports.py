@@ -8,7 +8,6 @@ import re
 
 import msgspec
 import pytest
-from fakes.board_runs import Shelf
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.exports import exported, latex_text
 from assay.results.leaderboard.grid import grid
 from assay.results.leaderboard.make import make_board
+from fakes.board_runs import Shelf
 
 GOOD = [1.0] * 90 + [0.0] * 10
 NEAR = [1.0] * 88 + [0.0] * 12
@@ -95,7 +95,9 @@ def test_latex_is_a_booktabs_table_of_as_many_cells_in_each_row(board: Board) ->
 @given(st.text())
 def test_no_text_escapes_into_latex(text: str) -> None:
     written = latex_text(text)
-    commands = r"\\(?:text(?:backslash|asciitilde|asciicircum|less|greater|bar)\{\}|[&%$#_{}])|\$\\downarrow\$"
+    commands = (
+        r"\\(?:text(?:backslash|asciitilde|asciicircum|less|greater|bar)\{\}|[&%$#_{}])|\$\\downarrow\$"
+    )
     assert not set(re.sub(commands, "", written)) & set("\\&%$#_{}~^\n\r")
 
 
