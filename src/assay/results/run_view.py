@@ -126,7 +126,7 @@ class RunView:
             name=self.path.name,
             manifest=manifest,
             rows=rows,
-            calibrations=self.facts.calibrations(),
+            calibrations=self.facts.calibrations(manifest),
             distributions=self.facts.distributions(),
             n_samples=self.n_samples,
             n_planned=sum(task.n_samples for task in manifest.tasks),

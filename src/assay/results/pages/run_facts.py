@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Verdict
-from assay.results.families import families, is_mean
+from assay.results.families import families, family_of, is_mean
 from assay.results.pages.data import Bin, Calibration, Distribution, ScoreRow
 from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
 from assay.results.rows import interval, method, value
@@ -64,11 +64,17 @@ class Facts:
             numbers = self._numbers[name, unit, track] = array("d")
         numbers.append(number)
 
-    def calibrations(self) -> tuple[Calibration, ...]:
-        """Return how sure the model was against how often it was right."""
+    def calibrations(self, manifest: RunManifest) -> tuple[Calibration, ...]:
+        """Return how sure the model was against how often it was right, over all subsets of each dataset."""
+        owner = family_of(manifest)
+        joined: dict[tuple[str, str], tuple[array[float], array[float]]] = {}
+        for (task, track), (sure, right) in self._sure.items():
+            all_sure, all_right = joined.setdefault((owner[task].name, track), (array("d"), array("d")))
+            all_sure.extend(sure)
+            all_right.extend(right)
         return tuple(
-            _calibration(task, track, np.frombuffer(sure), np.frombuffer(right))
-            for (task, track), (sure, right) in self._sure.items()
+            _calibration(name, track, np.frombuffer(sure), np.frombuffer(right))
+            for (name, track), (sure, right) in joined.items()
         )
 
     def distributions(self) -> tuple[Distribution, ...]:

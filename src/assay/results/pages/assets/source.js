@@ -57,8 +57,10 @@ export class FileSource {
     return (await this.opened.get(block))[nth];
   }
 
-  media(sha256, detail) {
-    return detail.media?.[sha256] ?? null;
+  // The address of a picture or a sound; null when the file does not hold it.
+  media(sha256) {
+    const found = document.getElementById(`media-${sha256}`);
+    return found ? `data:${found.dataset.type};base64,${found.textContent}` : null;
   }
 }
 
