@@ -17,11 +17,14 @@ import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import QueuePool
 
 from assay.core.errors import Problem, StoreError
 from assay.ledger import tables as _tables  # noqa: F401 (describes every table before they are made)
 from assay.ledger.schema import bring_up_to_date
 
+MEMORY = ":memory:"
+"""The place of a database that goes away with the process."""
 _BUSY_S = 30.0
 """How long a writer waits for another one's transaction to end."""
 _DRIVERS = {"sqlite": "sqlite", "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
@@ -75,10 +78,8 @@ def open_database(place: str | Path) -> Database:
     Its tables are made, or brought up to date, as needed.
     """
     url = _url(str(place))
-    if url.get_backend_name() == "sqlite" and url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     try:
-        engine = sqlalchemy.create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+        engine = _engine(url)
     except ModuleNotFoundError as error:
         raise _problem(
             url, f"the driver {error.name!r} is not installed", "pip install 'assay-eval[postgres]'"
@@ -99,6 +100,23 @@ def open_database(place: str | Path) -> Database:
         engine.dispose()
         raise
     return Database(engine)
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return sqlalchemy.create_engine(url, pool_pre_ping=True)
+    if url.database == MEMORY:
+        # Every connection would have a database of its own: threads take turns with a single one.
+        return sqlalchemy.create_engine(
+            url,
+            poolclass=QueuePool,
+            pool_size=1,
+            max_overflow=0,
+            connect_args={"check_same_thread": False},
+        )
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    return sqlalchemy.create_engine(url)
 
 
 def _url(place: str) -> URL:

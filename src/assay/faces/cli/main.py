@@ -26,6 +26,10 @@ _COMMANDS = {
     ),
     "view": Command("assay.faces.cli.view:view", "Show runs in a browser, also while they go on."),
     "ls": Command("assay.faces.cli.show:ls", "List the runs, or the datasets in a folder."),
+    "leaderboard": Command(
+        "assay.faces.cli.leaderboard:leaderboard",
+        "Rank models by datasets, and say which differences are real.",
+    ),
     "prepare": Command(
         "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."
     ),
