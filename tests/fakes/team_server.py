@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     body: Any
 
 
-def eventually(look: Callable[[], T], *, within_s: float = _PATIENCE_S) -> T:
+def eventually(look: Callable[[], T | None], *, within_s: float = _PATIENCE_S) -> T:
     """Return what `look` finds as soon as it finds something."""
     deadline = time.monotonic() + within_s
     while not (found := look()):
@@ -73,6 +73,10 @@ class TeamServer:
         self._host, self._port = said[1], int(said[2])
         if found := re.search(r"token, shown this once: (\S+)", self.log()):
             self.token = found[1]
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self._host, self._port
 
     def log(self) -> str:
         return self._log.read_text(errors="replace")

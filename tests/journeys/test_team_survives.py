@@ -167,13 +167,17 @@ def test_code_of_a_dataset_that_ends_its_process_ends_its_evaluation_alone(tmp_p
     (tmp_path / "tasks" / "lethal.py").write_text(_LETHAL.replace("LETHAL", lethal))
     with TeamServer(tmp_path, "--allow-python", "tasks", "--workers", "1") as server:
         server.post("/models", {"name": "quick", "spec": "mock"})
+        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
         numbers = [
-            server.post("/evaluations", {"model": "quick", "datasets": [name]})["evaluation"]["id"]
-            for name in ("lethal", "sums")
+            server.post("/evaluations", {"model": model, "datasets": [name]})["evaluation"]["id"]
+            for model, name in (("slow", "sums"), ("quick", "lethal"), ("quick", "sums"))
         ]
-        failed = server.await_state(numbers[0], "failed")
+        # All were checked, and the only worker is still at the first.
+        assert server.evaluation(numbers[1])["state"] == "queued"
+        (tmp_path / "armed").touch()
+        failed = server.await_state(numbers[1], "failed")
         assert failed["problems"][0]["code"] == {"exit": "TEAM-012", "kill": "TEAM-010"}[how]
-        assert server.await_state(numbers[1], "complete")["attempt"] == 1
+        assert server.await_state(numbers[2], "complete")["attempt"] == 1
 
 
 _LETHAL = """
@@ -209,7 +213,8 @@ class Lethal(Task):
         return [rf.loglikelihood(ctx, " x"), rf.loglikelihood(ctx, " y")]
 
     def process_results(self, doc, results):
-        LETHAL
+        if os.path.exists("armed"):
+            LETHAL
         return {"acc": 1.0}
 
     def aggregation(self):

@@ -73,16 +73,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
     @post("/", guards=[needs(Role.OWNER)], responses=refusals(400, 409, 413, 422, 429))
     async def upload_dataset(request: _Asked, data: _Form) -> DatasetBody:
         """Upload a table. It is checked as `assay check` does before it is kept; Python is never taken."""
-        upload = Upload(
-            data.name,
-            data.file.filename,
-            data.file.file.read(),
-            None if data.meta is None else data.meta.file.read(),
-            data.explanation,
-            tuple(part.strip() for part in data.abilities.split(",") if part.strip()),
-            data.headline or None,
-        )
-        kept = await slow.done(lambda: keep_upload(team, upload, bearer_of(request)))
+        kept = await slow.done(lambda: keep_upload(team, _upload(data), bearer_of(request)))
         return DatasetBody.of(kept)
 
     @delete("/{name:str}", sync_to_thread=True, guards=[needs(Role.OWNER)], responses=refusals(404, 409))
@@ -92,3 +83,15 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
 
     handlers = [list_datasets, get_dataset, upload_dataset, delete_dataset]
     return Router("/datasets", route_handlers=handlers, tags=["datasets"])
+
+
+def _upload(form: UploadForm) -> Upload:
+    return Upload(
+        form.name,
+        form.file.filename,
+        form.file.file.read(),
+        None if form.meta is None else form.meta.file.read(),
+        form.explanation,
+        tuple(part.strip() for part in form.abilities.split(",") if part.strip()),
+        form.headline or None,
+    )

@@ -24,7 +24,9 @@ from assay.core.score import Metric
 from assay.faces.web.api import bodies
 from assay.faces.web.api.datasets import UploadForm
 from assay.faces.web.api.router import PATH
+from assay.results.leaderboard import board
 
+_SCHEMAS = "#/components/schemas/"
 _INTRODUCTION = (
     "Send a token: `Authorization: Bearer TOKEN`. A reader looks, a runner starts evaluations and stops "
     "their own, an owner may do everything. Errors have one shape: a code that docs/errors.md explains, "
@@ -38,7 +40,8 @@ def openapi_config() -> OpenAPIConfig:
         title="Assay",
         version=assay.__version__,
         description=_INTRODUCTION,
-        path=PATH,
+        # Litestar answers everything else below this path with a page of its own.
+        path=f"{PATH}/openapi.json",
         render_plugins=[_Described()],
         use_handler_docstrings=True,
     )
@@ -48,7 +51,7 @@ class _Described(OpenAPIRenderPlugin):
     """Writes the document as JSON, of the API alone and with the fields' words."""
 
     def __init__(self) -> None:
-        super().__init__(path="/openapi.json", media_type=MediaType.JSON)
+        super().__init__(path=["/", "/openapi.json"], media_type=MediaType.JSON)
         self._made: bytes | None = None
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
@@ -60,14 +63,32 @@ class _Described(OpenAPIRenderPlugin):
 
 def _described(document: dict[str, Any]) -> dict[str, Any]:
     paths = {path: item for path, item in document["paths"].items() if path.startswith(PATH)}
-    schemas = document.get("components", {}).get("schemas", {})
+    schemas = document["components"]["schemas"]
+    used = {name: schemas[name] for name in sorted(_named_in(paths, schemas))}
     words = {cls.__name__: cls for cls in _bodies()}
-    for name, schema in schemas.items():
+    for name, schema in used.items():
         if name in words:
             _describe(schema, words[name])
     scheme = {"token": {"type": "http", "scheme": "bearer"}}
-    components = {**document.get("components", {}), "securitySchemes": scheme}
+    components = {"schemas": used, "securitySchemes": scheme}
     return {**document, "paths": paths, "components": components, "security": [{"token": []}]}
+
+
+def _named_in(part: Any, schemas: dict[str, Any]) -> set[str]:
+    """Return the schemas that a part of the document refers to, and those that these refer to."""
+    found: set[str] = set()
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            name = str(one.get("$ref", "")).removeprefix(_SCHEMAS)
+            if name in schemas and name not in found:
+                found.add(name)
+                waiting.append(schemas[name])
+            waiting += one.values()
+    return found
 
 
 def _describe(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
@@ -81,7 +102,7 @@ def _describe(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
 
 def _bodies() -> Iterator[type[msgspec.Struct]]:
     yield from (EvaluationRequest, AskedSettings, CheckedTask, Metric, UploadForm)
-    for one in vars(bodies).values():
+    for one in (*vars(bodies).values(), *vars(board).values()):
         if isinstance(one, type) and issubclass(one, msgspec.Struct):
             yield one
 

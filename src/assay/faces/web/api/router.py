@@ -9,6 +9,7 @@ from assay.core.errors import AssayError
 from assay.faces.web.api.datasets import datasets_router
 from assay.faces.web.api.errors import mistaken
 from assay.faces.web.api.evaluations import evaluations_router
+from assay.faces.web.api.leaderboard import leaderboard_router
 from assay.faces.web.api.models import models_router
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.api.tokens import tokens_router
@@ -25,6 +26,7 @@ def api_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
             datasets_router(team, slow),
             models_router(team, slow),
             evaluations_router(team, streams, slow),
+            leaderboard_router(team, slow),
             tokens_router(team),
         ],
         exception_handlers={AssayError: mistaken},
