@@ -6,7 +6,7 @@ import os
 from typing import Annotated, Any
 
 from litestar import Request, Response, Router, get
-from litestar.params import Parameter
+from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
 from assay.faces.web.answers import answer
@@ -16,7 +16,7 @@ from assay.faces.web.run_shelf import RunShelf
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY
 
 _Asked = Request[Any, Any, Any]
-_Place = Annotated[int, Parameter(ge=0, le=1 << 40)]
+_First = Annotated[int, QueryParameter(ge=0, le=1 << 40)]
 _GROWING = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
 
 
@@ -34,27 +34,27 @@ def data_router(shelf: RunShelf, streams: Streams) -> Router:
         return streams.open(lambda: shelf.runs.listing().revision)
 
     @get("/runs/{name:str}", sync_to_thread=True)
-    def run(request: _Asked, name: str) -> Response[bytes]:
+    def run(request: _Asked, name: FromPath[str]) -> Response[bytes]:
         """Show a run without its samples."""
         return answer(request, shelf.page(name))
 
     @get("/runs/{name:str}/samples", sync_to_thread=True)
-    def samples(request: _Asked, name: str, first: _Place = 0) -> Response[bytes]:
+    def samples(request: _Asked, name: FromPath[str], first: _First = 0) -> Response[bytes]:
         """List samples by columns, from a place on."""
         return answer(request, shelf.table(name, first))
 
     @get("/runs/{name:str}/samples/{place:int}", sync_to_thread=True)
-    def sample(request: _Asked, name: str, place: int) -> Response[bytes]:
+    def sample(request: _Asked, name: FromPath[str], place: FromPath[int]) -> Response[bytes]:
         """Show a sample in full."""
         return answer(request, shelf.detail(name, place))
 
     @get("/runs/{name:str}/media/{sha256:str}", sync_to_thread=True)
-    def media(request: _Asked, name: str, sha256: str) -> Response[bytes]:
+    def media(request: _Asked, name: FromPath[str], sha256: FromPath[str]) -> Response[bytes]:
         """Show a picture, a sound or a film that the run keeps."""
         return media_answer(request, shelf.folder(name), sha256)
 
     @get("/runs/{name:str}/events", sync_to_thread=True)
-    def run_events(name: str) -> Stream:
+    def run_events(name: FromPath[str]) -> Stream:
         """Tell when a run grows."""
         shelf.folder(name)
 

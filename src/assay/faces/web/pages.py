@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from litestar import MediaType, Request, Response, Router, delete, get, post
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
 
 from assay.core.markup import Markup, tag
 from assay.faces.web.answers import Body, answer
@@ -63,7 +64,7 @@ def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES) -> Rout
         return answer(request, _asset("app.css"), keep=_kept_for(request, "app.css"))
 
     @post("/session", opt=PUBLIC, status_code=204)
-    async def sign_in(data: SignIn) -> Response[None]:
+    async def sign_in(data: JSONBody[SignIn]) -> Response[None]:
         """Exchange a token for a cookie."""
         cookie = await sessions.begin(data.token)
         if cookie is None:

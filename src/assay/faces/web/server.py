@@ -85,9 +85,8 @@ class Server(uvicorn.Server):
         self.stop()
 
     def stop(self) -> None:
-        """End, in the loop's own thread; asked a second time, at once."""
+        """End, in the loop's own thread; it takes two seconds at most, so asking again hastens nothing."""
         self._ending()
-        self.force_exit = self.should_exit
         self.should_exit = True
 
 

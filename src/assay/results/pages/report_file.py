@@ -15,20 +15,23 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.markup import Markup, one_file_page, tag
+from assay.core.markup import Markup, one_file_parts, tag
 from assay.results.media_store import MEDIA_FOLDER, kept_medium
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
-MOST_ROWS = 50_000
-"""Samples of the table."""
+MOST_ROWS = 30_000
+"""Samples of the table: it is held in memory while it is written, and by the browser."""
 MOST_BYTES = 24 << 20
 """Of all samples in full and what they show, as they lie in the file."""
 MOST_MEDIA_BYTES = 12 << 20
 """Of them, those of pictures and sounds."""
 _SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_KEY = re.compile(rb'"key":"[0-9a-f]*",')
+_NUMBERS = re.compile(rb'"type":"(?:likelihood|label_probs)"')
+_DECIMALS = re.compile(rb"(\.\d{5})\d+")
 _BLOCK_BYTES = 256 << 10
 """Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
 _LEVEL = 3
@@ -39,18 +42,19 @@ _encode = msgspec.json.Encoder().encode
 
 def write_report_page(folder: Path) -> Path:
     """Write the page of a run into its folder; return its path."""
-    view = RunView(folder)
+    view = RunView(folder, MOST_ROWS)
     view.refresh()
     path = folder / HTML_REPORT
     draft = path.with_name(f".{path.name}.new")
-    draft.write_text(render_report_page(view), encoding="utf-8")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.writelines(report_page(view))
     draft.replace(path)
     return path
 
 
-def render_report_page(view: RunView) -> str:
-    """Return the page of a run."""
-    n_rows = min(view.n_samples, MOST_ROWS)
+def report_page(view: RunView) -> Iterator[str]:
+    """Yield the page of a run, piece by piece."""
+    n_rows = view.n_rows
     media = _Media(view.path)
     blocks: list[tuple[int, ...]] = []
     parts: list[Markup] = []
@@ -65,13 +69,15 @@ def render_report_page(view: RunView) -> str:
         media.take(content)
     page = msgspec.structs.replace(view.page(), in_file=InFile(n_rows, tuple(blocks)))
     title = ", ".join(dict.fromkeys(task.family or task.name for task in view.manifest.tasks))
-    return one_file_page(
+    return one_file_parts(
         f"{title} · {view.manifest.model.name}",
         style(),
         script(),
-        tag("main", id="page"),
-        _block("run", _encode(page)),
-        _block("table", _encode(view.table(0, n_rows))),
+        (
+            tag("main", id="page"),
+            _block("run", _encode(page)),
+            _block("table", _encode(view.table(0, n_rows))),
+        ),
         after=(*parts, *media.parts),
         media=True,
         page="run",
@@ -129,7 +135,7 @@ def _blocks(view: RunView, n_rows: int) -> Iterator[tuple[tuple[int, ...], bytes
     places: list[int] = []
     contents: list[bytes] = []
     size = 0
-    with view.details() as details:
+    with view.details(_shortened) as details:
         for place in _order(view, n_rows):
             content = details.json(place)
             places.append(place)
@@ -140,6 +146,15 @@ def _blocks(view: RunView, n_rows: int) -> Iterator[tuple[tuple[int, ...], bytes
                 places, contents, size = [], [], 0
     if places:
         yield tuple(places), b"[" + b",".join(contents) + b"]"
+
+
+def _shortened(response: bytes) -> bytes:
+    """Return a response without its key, its numbers with as many decimals as a page shows.
+
+    Inside a text of JSON a quote stands behind a backslash: neither pattern is found in what a model wrote.
+    """
+    response = _KEY.sub(b"", response, count=1)
+    return _DECIMALS.sub(rb"\1", response) if _NUMBERS.search(response) else response
 
 
 def _order(view: RunView, n_rows: int) -> Sequence[int]:
