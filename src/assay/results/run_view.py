@@ -25,12 +25,19 @@ from assay.results.rows import speed_line, work_line
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 from assay.results.tail import Tail, line_at
 
+MOST_ROWS = 200_000
+"""Samples that a view keeps unless it is told otherwise: about as many as a browser shows at once."""
+
 
 class RunView:
-    """One run folder. `refresh` first; not for several threads at once."""
+    """One run folder. `refresh` first; not for several threads at once.
 
-    def __init__(self, path: Path) -> None:
+    Of a run with more than `most` samples the first are kept; scores so far count all.
+    """
+
+    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
         self.path = path
+        self._most = most
         self.manifest: RunManifest = self._read_manifest()
         self._begin()
 
@@ -44,12 +51,17 @@ class RunView:
         self.metrics: list[Metric] = []
         self.columns = Columns()
         self.facts = Facts()
+        self.n_samples = 0
         self._sample_at = array("q")
         self._response_at: dict[int, int] = {}
+        self._owed: dict[int, tuple[int, str]] = {}
+        """Hashes of asks of samples whose answers were not read yet, with their places and methods."""
+        self._early: list[tuple[ScoreLine, int]] = []
+        """Scores of samples that were not read yet, with their places."""
 
     @property
-    def n_samples(self) -> int:
-        """Return how many samples are there to be shown."""
+    def n_rows(self) -> int:
+        """Return how many samples can be shown."""
         return len(self._sample_at)
 
     def refresh(self) -> bool:
@@ -73,38 +85,69 @@ class RunView:
         return True
 
     def _read(self) -> None:
-        decode = msgspec.json.Decoder(SampleLine).decode
-        asks: list[tuple[int, SampleLine]] = []
-        for place, line in self._samples.lines():
-            sample = decode(line)
-            self._sample_at.append(place)
-            asks.append((self.columns.add_sample(sample), sample))
-        # Answers are stored before their samples, so those of all samples read above are there by now.
-        answers = self._read_journal({ask.id for _, sample in asks for ask in sample.asks})
-        for row, sample in asks:
-            self.columns.add_answers(row, sample, answers)
-            self.facts.add_answers(sample, answers)
-        decode_score = msgspec.json.Decoder(ScoreLine).decode
-        for place, line in self._scores.lines():
-            score = decode_score(line)
-            if self.columns.add_score(score, place):
-                self.facts.add_score(score)
+        # The three files are written side by side: what is in one may come before what it belongs to.
+        self._read_samples()
+        self._read_journal()
+        self._read_scores()
 
-    def _read_journal(self, wanted: set[str]) -> dict[str, ResponseLine]:
+    @property
+    def _is_full(self) -> bool:
+        return len(self._sample_at) >= self._most
+
+    def _read_samples(self) -> None:
+        decode = msgspec.json.Decoder(SampleLine).decode
+        for at, line in self._samples.lines():
+            self.n_samples += 1
+            if self._is_full:
+                continue
+            sample = decode(line)
+            self._sample_at.append(at)
+            place = self.columns.add_sample(sample)
+            for ask in sample.asks:
+                self._owed[hash(ask.id)] = (place, ask.track)
+
+    def _read_journal(self) -> None:
         decode = msgspec.json.Decoder(ResponseLine).decode
-        found: dict[str, ResponseLine] = {}
-        for place, line in self._journal.lines():
-            response = decode(line)
-            # An answer that was asked for again counts in place of the earlier one.
-            self._response_at[hash(response.request_id)] = place
-            if response.request_id in wanted:
-                found[response.request_id] = response
-        missing = [id_ for id_ in wanted - found.keys() if hash(id_) in self._response_at]
-        if missing:
+        before = self._owed.keys() & self._response_at.keys()
+        if before:
             with _Opened(self.path / JOURNAL) as journal:
-                for id_ in missing:
-                    found[id_] = decode(line_at(journal, self._response_at[hash(id_)]))
-        return found
+                for id_ in before:
+                    self._take(id_, decode(line_at(journal, self._response_at[id_])))
+        for at, line in self._journal.lines():
+            response = decode(line)
+            id_ = hash(response.request_id)
+            if id_ in self._owed:
+                self._response_at[id_] = at
+                self._take(id_, response)
+            elif not self._is_full:
+                self._response_at[id_] = at
+
+    def _take(self, id_: int, response: ResponseLine) -> None:
+        place, track = self._owed[id_]
+        if not response.is_failure:
+            # What failed may be asked again, what was answered is not.
+            del self._owed[id_]
+        n = response.n_tokens
+        self.facts.add_answer(track, response, n)
+        seconds = response.latency_s or response.seconds
+        self.columns.add_answer(place, track, response.outcome.n_prompt_tokens + n, seconds)
+
+    def _read_scores(self) -> None:
+        decode = msgspec.json.Decoder(ScoreLine).decode
+        waiting = self._early
+        self._early = []
+        for score, at in waiting:
+            self._place(score, at)
+        for at, line in self._scores.lines():
+            score = decode(line)
+            self.facts.count(score)
+            self._place(score, at)
+
+    def _place(self, score: ScoreLine, at: int) -> None:
+        if self.columns.add_score(score, at):
+            self.facts.add_score(score)
+        elif not self._is_full:
+            self._early.append((score, at))
 
     def page(self) -> RunPage:
         """Return the run without its samples."""
@@ -114,9 +157,10 @@ class RunView:
             name=self.path.name,
             manifest=manifest,
             rows=rows,
-            calibrations=self.facts.calibrations(),
+            calibrations=self.facts.calibrations(manifest),
             distributions=self.facts.distributions(),
             n_samples=self.n_samples,
+            n_rows=self.n_rows,
             n_planned=sum(task.n_samples for task in manifest.tasks),
             revision=self.revision,
             work=work_line(manifest),

@@ -57,6 +57,7 @@ class Calibration(msgspec.Struct, frozen=True):
     """Whether the model is as often right as it says."""
 
     task: str
+    """The dataset, with all of its subsets."""
     method: str
     n: int
     error: float
@@ -104,7 +105,9 @@ class RunPage(msgspec.Struct, frozen=True):
     calibrations: tuple[Calibration, ...]
     distributions: tuple[Distribution, ...]
     n_samples: int
-    """Samples that are there to be shown."""
+    """Samples that are there."""
+    n_rows: int
+    """Those of them that can be shown: the first; plots count them alone."""
     n_planned: int
     """Samples that the run will have."""
     revision: str

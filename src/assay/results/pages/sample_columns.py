@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from assay.core.prompt import Prompt, final_text
-from assay.core.response import Completion, LabelProbs, Likelihood, Outcome
-from assay.core.score import OptionNumbers, Ratio, Verdict
+from assay.core.score import Ratio, Verdict
 from assay.results.pages.data import SampleTable, TrackColumns
 
 QUESTION_CHARS = 240
@@ -28,11 +27,12 @@ _QUESTIONS = (
     "text",
 )
 """Fields that hold what is asked, the likeliest first."""
+_NOT_ASKED, _NOT_SCORED = ord("."), ord("N")
 _LEAST = 8
 """A text so short is a label or a number rather than a question."""
 
 
-class AskLine(msgspec.Struct, frozen=True):
+class AskLine(msgspec.Struct, frozen=True, gc=False):
     """Of an ask of a stored sample: what it belongs to."""
 
     id: str
@@ -56,8 +56,17 @@ class SampleLine(msgspec.Struct, frozen=True):
 
     task: str
     sample: SampleFacts
-    contexts: tuple[Prompt, ...]
+    contexts: msgspec.Raw
     asks: tuple[AskLine, ...]
+
+
+class OptionLine(msgspec.Struct, frozen=True, gc=False):
+    """Of an option's numbers: how likely the model held it."""
+
+    label: str
+    sum_logprob: float | None = None
+    prob: float | None = None
+    prob_at_most: float | None = None
 
 
 class ScoreLine(msgspec.Struct, frozen=True):
@@ -72,33 +81,43 @@ class ScoreLine(msgspec.Struct, frozen=True):
     answer: str | None = None
     target: str | None = None
     ratios: dict[str, Ratio] = {}
-    options: tuple[OptionNumbers, ...] = ()
+    options: tuple[OptionLine, ...] = ()
     margin: float | None = None
     is_truncated: bool = False
     cluster: str | None = None
 
 
-class ResponseLine(msgspec.Struct, frozen=True):
+class _WrittenTokens(msgspec.Struct, frozen=True, gc=False):
+    n_tokens: int = 0
+
+
+class _OutcomeTokens(msgspec.Struct, frozen=True, gc=False):
+    """Of whatever came back: how many tokens it took. Long lists of tokens are passed over unread."""
+
+    type: str
+    n_prompt_tokens: int = 0
+    n_tokens: int = 0
+    outputs: tuple[_WrittenTokens, ...] = ()
+
+
+class ResponseLine(msgspec.Struct, frozen=True, gc=False):
     """A line of the journal, as far as pages need it."""
 
     request_id: str
-    outcome: Outcome
+    outcome: _OutcomeTokens
     seconds: float = 0.0
     latency_s: float = 0.0
 
     @property
-    def n_prompt_tokens(self) -> int:
-        """Return the tokens that were read."""
-        outcome = self.outcome
-        return outcome.n_prompt_tokens if isinstance(outcome, Completion | Likelihood | LabelProbs) else 0
+    def is_failure(self) -> bool:
+        """Whether no answer came."""
+        return self.outcome.type == "failure"
 
     @property
     def n_tokens(self) -> int:
         """Return the tokens that were scored or written."""
         outcome = self.outcome
-        if isinstance(outcome, Completion):
-            return sum(output.n_tokens for output in outcome.outputs)
-        return outcome.n_tokens if isinstance(outcome, Likelihood) else 0
+        return sum(one.n_tokens for one in outcome.outputs) if outcome.outputs else outcome.n_tokens
 
 
 class _Track:
@@ -163,16 +182,13 @@ class Columns:
         self._targets.append(beginning(_target(sample), ANSWER_CHARS))
         return place
 
-    def add_answers(self, place: int, line: SampleLine, answers: Mapping[str, ResponseLine]) -> None:
-        """Take what came back about a sample."""
-        for ask in line.asks:
-            track = self._track(ask.track)
-            response = answers.get(ask.id)
-            if response is not None:
-                if track.outcomes[place] == ord("."):
-                    track.outcomes[place] = ord("N")
-                track.tokens[place] += response.n_prompt_tokens + response.n_tokens
-                track.seconds[place] += response.latency_s or response.seconds
+    def add_answer(self, place: int, track_name: str, n_tokens: int, seconds: float) -> None:
+        """Take what one answer about a sample took."""
+        track = self._track(track_name)
+        if track.outcomes[place] == _NOT_ASKED:
+            track.outcomes[place] = _NOT_SCORED
+        track.tokens[place] += n_tokens
+        track.seconds[place] += seconds
 
     def add_score(self, score: ScoreLine, at: int) -> bool:
         """Take a score, stored at a place of its file; return whether its sample is known."""
@@ -266,7 +282,8 @@ class Columns:
         track = self._tracks.get(name)
         if track is None:
             track = self._tracks[name] = _Track()
-        track.reach(len(self._ids))
+        if len(track.values) < len(self._ids):
+            track.reach(len(self._ids))
         return track
 
 
@@ -295,7 +312,8 @@ def _question(line: SampleLine) -> str:
     for value in texts.values():
         if len(value) > _LEAST and value not in answers:
             return value
-    return final_text(line.contexts[0])[-2 * QUESTION_CHARS :] if line.contexts else ""
+    contexts = msgspec.json.decode(line.contexts, type=tuple[Prompt, ...])
+    return final_text(contexts[0])[-2 * QUESTION_CHARS :] if contexts else ""
 
 
 def _target(sample: SampleFacts) -> str:

@@ -1,12 +1,12 @@
 // The table of samples: filters, sorting and search over columns in memory; only the rows in sight are elements.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace } from "./dom.js";
 import { linkTo, setState } from "./address.js";
 import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
 
 const ROW = 40;
 const BEYOND = 8;
-const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
+export const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
 const FILTERS = [
   ["right", "Right", (row) => row.outcome === "R"],
   ["partly", "Partly right", (row) => row.outcome === "P"],
@@ -18,6 +18,8 @@ const FILTERS = [
   ["disagree", "Methods disagree", (row) => row.disagree],
   ["close", "Low margin", (row) => row.close],
 ];
+// Columns of text of others, which has a direction of its own: its beginning is seen, whichever way it runs.
+const SAID = new Set(["id", "question", "target", "answer"]);
 const LOW_MARGIN = 0.1;
 
 // The margin below which the closest tenth of a method's decisions lie.
@@ -179,7 +181,7 @@ export class SampleTable {
       choose("task", "Task", this.columns.tasks, "all"),
       choose("group", "Group", this.columns.groups, "all"));
     replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
-      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows all` : null);
+      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows more` : null);
   }
 
   headings() {
@@ -216,19 +218,19 @@ export class SampleTable {
     const columns = this.columns;
     const outcome = track?.outcomes[place] ?? ".";
     const cells = {
-      id: said(columns.ids[place]), question: said(columns.questions[place]), target: said(columns.targets[place]),
-      answer: said(track?.answers[place] || NOT_KNOWN),
-      outcome: [el("span", { class: `outcome o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
+      id: columns.ids[place], question: columns.questions[place], target: columns.targets[place],
+      answer: track?.answers[place] || NOT_KNOWN,
+      outcome: [el("span", { class: `verdict o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
         track?.truncated[place] === "1" ? el("span", { class: "mark", title: "truncated" }, "cut") : null,
         columns.disagree[place] === "1" ? el("span", { class: "mark", title: "the methods disagree" }, "≠") : null],
-      value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place]), seconds: seconds(track?.seconds[place]),
+      value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place] || null), seconds: seconds(track?.seconds[place] || null),
     };
     const link = linkTo(this.stateOf(place));
     return el("a", { class: "row", role: "row", href: link, style: { top: `${nth * ROW}px` }, onclick: (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       setState(this.stateOf(place), { isStep: true });
-    } }, this.columnsShown.map(([key]) => el("span", { class: key, role: "cell" }, cells[key])));
+    } }, this.columnsShown.map(([key]) => el("span", { class: key, role: "cell", dir: SAID.has(key) ? "auto" : null }, cells[key])));
   }
 
   key(event) {
