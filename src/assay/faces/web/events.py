@@ -72,9 +72,10 @@ class Streams:
     async def _events(self, stamp: Callable[[], object]) -> AsyncIterator[bytes]:
         self._n += 1
         try:
-            # How soon the browser tries again when the server is gone.
-            yield b"retry: 2000\n\n"
             seen = await asyncio.to_thread(stamp)
+            # Sent after the first look: what a page fetches from now on is not older than that.
+            # The number says how soon the browser tries again when the server is gone.
+            yield b"retry: 2000\n\n"
             silent_s = 0.0
             while not await self._ends_within(_LOOK_EVERY_S):
                 now = await asyncio.to_thread(stamp)

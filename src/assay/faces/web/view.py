@@ -68,7 +68,14 @@ class Viewer:
 
     def serve(self) -> None:
         """Answer until Ctrl-C."""
-        self.server.run(sockets=[self._listener])
+        try:
+            self.server.run(sockets=[self._listener])
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listener.close()
 
 
 def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:
