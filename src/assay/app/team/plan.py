@@ -90,12 +90,7 @@ def make_plan(
     for source, layer in layers:
         values |= layer
         sources |= dict.fromkeys(layer, source)
-    try:
-        made = msgspec.convert(values, RunSettings)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            Problem("TEAM-060", f"the settings do not fit: {error}", "correct the value")
-        ) from error
+    made = msgspec.convert(values, RunSettings)
     return Plan(tuple(dataset.place for dataset in datasets), made, sources)
 
 

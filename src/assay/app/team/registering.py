@@ -11,7 +11,7 @@ from assay.app.team.messages import AllChecked, Check, CheckedTask, Found, Found
 from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
 from assay.app.team.settings import FILE, DatasetWords
 from assay.app.team.team import Team
-from assay.core.errors import Problem, StoreError, UsageError, listing, nearest
+from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.roles import Bearer
@@ -92,24 +92,22 @@ def _dataset(one: FoundDataset, said: DatasetWords) -> Dataset:
     )
 
 
-_SERVERS_OWN = (
-    "model",
-    "model_args",
-    "judge",
-    "judge_args",
-    "out",
-    "runs_dir",
-    "fresh",
-    "stage",
-    "answers_from",
+_SERVERS_OWN = frozenset(
+    ("model", "model_args", "judge", "judge_args", "out", "runs_dir", "fresh", "stage", "answers_from")
 )
+"""Settings of a run that are no dataset's."""
 
 
 def _check_settings(name: str, said: DatasetWords) -> None:
+    """Raise where the owner sets something for a dataset that is no setting, or has a wrong value."""
     known = [one for one in RunSettings.__struct_fields__ if one not in _SERVERS_OWN]
     for setting in said.settings:
         if setting not in known:
-            what = f"[dataset.{name}] has no setting {setting!r}{nearest(setting, known)}"
-            raise StoreError(
-                Problem("TEAM-052", what, f"use one of {listing(known, at_most=40)}", Origin(FILE))
-            )
+            what = f"[dataset.{name}] sets {setting!r}, which it cannot{nearest(setting, known)}"
+            fix = f"use one of {listing(known, at_most=40)}"
+            raise UsageError(Problem("TEAM-052", what, fix, Origin(FILE)))
+    try:
+        msgspec.convert(said.settings, RunSettings)
+    except msgspec.ValidationError as error:
+        what = f"[dataset.{name}] sets something wrong: {error}"
+        raise UsageError(Problem("TEAM-052", what, "correct the value", Origin(FILE))) from error

@@ -66,9 +66,9 @@ def serve(
     from assay.faces.cli.render import show_error
 
     with open_team(settings) as team:
-        server = TeamServer(team, ServeSettings(host, port, allow_host))
         for problem in register_folders(team):
             show_error(AssayError(problem))
+        server = TeamServer(team, ServeSettings(host, port, allow_host))
         click.echo(
             f"{len(team.datasets.every())} datasets, {len(team.models.every())} models, "
             f"{settings.workers} workers, database {team.database.place}"

@@ -58,7 +58,7 @@ class TeamServer:
         self.supervisor = Supervisor(team.settings, team.queue)
         streams = Streams()
         sessions = Sessions(team.tokens.bearer, cookie=f"assay_{self.port}")
-        app = make_app(
+        self.app = make_app(
             WebSettings(
                 hosts=Hosts(settings.host, self.port, settings.also_hosts),
                 sessions=sessions,
@@ -73,13 +73,17 @@ class TeamServer:
             ],
             openapi=openapi_config(),
         )
-        self.server = Server(app, streams.end)
+        self.server = Server(self.app, streams.end)
 
     @property
     def address(self) -> str:
         """Return where the pages are."""
         name = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
         return f"http://{f'[{name}]' if ':' in name else name}:{self.port}/"
+
+    def close(self) -> None:
+        """Listen no more; `serve` does so by itself."""
+        self._listener.close()
 
     def serve(self) -> None:
         """Answer until Ctrl-C; evaluations that are under way then go back into the queue."""

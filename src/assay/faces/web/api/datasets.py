@@ -10,7 +10,7 @@ import msgspec
 from litestar import Request, Router, delete, get, post
 from litestar.datastructures import UploadFile
 from litestar.enums import RequestEncodingType
-from litestar.params import Body
+from litestar.params import Body, FromPath
 
 from assay.app.team.registering import preview
 from assay.app.team.team import Team
@@ -57,7 +57,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
     previews: OrderedDict[tuple[str, float], DatasetPreview] = OrderedDict()
 
     @get("/{name:str}", responses=refusals(400, 404, 422, 429))
-    async def get_dataset(name: str) -> DatasetPreview:
+    async def get_dataset(name: FromPath[str]) -> DatasetPreview:
         """Show a dataset: its columns, its first rows, and what is odd about it."""
         dataset = await asyncio.to_thread(team.datasets.get, name)
         key = (dataset.name, dataset.added_at)
@@ -77,7 +77,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
         return DatasetBody.of(kept)
 
     @delete("/{name:str}", sync_to_thread=True, guards=[needs(Role.OWNER)], responses=refusals(404, 409))
-    def delete_dataset(name: str) -> None:
+    def delete_dataset(name: FromPath[str]) -> None:
         """Delete an uploaded dataset. Runs on it stay, as they stand alone."""
         delete_upload(team, name)
 

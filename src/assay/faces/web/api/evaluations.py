@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, Response, Router, delete, get, post
-from litestar.params import Parameter
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 from litestar.response import Stream
 
 from assay.app.team import evaluations
@@ -23,15 +23,15 @@ from assay.results.read import StoredRun
 from assay.results.store import read_manifest
 
 _Asked = Request[Any, Any, Any]
-_Limit = Annotated[int, Parameter(ge=1, le=500, description="So many at most.")]
+_Limit = Annotated[int, QueryParameter(ge=1, le=500, description="So many at most.")]
 _States = Annotated[
-    list[JobState] | None, Parameter(query="state", description="Only those in these states.")
+    list[JobState] | None, QueryParameter(name="state", description="Only those in these states.")
 ]
-_Before = Annotated[int | None, Parameter(description="Only those with a lower number: the next page.")]
+_Before = Annotated[int | None, QueryParameter(description="Only those with a lower number: the next page.")]
 _LastId = Annotated[
     str | None,
-    Parameter(
-        header="last-event-id", description="The id of the last event that was seen, to go on from it."
+    HeaderParameter(
+        name="last-event-id", description="The id of the last event that was seen, to go on from it."
     ),
 ]
 
@@ -47,13 +47,13 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         return [EvaluationBody.of(job) for job in team.queue.jobs(states or (), at_most=limit, before=before)]
 
     @post("/", guards=[needs(Role.RUNNER)], responses=refusals(400, 404, 422, 429))
-    async def start_evaluation(request: _Asked, data: EvaluationRequest) -> StartedBody:
+    async def start_evaluation(request: _Asked, data: JSONBody[EvaluationRequest]) -> StartedBody:
         """Start an evaluation: all that needs no model is checked, then it waits for a worker."""
         submitted = await slow.done(lambda: evaluations.submit(team, data, bearer_of(request)))
         return StartedBody(EvaluationBody.of(submitted.job), submitted.tasks)
 
     @get("/{number:int}", sync_to_thread=True, responses=refusals(404))
-    def get_evaluation(number: int) -> EvaluationBody:
+    def get_evaluation(number: FromPath[int]) -> EvaluationBody:
         """Show an evaluation."""
         return EvaluationBody.of(team.queue.get(number))
 
@@ -63,7 +63,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         responses=refusals(404),
         media_type="text/event-stream",
     )
-    def watch_evaluation(number: int, last_id: _LastId = None) -> Stream | Response[bytes]:
+    def watch_evaluation(number: FromPath[int], last_id: _LastId = None) -> Stream | Response[bytes]:
         """Watch an evaluation by server-sent events, each of which holds the whole evaluation.
 
         The events are `progress`, and `end`, after which the stream ends. Who lost the connection goes on
@@ -82,7 +82,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         responses=refusals(404),
         status_code=200,
     )
-    def stop_evaluation(request: _Asked, number: int) -> EvaluationBody:
+    def stop_evaluation(request: _Asked, number: FromPath[int]) -> EvaluationBody:
         """Stop an evaluation, and keep its answers. One that runs is `stopping` until its worker hears it."""
         return EvaluationBody.of(evaluations.stop(team, number, bearer_of(request)))
 
@@ -93,17 +93,17 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         responses=refusals(404, 409),
         status_code=200,
     )
-    def resume_evaluation(request: _Asked, number: int) -> EvaluationBody:
+    def resume_evaluation(request: _Asked, number: FromPath[int]) -> EvaluationBody:
         """Put a stopped or failed evaluation back into the queue; it goes on from what was answered."""
         return EvaluationBody.of(evaluations.resume(team, number, bearer_of(request)))
 
     @delete("/{number:int}", sync_to_thread=True, guards=[needs(Role.RUNNER)], responses=refusals(404, 409))
-    def delete_evaluation(request: _Asked, number: int) -> None:
+    def delete_evaluation(request: _Asked, number: FromPath[int]) -> None:
         """Delete an evaluation that nobody works on, with its run."""
         evaluations.delete(team, number, bearer_of(request))
 
     @get("/{number:int}/results", sync_to_thread=True, responses=refusals(404))
-    def get_results(number: int) -> ResultsBody:
+    def get_results(number: FromPath[int]) -> ResultsBody:
         """Show what came out: every metric with its counts and its interval."""
         return _results(team, team.queue.get(number))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from litestar import MediaType, Response, Router, get
+from litestar.params import FromPath, FromQuery
 
 from assay.app.team.leaderboard import team_board
 from assay.app.team.team import Team
@@ -26,7 +27,8 @@ def leaderboard_router(team: Team, slow: SlowWork) -> Router:
 
     @get("/{form:str}", responses=refusals(404, 429), media_type=MediaType.TEXT)
     async def export_leaderboard(
-        form: Literal["markdown", "csv", "latex"], by: Literal["dataset", "ability"] = "dataset"
+        form: FromPath[Literal["markdown", "csv", "latex"]],
+        by: FromQuery[Literal["dataset", "ability"]] = "dataset",
     ) -> Response[str]:
         """Export the leaderboard for a page, a sheet or a paper, by datasets or by abilities."""
         board = await slow.done(lambda: team_board(team))

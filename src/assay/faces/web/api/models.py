@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from litestar import Request, Router, delete, get, post
+from litestar.params import FromPath, JSONBody
 
 from assay.app.team.registering import register_model
 from assay.app.team.team import Team
@@ -27,19 +28,19 @@ def models_router(team: Team, slow: SlowWork) -> Router:
         return [ModelBody.of(model) for model in team.models.every()]
 
     @get("/{name:str}", sync_to_thread=True, responses=refusals(404))
-    def get_model(name: str) -> ModelBody:
+    def get_model(name: FromPath[str]) -> ModelBody:
         """Show a model."""
         return ModelBody.of(team.models.get(name))
 
     @post("/", guards=[needs(Role.OWNER)], responses=refusals(400, 409, 422, 429))
-    async def add_model(request: _Asked, data: NewModel) -> ModelBody:
+    async def add_model(request: _Asked, data: JSONBody[NewModel]) -> ModelBody:
         """Register a model. Its files and arguments are looked at; it is neither loaded nor called."""
         model = Model(data.name, data.spec, data.args, data.description)
         made = await slow.done(lambda: register_model(team, model, bearer_of(request)))
         return ModelBody.of(made)
 
     @delete("/{name:str}", sync_to_thread=True, guards=[needs(Role.OWNER)], responses=refusals(404))
-    def delete_model(name: str) -> None:
+    def delete_model(name: FromPath[str]) -> None:
         """Delete a model's registration. Its evaluations stay, and those that wait are still done."""
         team.models.delete(name)
 
