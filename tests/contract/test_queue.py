@@ -73,8 +73,9 @@ def test_a_dead_workers_job_goes_back_and_its_word_no_longer_counts(queue: Queue
         lambda: queue.finish(dead, JobState.FAILED),
         lambda: queue.release(dead),
     ):
-        with pytest.raises(LostClaim):
+        with pytest.raises(LostClaim) as caught:
             say()
+        assert caught.value.problems[0].code == "TEAM-011"
     queue.lose(dead)
     assert queue.get(job.id).state is JobState.RUNNING
     assert queue.get(job.id).progress == {}

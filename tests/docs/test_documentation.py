@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
+from assay.app.team.settings import TeamSettings
 from assay.backends.cache_dir import cache_dir
 from assay.backends.hf_arguments import HfArgs
 from assay.backends.infer_server import InferArgs
@@ -47,6 +48,8 @@ from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
 from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
+from assay.faces.cli.serve import serve
+from assay.faces.cli.serve_token import token
 from assay.faces.cli.show import ls, report
 from assay.scoring.aggregations import AGGREGATIONS
 from assay.scoring.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
@@ -299,7 +302,11 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
     assert [key for key in FIELDS if f"`{key}`" not in text] == []
 
 
-@pytest.mark.parametrize("command", [run, check, docs, explain, report, ls], ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command",
+    [run, check, docs, explain, report, ls, serve, *token.commands.values()],
+    ids=lambda command: command.name,
+)
 def test_every_option_is_documented(command: click.Command) -> None:
     text = whole_documentation()
     options = [
@@ -310,6 +317,13 @@ def test_every_option_is_documented(command: click.Command) -> None:
     ]
     missing = [name for name in options if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
     assert missing == []
+
+
+def test_every_setting_of_a_team_is_documented() -> None:
+    text = (DOCS / "serve.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|.*\|.*\|", text.partition("## Settings")[2], re.MULTILINE) == [
+        *TeamSettings.__struct_fields__
+    ]
 
 
 @pytest.mark.parametrize(

@@ -95,13 +95,13 @@ def team_settings(flags: Mapping[str, Any], folder: Path) -> TeamSettings:
         if name not in _KINDS:
             what = f"unknown setting {name!r}{nearest(name, _KINDS)}"
             raise UsageError(
-                Problem("TEAM-050", what, f"use one of {listing(_KINDS, at_most=40)}", Origin(str(path)))
+                Problem("TEAM-050", what, f"use one of {listing(_KINDS, at_most=40)}", Origin(FILE))
             )
         try:
             made[name] = msgspec.convert(value, _KINDS[name])
         except msgspec.ValidationError as error:
             what = f"setting {name!r}: found {value!r}: {error}"
-            raise UsageError(Problem("TEAM-050", what, "correct the value", Origin(str(path)))) from error
+            raise UsageError(Problem("TEAM-050", what, "correct the value", Origin(FILE))) from error
     settings = TeamSettings(**_absolute(msgspec.structs.asdict(TeamSettings()), Path.cwd()) | made)
     for named in (*settings.datasets, *settings.allow_python):
         if not Path(named).is_dir():
@@ -117,7 +117,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         what = f"not valid TOML: {error}"
-        raise UsageError(Problem("TEAM-050", what, "correct the file", Origin(str(path)))) from error
+        raise UsageError(Problem("TEAM-050", what, "correct the file", Origin(FILE))) from error
 
 
 def _absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
