@@ -109,7 +109,7 @@ def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: Queue) -> 
     assert queue.get(others.job.id).state is JobState.RUNNING
 
 
-def test_a_job_that_keeps_killing_its_worker_fails(queue: Queue) -> None:
+def test_a_job_whose_process_keeps_dying_fails(queue: Queue) -> None:
     job = queue.submit(asked())
     for _ in range(LOSSES_AT_MOST):
         queue.lose(claimed(queue))
@@ -129,10 +129,14 @@ def test_a_job_that_gets_on_between_losses_does_not_fail(queue: Queue) -> None:
     assert queue.get(job.id).state is JobState.QUEUED
 
 
-def test_giving_a_job_back_is_no_loss(queue: Queue) -> None:
+def test_giving_a_job_back_or_losing_its_worker_is_no_loss(queue: Queue) -> None:
     job = queue.submit(asked())
     for _ in range(LOSSES_AT_MOST * 2):
         queue.release(claimed(queue))
+        claimed(queue, "dead")
+        queue.take_back_from("dead")
+        claimed(queue, "silent", lease_s=_GONE)
+        queue.take_back_expired()
     assert queue.get(job.id).state is JobState.QUEUED
 
 
