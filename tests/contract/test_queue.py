@@ -32,7 +32,7 @@ def queue(database: Database) -> Queue:
 
 
 def asked(priority: int = 0) -> JobRequest:
-    return JobRequest("mock", ("data",), b'{"any":1}', "data-mock", "ann", priority)
+    return JobRequest("mock", ("data",), {"shots": 5}, b'{"any":1}', "data-mock", "ann", priority)
 
 
 def claimed(queue: Queue, worker: str = "w", *, lease_s: float = 60.0) -> Claim:
@@ -46,7 +46,7 @@ def test_a_job_is_claimed_done_and_kept(queue: Queue) -> None:
     assert (job.state, job.run, job.attempt) == (JobState.QUEUED, f"data-mock-{job.id}", 0)
     claim = claimed(queue)
     assert (claim.job.id, claim.job.state, claim.job.attempt) == (job.id, JobState.RUNNING, 1)
-    assert claim.job.plan == b'{"any":1}'
+    assert (claim.job.plan, claim.job.settings) == (b'{"any":1}', {"shots": 5})
     assert queue.report(claim, {"n_done": 3}) is JobState.RUNNING
     queue.finish(claim, JobState.COMPLETE)
     done = queue.get(job.id)

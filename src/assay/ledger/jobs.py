@@ -52,6 +52,8 @@ class JobRequest(msgspec.Struct, frozen=True):
     """The model's name, for lists."""
     datasets: tuple[str, ...]
     """The datasets' names, for lists."""
+    settings: dict[str, Any]
+    """What was set for it, for lists."""
     plan: bytes
     """All that the worker needs."""
     label: str
@@ -69,6 +71,7 @@ class Job(msgspec.Struct, frozen=True):
     state: JobState
     model: str
     datasets: tuple[str, ...]
+    settings: dict[str, Any]
     plan: bytes
     run: str
     """The name of its run folder."""
@@ -112,6 +115,7 @@ _jobs = Table(
     Column("state", Text, nullable=False, index=True),
     Column("model", Text, nullable=False),
     Column("datasets", Text, nullable=False),
+    Column("settings", Text, nullable=False),
     Column("plan", LargeBinary, nullable=False),
     Column("run", Text, nullable=False),
     Column("submitted_by", Text, nullable=False),
@@ -150,6 +154,7 @@ class Queue:
                 "state": JobState.QUEUED,
                 "model": asked.model,
                 "datasets": _text(asked.datasets),
+                "settings": _text(asked.settings),
                 "plan": asked.plan,
                 "run": "",
                 "submitted_by": asked.submitted_by,
@@ -382,6 +387,7 @@ def _job(row: sqlalchemy.Row[Any]) -> Job:
         state=JobState(row.state),
         model=row.model,
         datasets=tuple(msgspec.json.decode(row.datasets)),
+        settings=msgspec.json.decode(row.settings),
         plan=bytes(row.plan),
         run=row.run,
         submitted_by=row.submitted_by,

@@ -61,6 +61,13 @@ class Plan(msgspec.Struct, frozen=True):
     sources: dict[str, str]
     """Where each value came from."""
 
+    def shown(self) -> dict[str, Any]:
+        """Return what the request and the datasets have set."""
+        names = [name for name, source in self.sources.items() if source in ("dataset", "request")]
+        return {
+            name: msgspec.to_builtins(getattr(self.values, name)) for name in names if name != "judge_args"
+        }
+
     def settings(self, out: str) -> Settings:
         """Return the settings of the run that is kept in a folder."""
         values = msgspec.structs.replace(self.values, out=out)
