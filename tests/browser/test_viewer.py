@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from litestar.types import Message, Receive, Scope, Send
 from playwright.sync_api import BrowserContext, Page, expect
 
 from assay.core.run import RunStatus
+from assay.faces.web.security.gate import Gate
 from assay.faces.web.view import Viewer
 from browser.watched import Faults
 from fakes.run_folders import append_samples, write_run
@@ -170,25 +175,74 @@ class TestTokens:
         expect(browser_page.locator(".told").first).to_contain_text("2 of 2 samples")
 
 
-def test_another_site_reads_nothing(
-    browser_page: Page, browser_context: BrowserContext, viewer: Viewer, tmp_path: Path, faults: Faults
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[str]:
+    """The address of a site on another port, which anybody on this machine may run."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("<!doctype html><title>other</title>", encoding="utf-8")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/index.html"
+        server.shutdown()
+
+
+ATTACK = """async (home) => {
+  const read = [];
+  const take = (answer) => answer.text().then((text) => text && read.push(text));
+  const asJson = { "content-type": "application/json" };
+  const tries = [
+    ["data/runs", {}],
+    ["data/runs", { mode: "no-cors" }],
+    ["session", { mode: "no-cors", method: "POST", body: "x" }],
+    ["session", { method: "POST", headers: asJson, body: '{"token": "x"}' }],
+  ];
+  for (const [path, options] of tries) await fetch(home + path, options).then(take, () => null);
+  for (const name of ["script", "img", "iframe", "video"]) {
+    const node = document.createElement(name);
+    const done = new Promise((resolve) => { node.onload = node.onerror = resolve; });
+    node.src = home + (name === "iframe" ? "" : "data/runs");
+    document.body.append(node);
+    await done;
+  }
+  const events = new EventSource(home + "data/events");
+  await new Promise((resolve) => {
+    events.onopen = () => { read.push("events"); resolve(); };
+    events.onerror = resolve;
+  });
+  events.close();
+  return read;
+}"""
+
+
+def test_another_site_reads_and_changes_nothing(
+    browser_page: Page, viewer: Viewer, elsewhere: str, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page of another origin, here of a second viewer's port, tries all that a page can."""
-    with viewing(tmp_path / "runs") as other:
-        browser_page.goto(other.address)
-        faults.seen.clear()
-        tried = browser_page.evaluate(
-            """async (address) => {
-                const tried = {};
-                for (const mode of ["cors", "no-cors"]) {
-                    tried[mode] = await fetch(address, { mode }).then((r) => r.text(), () => "refused");
-                }
-                return tried;
-            }""",
-            f"http://127.0.0.1:{viewer.port}/data/runs",
-        )
-        assert tried == {"cors": "refused", "no-cors": "refused"}
-    faults.seen.clear()
+    """A page of another site tries all that a page can; no answer of the viewer gives it anything."""
+    statuses: list[int] = []
+    answered = Gate.__call__
+
+    async def noted(gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            await send(message)
+
+        await answered(gate, scope, receive, note)
+
+    monkeypatch.setattr(Gate, "__call__", noted)
+    browser_page.goto(elsewhere)
+    assert browser_page.evaluate(ATTACK, viewer.address) == []
+    # Eight tries and one that the browser asks about beforehand.
+    assert len(statuses) == 9
+    assert set(statuses) == {403}
+    faults.expect(f"request beyond {elsewhere.removesuffix('/index.html')}")
+    faults.expect("console: ")
 
 
 HOSTILE = [
