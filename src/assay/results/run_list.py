@@ -91,7 +91,7 @@ class RunList:
         self._looked = float("-inf")
 
     def listing(self) -> Listing:
-        """Return the list, about half a second old at most; who comes while another looks gets the last one."""
+        """Return the list, half a second old at most; who comes while another looks gets the last one."""
         if self._lock.acquire(blocking=not self._listing.revision):
             try:
                 if time.monotonic() - self._looked > _FRESH_S:
