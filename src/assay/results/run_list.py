@@ -24,6 +24,7 @@ from assay.core.score import Metric
 from assay.results.families import families, foremost
 from assay.results.pages.data import ScoreRow
 from assay.results.pages.run_facts import score_rows
+from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 
 DAMAGED = "damaged"
@@ -134,9 +135,12 @@ class RunList:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run, and none of its files leads out of it."""
+    """Whether a folder holds a run, and none of its files leads out of it.
+
+    A run whose answers were scored again has links to the scoring that it shows.
+    """
     try:
-        found = os.lstat(folder / MANIFEST)
+        found = os.stat(folder / MANIFEST)
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and not any(_leads_out(folder / name) for name in _FILES)
@@ -148,7 +152,9 @@ def _leads_out(path: Path) -> bool:
             return False
     except OSError:
         return False
-    return not path.resolve().is_relative_to(path.parent.resolve())
+    # A scoring shares the answers of its run.
+    run = run_of(path.parent) or path.parent.resolve()
+    return not path.resolve().is_relative_to(run)
 
 
 def _folders_in(root: Path) -> Iterator[str]:
@@ -291,9 +297,9 @@ class _LineCount:
 
 
 def _stamp(path: str) -> _Stamp:
-    """Return what changes when a file does; a link has its own, wherever it leads."""
+    """Return what changes when a file does, or when a link leads to another one."""
     try:
-        found = os.lstat(path)
+        found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return _NO_FILE
     return (found.st_mtime_ns, found.st_size, found.st_ino)
