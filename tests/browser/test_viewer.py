@@ -121,6 +121,37 @@ def test_the_list_and_a_run_grow_while_one_looks(browser_page: Page, viewer: Vie
     expect(page.locator(".told")).to_have_text("3 of 3 runs")
 
 
+def test_nobody_loses_their_place_while_a_run_grows(browser_page: Page, viewer: Viewer, runs: Path) -> None:
+    page = browser_page
+    live = write_run(runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=9)
+    page.goto(viewer.address)
+    row = page.locator("tr", has_text="live")
+    expect(row).to_contain_text("1 of 9")
+    box = page.get_by_label("compare live")
+    box.check()
+    other = page.get_by_role("link", name="alpha")
+    other.evaluate("one => { one.isTheSame = true; }")
+    select = page.get_by_label("Model")
+    select.evaluate("one => { one.isTheSame = true; }")
+    append_samples(live, ["b"], first=1)
+    expect(row).to_contain_text("2 of 9")
+    expect(box).to_be_focused()
+    expect(box).to_be_checked()
+    assert other.evaluate("one => one.isTheSame")
+    assert select.evaluate("one => one.isTheSame")
+
+
+def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: Faults) -> None:
+    faults.expect("ERR_")
+    with viewing(runs) as viewer:
+        browser_page.goto(viewer.address)
+        expect(browser_page.locator(".told")).to_have_text("3 of 3 runs")
+        expect(browser_page.locator(".lost")).to_have_count(0)
+    # The browser tries again, and complains of that.
+    browser_page.wait_for_event("console", lambda message: "ERR_" in message.text)
+    expect(browser_page.locator(".lost")).to_contain_text("does not answer")
+
+
 def test_a_run_that_is_gone_is_told(browser_page: Page, viewer: Viewer, faults: Faults) -> None:
     faults.expect("404")
     faults.expect("there is no such run")
