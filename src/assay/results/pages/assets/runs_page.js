@@ -64,7 +64,7 @@ function status(run) {
   if (run.status !== "running") return el("span", { class: `status s-${run.status}` }, STATUSES[run.status] ?? run.status);
   const silent = ago(run.changed);
   return [
-    el("span", { class: "status s-running" }, silent > SILENT_S ? "not complete" : "running"),
+    silent > SILENT_S ? el("span", { class: "status s-answered" }, "not complete") : el("span", { class: "status s-running" }, "running"),
     el("progress", { max: 1, value: share, "aria-label": "samples done" }),
     el("span", { class: "of" }, `${count(run.n_done)} of ${count(run.n_samples)}`, silent > SILENT_S ? `, nothing new for ${seconds(silent)}` : ""),
   ];
