@@ -89,7 +89,7 @@ class RunFolder:
     def delete(self) -> None:
         """Remove the run and all that was kept with it, unless a process is writing it."""
         if self.path.is_dir():
-            self._hold()
+            self.hold()
             try:
                 shutil.rmtree(self.path)
             finally:
