@@ -23,6 +23,8 @@ _QUESTIONS = (
     "input",
     "sentence",
     "stem",
+    "ctx",
+    "premise",
     "goal",
     "text",
 )
