@@ -42,8 +42,9 @@ def _print(console: Console, board: Board, by: By) -> None:
         console.print(_block(table, columns), soft_wrap=not console.is_terminal, crop=False)
         console.print()
     console.print(
-        "[dim]percent with 95 % intervals; # the ranks a model may have: differences within them are not "
-        f"real (paired tests, Holm over a column, {100 * board.level:g} %); bold: none is really better[/]",
+        "[dim]percent with 95 % intervals; # the ranks a model may have: only those really better are sure "
+        f"to stand above it (paired tests, Holm over a column, {100 * board.level:g} %); bold: none is "
+        "really better[/]",
         soft_wrap=True,
     )
 

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     show_default=True,
 )
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, do not print.")
+@click.option(
+    "--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write the page, as one file."
+)
 def leaderboard(
     folders: tuple[Path, ...],
     runs_dir: str | None,
@@ -54,6 +57,7 @@ def leaderboard(
     by: By,
     form: Format | Literal["table"],
     output: Path | None,
+    html: Path | None,
 ) -> None:
     """Rank models by datasets, and say which differences are real.
 
@@ -76,6 +80,10 @@ def leaderboard(
         show_error(AssayError(problems))
     for note in runs.notes:
         err.print(note, markup=False, soft_wrap=True)
+    if html is not None:
+        from assay.results.leaderboard.page import render_board_page
+
+        html.write_text(render_board_page(board), encoding="utf-8")
     if form == "table":
         show_board(board, by, output)
         return

@@ -16,9 +16,10 @@ from assay.results.rows import markdown_list, markdown_table
 Format: TypeAlias = Literal["markdown", "csv", "latex", "json"]
 
 _LEGEND = (
-    "Values are in percent, with 95 % intervals. Behind # stand the ranks a model may have: 1 to 2 says that "
-    "no model is really better than it but one, and so on. Differences are real where a test pair by pair, "
-    "corrected for the number of pairs in the column (Holm), says so at 5 %. **Bold**: none is really better."
+    "Shares are in percent, with 95 % intervals. Behind # stands the range of ranks that a model may have: "
+    "only models that are really better are sure to stand above it. A difference is real where a test of the "
+    "two models, sample by sample, says so at 5 %, corrected for all pairs of the column (Holm). **Bold**: "
+    "none is really better."
 )
 
 _NUMBERS = ("value", "low", "high", "stderr")

@@ -8,7 +8,6 @@ that failed, were not answered or are wrong. The page tells what is left out.
 from __future__ import annotations
 
 import base64
-import gzip
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from assay.core.markup import Markup, one_file_page, tag
 from assay.results.media_store import MEDIA_FOLDER, kept_medium
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
+from assay.results.pages.packed import packed_block
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
@@ -31,8 +31,6 @@ MOST_MEDIA_BYTES = 12 << 20
 _SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _BLOCK_BYTES = 256 << 10
 """Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
-_LEVEL = 3
-"""Twice as quick as the usual level, and a tenth larger."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -56,7 +54,7 @@ def render_report_page(view: RunView) -> str:
     parts: list[Markup] = []
     room = MOST_BYTES - media.n_reserved
     for places, content in _blocks(view, n_rows):
-        data = _block(f"details-{len(blocks)}", content)
+        data = packed_block(f"details-{len(blocks)}", content)
         room -= len(data)
         if room < 0:
             break
@@ -70,8 +68,8 @@ def render_report_page(view: RunView) -> str:
         style(),
         script(),
         tag("main", id="page"),
-        _block("run", _encode(page)),
-        _block("table", _encode(view.table(0, n_rows))),
+        packed_block("run", _encode(page)),
+        packed_block("table", _encode(view.table(0, n_rows))),
         after=(*parts, *media.parts),
         media=True,
         page="run",
@@ -116,12 +114,6 @@ class _Media:
 
 def _in_base64(n_bytes: int) -> int:
     return 4 * ((n_bytes + 2) // 3)
-
-
-def _block(name: str, content: bytes) -> Markup:
-    """Return data that a browser keeps and never runs; base64 holds nothing that could end the element."""
-    packed = base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
-    return Markup(f'<script type="application/gzip" id="{name}">{packed}</script>\n')
 
 
 def _blocks(view: RunView, n_rows: int) -> Iterator[tuple[tuple[int, ...], bytes]]:

@@ -1,9 +1,10 @@
 // Shows the page that its body names.
 
 import { el, replace } from "./dom.js";
+import { showBoard } from "./board_page.js";
 import { showRun } from "./run_page.js";
 
-const PAGES = { run: showRun };
+const PAGES = { leaderboard: showBoard, run: showRun };
 
 async function show() {
   const main = document.getElementById("page");
