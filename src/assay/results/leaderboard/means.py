@@ -115,7 +115,10 @@ def _difference(column: Column, model: str, other: str) -> Difference | None:
 
 def _mean(metrics: Iterable[Metric]) -> Estimate:
     """Return the mean of values that each count once, and its interval; all are shares."""
-    estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in metrics)
+    parts = [Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in metrics]
+    if len(parts) == 1:
+        return parts[0]
+    estimate = macro(parts)
     if estimate.value is None or estimate.stderr != 0:
         return clipped(estimate)
     # Datasets all right or all wrong have no spread to build on; the counts still have an interval.
