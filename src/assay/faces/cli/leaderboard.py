@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -64,7 +65,7 @@ def leaderboard(
     The latest complete run of each model stands for it. Each dataset is told by its headline metric. Values
     under other shots, samples, data or judges have columns of their own.
     """
-    from assay.app.leaderboard import indexed_runs
+    from assay.app.leaderboard import IndexedRuns
     from assay.core.errors import AssayError
     from assay.faces.cli.board_screen import show_board
     from assay.faces.cli.render import err, show_error
@@ -73,7 +74,7 @@ def leaderboard(
 
     headlines = pairs(metrics, "--metric klue_ynat=macro_f1")
     own = None if abilities is None else read_abilities(abilities)
-    with indexed_runs(folders or _default_folders(runs_dir, database), database) as runs:
+    with closing(IndexedRuns(folders or _default_folders(runs_dir, database), database)) as runs:
         problems = runs.refresh()
         board = runs.board(headlines=headlines, abilities=own)
     if problems:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from assay.core.markup import one_file_page, tag
-from assay.results.leaderboard.board import Board
+from assay.core.markup import one_file_parts, tag
+from assay.results.leaderboard.board import Board, BoardCell
 from assay.results.leaderboard.exports import Format, exported
 from assay.results.pages.bundle import script, style
 from assay.results.pages.packed import packed_block
@@ -19,23 +21,23 @@ class BoardPage(msgspec.Struct, frozen=True):
     board: Board
     files: dict[str, str]
     """By format: the board as a file's text."""
-    links: dict[str, str]
-    """By a run's folder: where its page is. A run that is not here has none."""
+    links: tuple[tuple[str | None, ...], ...]
+    """By model, then column: where the page of the cell's run is; None: nowhere that is known."""
 
 
-def board_page(board: Board, links: dict[str, str] | None = None) -> BoardPage:
-    """Return the page of a board."""
-    return BoardPage(board, {form: exported(board, form) for form in _FILES}, links or {})
+def board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -> BoardPage:
+    """Return the page of a board. Where folders lie on a machine is nothing that its readers are told."""
+    links = tuple(tuple(None if cell is None else link_of(cell) for cell in row) for row in board.cells)
+    cells = tuple(
+        tuple(None if cell is None else msgspec.structs.replace(cell, root="") for cell in row)
+        for row in board.cells
+    )
+    files: dict[str, str] = {form: exported(board, form) for form in _FILES}
+    return BoardPage(msgspec.structs.replace(board, cells=cells), files, links)
 
 
 def render_board_page(board: Board) -> str:
     """Return the page as one file."""
-    content = msgspec.json.encode(board_page(board))
-    return one_file_page(
-        "Leaderboard",
-        style(),
-        script(),
-        tag("main", id="page"),
-        packed_block("board", content),
-        page="leaderboard",
-    )
+    content = msgspec.json.encode(board_page(board, lambda _: None))
+    body = (tag("main", id="page"), packed_block("board", content))
+    return "".join(one_file_parts("Leaderboard", style(), script(), body, page="leaderboard"))

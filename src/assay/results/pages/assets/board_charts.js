@@ -26,14 +26,14 @@ export function markOf(nth) {
   return nth < 0 ? null : svg("svg", { class: "sign", viewBox: "-6 -6 12 12", "aria-hidden": "true" }, shape(nth));
 }
 
-export function boardCharts(board, columns, chosen) {
+export function boardCharts(page, columns, chosen) {
   const drawn = columns.filter((column) => column.isShare && column.counts && column.higherIsBetter && (column.kind === "dataset" || column.kind === "ability"));
   const others = columns.filter((column) => column.kind.startsWith("dataset") && !drawn.includes(column));
   if (!chosen.length || !drawn.length) return [];
   // A radar of forty datasets cannot be read: where there are abilities, they are its spokes.
-  const abilities = columnsOf(board, "ability");
+  const abilities = columnsOf(page, "ability");
   const spokes = abilities.length >= FEWEST_SPOKES ? abilities : drawn;
-  const models = chosen.map((row, nth) => ({ row, nth, name: board.models[row].name }));
+  const models = chosen.map((row, nth) => ({ row, nth, name: page.board.models[row].name }));
   return [
     el("h2", {}, "Side by side"),
     el("p", { class: "legend keys" }, models.map((model) => el("span", {}, markOf(model.nth), said(model.name)))),

@@ -34,9 +34,9 @@ function bounds(cells, isShare) {
   return isShare ? { low: Math.max(0, low - room), high: Math.min(1, high + room) } : { low: low - room, high: high + room };
 }
 
-function datasetColumn(board, column, at) {
-  const cells = withLeaders(board.cells.map((row) => {
-    const cell = row[at];
+function datasetColumn(board, links, column, at) {
+  const cells = withLeaders(board.cells.map((cellsOfRow, row) => {
+    const cell = cellsOfRow[at];
     if (!cell) return null;
     const counts = [["scored", cell.n_scored], ["unanswered", cell.n_unanswered], ["truncated", cell.n_truncated], ["failed", cell.n_failed]];
     const told = [`${shown(cell.value, column.is_share)}${column.is_share ? " %" : ""}, ${interval(cell, column.is_share)}`,
@@ -44,7 +44,7 @@ function datasetColumn(board, column, at) {
       `run ${cell.run}${cell.host ? ` on ${cell.host}` : ""}, ${cell.started.slice(0, 16).replace("T", " ")}`,
       cell.n_earlier ? `${count(cell.n_earlier)} earlier run${cell.n_earlier === 1 ? "" : "s"} of the same` : null];
     return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, column.is_share), rank: rankText(cell.rank), best: cell.rank.best,
-      beats: cell.beats, folder: `${cell.root}/${cell.run}`, told: told.filter((line) => line).join("\n"), isIncomplete: false };
+      beats: cell.beats, link: links[row][at], told: told.filter((line) => line).join("\n"), isIncomplete: false };
   }));
   const shots = `${column.conditions.shots ?? "0"}-shot`;
   const about = [column.method, shots, column.metric].filter((word) => !column.apart.includes(word));
@@ -81,10 +81,10 @@ function duelColumn(board) {
 }
 
 // The columns by dataset, the means and duels in front; or by ability.
-export function columnsOf(board, by) {
+export function columnsOf({ board, links }, by) {
   const means = board.means.map((mean, at) => [mean, at]).filter(([mean]) => (mean.kind === "ability") === (by === "ability")).map(([mean, at]) => meanColumn(board, mean, at));
   if (by === "ability") return means;
   const duels = board.models.length > 1 ? [duelColumn(board)] : [];
-  const datasets = board.columns.map((column, at) => [column, at]).filter(([column]) => column.part === null).map(([column, at]) => datasetColumn(board, column, at));
+  const datasets = board.columns.map((column, at) => [column, at]).filter(([column]) => column.part === null).map(([column, at]) => datasetColumn(board, links, column, at));
   return [...means, ...duels, ...datasets];
 }

@@ -27,15 +27,15 @@ export async function showBoard(main) {
     const state = stateNow();
     const by = hasAbilities && state.by === "ability" ? "ability" : "dataset";
     for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.dataset.by === by));
-    const columns = columnsOf(board, by);
+    const columns = columnsOf(page, by);
     const chosen = chosenModels(board, state);
     const { scrollLeft, scrollTop } = table;
     const held = document.activeElement?.dataset.hold;
-    replace(table, boardTable(page, columns, chosen, state));
+    replace(table, boardTable(board, columns, chosen, state));
     Object.assign(table, { scrollLeft, scrollTop });
     // Whoever goes by the keyboard stays where they were.
     if (held) table.querySelector(`[data-hold="${held}"]`)?.focus();
-    replace(charts, boardCharts(board, columns, chosen));
+    replace(charts, boardCharts(page, columns, chosen));
   }
 
   replace(main,
@@ -94,8 +94,7 @@ function ordered(board, columns, state) {
   });
 }
 
-function boardTable(page, columns, chosen, state) {
-  const { board } = page;
+function boardTable(board, columns, chosen, state) {
   const cells = columns.map(() => new Map());
   const head = el("tr", {}, el("th", { scope: "col", class: "model" }, "model"), columns.map((column) => heading(column, state)));
   const body = ordered(board, columns, state).map((row) => {
@@ -107,7 +106,7 @@ function boardTable(page, columns, chosen, state) {
     const facts = Object.entries(model.facts).map(([name, text]) => `${name} ${text}`).join("\n");
     return el("tr", {}, el("th", { scope: "row", class: "model", title: facts }, el("label", {}, box, markOf(chosen.indexOf(row)), said(model.name))),
       columns.map((column, at) => {
-        const cell = valueCell(page, column, row, (isOver) => compare(cells[at], column, row, isOver));
+        const cell = valueCell(column, row, (isOver) => compare(cells[at], column, row, isOver));
         cells[at].set(row, cell);
         return cell;
       }));
@@ -123,17 +122,16 @@ function heading(column, state) {
     el("button", { type: "button", "data-hold": column.key, onclick: turn }, el("span", { class: "name" }, said(column.name)), el("span", { class: "about" }, said(column.about), isSorted ? (isUp ? " ▲" : " ▼") : "")));
 }
 
-function valueCell(page, column, row, onpoint) {
+function valueCell(column, row, onpoint) {
   const cell = column.cells[row];
   if (!cell) return el("td", { class: "none" }, el("span", { title: "no complete run" }, "–"));
-  const link = cell.folder ? page.links[cell.folder] : undefined;
   const value = el("span", { class: cell.isLeading ? "value leading" : "value" }, cell.shown);
   const at = (number) => `${(100 * (number - column.low)) / (column.high - column.low || 1)}%`;
   const bar = cell.low === null || cell.high === null ? el("span", { class: "range" }) : el("span", { class: "range" },
     el("span", { class: "between", style: { left: at(cell.low), width: `calc(${at(cell.high)} - ${at(cell.low)})` } }),
     el("span", { class: "point", style: { left: at(cell.value) } }));
   return el("td", { class: column.kind, title: cell.told, onmouseenter: () => onpoint(true), onmouseleave: () => onpoint(false) },
-    el("span", { class: "line" }, link ? el("a", { href: link }, value) : value, el("span", { class: cell.isIncomplete ? "rank lacks" : "rank" }, cell.rank)), bar);
+    el("span", { class: "line" }, cell.link ? el("a", { href: cell.link }, value) : value, el("span", { class: cell.isIncomplete ? "rank lacks" : "rank" }, cell.rank)), bar);
 }
 
 // Shows, while a value is pointed at, which others of its column are really better, really worse, or neither.

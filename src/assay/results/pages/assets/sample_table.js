@@ -6,7 +6,7 @@ import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
 
 const ROW = 40;
 const BEYOND = 8;
-const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
+export const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
 const FILTERS = [
   ["right", "Right", (row) => row.outcome === "R"],
   ["partly", "Partly right", (row) => row.outcome === "P"],
@@ -181,7 +181,7 @@ export class SampleTable {
       choose("task", "Task", this.columns.tasks, "all"),
       choose("group", "Group", this.columns.groups, "all"));
     replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
-      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows all` : null);
+      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows more` : null);
   }
 
   headings() {
