@@ -46,7 +46,7 @@ def address(folder: Path) -> Iterator[str]:
 
 
 def test_a_value_leads_to_its_run_and_a_new_run_appears(
-    browser_page: Page, address: str, folder: Path
+    address: str, browser_page: Page, folder: Path
 ) -> None:
     page = browser_page
     page.goto(f"{address}leaderboard")
