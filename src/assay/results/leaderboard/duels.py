@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +22,7 @@ from assay.results.leaderboard.board import Rank
 from assay.results.leaderboard.entries import Entry
 from assay.results.paired import (
     Difference,
+    Fourfold,
     holm,
     macro_difference,
     mcnemar,
@@ -117,7 +119,7 @@ def _duel(a: Entry, b: Entry, of_a: list[Side] | None, of_b: list[Side] | None) 
         parts = [paired(part, ordered_b[task.name]) for task, part in zip(a.tasks, of_a, strict=True)]
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
-            together = known[0] if not a.is_mean else macro_difference(known)
+            together = joined(known)
             if together is not None and together.p is not None:
                 return Duel(together, "paired")
     difference = unpaired(a, b)
@@ -147,6 +149,26 @@ def paired(one: Side, other: Side) -> Difference | None:
     return compare(x, y, clusters)
 
 
+def joined(parts: Sequence[Difference]) -> Difference | None:
+    """Return the mean of the differences of parts, each counting once; None where a part has none.
+
+    Parts whose samples all differ alike, or not at all, have no spread to go by; right and wrong answers
+    still have their counts, which are then taken together.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    mean = macro_difference(parts)
+    tables = [part.fourfold for part in parts if part.fourfold is not None]
+    if mean is None or mean.p is not None or any(part.stderr != 0 for part in parts):
+        return mean
+    if mean.difference == 0 and all(part.p == 1 for part in parts):
+        return msgspec.structs.replace(mean, stderr=0.0, p=1.0)
+    if len(tables) < len(parts):
+        return mean
+    p = mcnemar(sum(one.only_a for one in tables), sum(one.only_b for one in tables))
+    return msgspec.structs.replace(mean, stderr=0.0, p=p, test="mcnemar")
+
+
 def _of_shares(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> Difference:
     """Compare right and wrong answers of independent samples.
 
@@ -157,19 +179,24 @@ def _of_shares(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> Difference
     gap = (only_b - only_a) / n
     variance = max(0.0, (only_a + only_b) / n - gap * gap) * n / (n - 1)
     stderr = math.sqrt(variance / n)
-    p = mcnemar(only_a, only_b)
-    return Difference(n, n, right_a / n, right_b / n, gap, None, None, stderr, p, "mcnemar")
+    return Difference(
+        *(n, n, right_a / n, right_b / n, gap, None, None),
+        stderr=stderr,
+        p=mcnemar(only_a, only_b),
+        test="mcnemar",
+        fourfold=Fourfold(both, only_a, only_b, n - both - only_a - only_b),
+    )
 
 
 def unpaired(a: Entry, b: Entry) -> Difference | None:
     """Compare two values by their standard errors, as if they were of other samples; None if one has none."""
     first, second = a.metric, b.metric
-    if first.value is None or second.value is None or first.stderr is None or second.stderr is None:
+    if first.value is None or second.value is None or a.stderr is None or b.stderr is None:
         return None
-    stderr = math.hypot(first.stderr, second.stderr)
-    gap = second.value - first.value
+    stderr = math.hypot(a.stderr, b.stderr)
     if stderr == 0:
         return None
+    gap = second.value - first.value
     p = math.erfc(abs(gap) / stderr / math.sqrt(2))
     n = first.n_scored + second.n_scored
     return Difference(n, n, first.value, second.value, gap, None, None, stderr, p, "student")

@@ -104,12 +104,12 @@ def _means(
         for column in columns
         if column.shown.part is None and column.shown.counts and not is_averaged(column)
     ]
-    if left_out and every:
+    if left_out and means:
         notes.append(
             f"in no mean, as their values are no shares of which more is better: {listing(left_out)}"
         )
     others = [column.shown.label for column in columns if not column.shown.counts and not column.shown.part]
-    if others:
+    if others and means:
         notes.append(f"in no mean, as another column stands for the dataset: {listing(others)}")
     told = told_abilities(columns) if abilities is None else abilities
     places, said = columns_by_ability(told, columns, is_from_file=abilities is not None)

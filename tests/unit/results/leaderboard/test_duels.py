@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.run_index import SampleValues
-from assay.results.leaderboard.duels import Side, paired
+from assay.results.leaderboard.duels import Side, joined, paired
 from assay.results.paired import mean_difference, ratio_difference, share_difference
 
 
@@ -56,6 +56,39 @@ def test_other_numbers_ratios_and_clusters_go_to_their_own_tests() -> None:
     x, y, c = [1.0, 0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0, 1.0], [1, 1, 2, 2, 3]
     clustered = share_difference(np.array(x), np.array(y), np.array(c))
     assert paired(side(x, clusters=c), side(y, clusters=c)) == clustered
+
+
+def test_parts_without_any_spread_are_taken_together_by_their_counts() -> None:
+    """All wrong against all right on each of two parts: no error to divide by, and yet as plain as can be."""
+    part = paired(side([0.0] * 5), side([1.0] * 5))
+    assert part is not None
+    found = joined([part, part])
+    assert found is not None
+    assert found.difference == 1.0
+    assert found.p == pytest.approx(2 / 2**10)
+    same = paired(side([1.0, 0.0]), side([1.0, 0.0]))
+    assert same is not None
+    alike = joined([same, same])
+    assert alike is not None
+    assert (alike.difference, alike.p) == (0.0, 1.0)
+
+
+def test_parts_with_spread_are_a_normal_mean() -> None:
+    rng = np.random.default_rng(1)
+    parts = []
+    gaps, errors = [], []
+    for _ in range(3):
+        a, b = rng.random(20).tolist(), rng.random(20).tolist()
+        part = paired(side(a), side(b))
+        assert part is not None
+        parts.append(part)
+        d = np.array(b) - np.array(a)
+        gaps.append(d.mean())
+        errors.append(d.std(ddof=1) / math.sqrt(len(d)))
+    found = joined(parts)
+    assert found is not None
+    z = np.mean(gaps) / (math.sqrt(sum(e * e for e in errors)) / 3)
+    assert found.p == pytest.approx(math.erfc(abs(z) / math.sqrt(2)))
 
 
 def test_samples_are_matched_by_their_ids() -> None:
