@@ -12,8 +12,17 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
+from assay.faces.cli.answers import LeaderboardAnswer
 from assay.results.leaderboard.board import Board
 from cli import assay
+
+
+def board_of(*arguments: str) -> Board:
+    result = assay("leaderboard", *arguments, "--json")
+    assert result.status == 0, result.err
+    answer = msgspec.json.decode(result.out, type=LeaderboardAnswer)
+    assert answer.problems == ()
+    return answer.board
 
 
 @pytest.fixture
@@ -45,7 +54,7 @@ def test_forty_datasets_are_readable_on_a_terminal(evaluated: Path) -> None:
 
 
 def test_every_format_tells_the_same(evaluated: Path) -> None:
-    board = msgspec.json.decode(assay("leaderboard", "--format", "json").out, type=Board)
+    board = board_of()
     assert [model.name for model in board.models] == ["mock:says-A", "mock:says-B"]
     rows = list(csv.DictReader(io.StringIO(assay("leaderboard", "--format", "csv").out)))
     assert len(rows) == 2 * 41
@@ -69,9 +78,7 @@ def test_abilities_of_a_file(evaluated: Path) -> None:
 def test_a_shared_database_is_looked_into_without_any_runs(evaluated: Path, database_place: str) -> None:
     assert assay("leaderboard", "--database", database_place).status == 0
     (evaluated / "runs").rename(evaluated / "away")
-    shown = assay("leaderboard", "--database", database_place, "--format", "json")
-    assert shown.status == 0, shown.err
-    assert len(msgspec.json.decode(shown.out, type=Board).models) == 2
+    assert len(board_of("--database", database_place).models) == 2
 
 
 def test_nothing_to_rank_is_said(workdir: Path) -> None:
@@ -86,7 +93,7 @@ def test_datasets_of_a_registry_are_told_by_their_headlines(workdir: Path, share
     for model in ("mock:one", "mock:two"):
         asked = ("run", leap, "--task-dir", str(shared_data), "-m", model, "--limit", "6", "--shots", "1")
         assert assay(*asked).status == 0
-    board = msgspec.json.decode(assay("leaderboard", "--format", "json").out, type=Board)
+    board = board_of()
     told = {column.dataset: (column.metric, column.about) for column in board.columns}
     assert {name: metric for name, (metric, _) in told.items()} == {
         "klue_ynat": "macro_f1",
@@ -112,7 +119,7 @@ def test_the_real_model_is_ranked_beside_one_that_guesses(workdir: Path) -> None
             ).status
             == 0
         )
-    board = msgspec.json.decode(assay("leaderboard", "--format", "json").out, type=Board)
+    board = board_of()
     assert {model.name.split(" ")[0] for model in board.models} >= {"mock"}
     (column,) = board.columns
     assert (column.n_models, column.n_paired) == (2, 1)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+import msgspec
 
+from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import pairs, runs_folder, runs_option
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "markdown", "csv", "latex", "json"]),
+    type=click.Choice(["table", "markdown", "csv", "latex"]),
     default="table",
     show_default=True,
 )
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 @click.option(
     "--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write the page, as one file."
 )
+@json_option
 def leaderboard(
     folders: tuple[Path, ...],
     runs_dir: str | None,
@@ -59,7 +62,8 @@ def leaderboard(
     form: Format | Literal["table"],
     output: Path | None,
     html: Path | None,
-) -> None:
+    is_json: bool,
+) -> Answer | None:
     """Rank models by datasets, and say which differences are real.
 
     The latest complete run of each model stands for it. Each dataset is told by its headline metric. Values
@@ -77,22 +81,28 @@ def leaderboard(
     with closing(IndexedRuns(folders or _default_folders(runs_dir, database), database)) as runs:
         problems = runs.refresh()
         board = runs.board(headlines=headlines, abilities=own)
-    if problems:
-        show_error(AssayError(problems))
-    for note in runs.notes:
-        err.print(note, markup=False, soft_wrap=True)
     if html is not None:
         from assay.results.leaderboard.page import render_board_page
 
         html.write_text(render_board_page(board), encoding="utf-8")
+    if is_json:
+        from assay.faces.cli.answers import LeaderboardAnswer
+
+        board = msgspec.structs.replace(board, notes=(*runs.notes, *board.notes))
+        return Answer(LeaderboardAnswer(board, tuple(problems)))
+    if problems:
+        show_error(AssayError(problems))
+    for note in runs.notes:
+        err.print(note, markup=False, soft_wrap=True)
     if form == "table":
         show_board(board, by, output)
-        return
+        return None
     text = exported(board, form, by=by)
     if output is None:
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
+    return None
 
 
 def _default_folders(runs_dir: str | None, database: str | None) -> tuple[Path, ...]:

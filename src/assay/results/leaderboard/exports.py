@@ -13,7 +13,7 @@ from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.grid import By, Grid, Words, grid
 from assay.results.rows import markdown_list, markdown_table
 
-Format: TypeAlias = Literal["markdown", "csv", "latex", "json"]
+Format: TypeAlias = Literal["markdown", "csv", "latex"]
 
 _LEGEND = (
     "Shares are in percent, with 95 % intervals. Behind # stands the range of ranks that a model may have: "
@@ -152,13 +152,8 @@ def latex_text(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 
-def _json(board: Board, by: By) -> str:
-    return msgspec.json.format(msgspec.json.encode(board), indent=1).decode() + "\n"
-
-
 _EXPORTS: Mapping[Format, Callable[[Board, By], str]] = {
     "markdown": _markdown,
     "csv": _csv,
     "latex": _latex,
-    "json": _json,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import msgspec
 
@@ -11,8 +12,6 @@ from assay.results.leaderboard.board import Board, BoardCell
 from assay.results.leaderboard.exports import Format, exported
 from assay.results.pages.bundle import script, style
 from assay.results.pages.packed import packed_block
-
-_FILES: tuple[Format, ...] = ("markdown", "csv", "latex")
 
 
 class BoardPage(msgspec.Struct, frozen=True):
@@ -32,7 +31,7 @@ def board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -> Boar
         tuple(None if cell is None else msgspec.structs.replace(cell, root="") for cell in row)
         for row in board.cells
     )
-    files: dict[str, str] = {form: exported(board, form) for form in _FILES}
+    files: dict[str, str] = {form: exported(board, form) for form in get_args(Format)}
     return BoardPage(msgspec.structs.replace(board, cells=cells), files, links)
 
 
