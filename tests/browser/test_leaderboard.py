@@ -89,6 +89,7 @@ def test_abilities_and_the_models_that_are_drawn(browser_page: Page, address: st
     page = browser_page
     page.goto(address)
     assert page.locator(".radar polygon.outline").count() == 2, "no outline where a spoke is lacking"
+    assert page.locator(".radar path.mark").count() == 2 * 3, "a mean over fewer datasets is not drawn"
     page.locator("button[data-by=ability]").click()
     assert sorted(page.locator("thead .name").all_inner_texts()) == ["상식", "지식", "추론"]
     expect(page.locator(".dots-row:not(.dots-axis)")).to_have_count(3)

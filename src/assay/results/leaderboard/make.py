@@ -42,7 +42,7 @@ def make_board(
         means=tuple(means),
         mean_cells=tuple(tuple(cells[row] for cells in by_mean) for row in range(len(order))),
         standings=tuple(standings(order, columns)),
-        notes=(*found.notes, *notes, *(note for column in columns for note in column.shown.notes)),
+        notes=(*found.notes, *notes, *_column_notes(columns)),
         level=LEVEL,
     )
 
@@ -115,6 +115,15 @@ def _means(
     places, said = columns_by_ability(told, columns, is_from_file=abilities is not None)
     means += [BoardMean(name, "ability", found) for name, found in places.items()]
     return means, [*notes, *said]
+
+
+def _column_notes(columns: Sequence[Column]) -> list[str]:
+    """Return what is to be known of columns; what is the same for several is said once."""
+    said: dict[str, list[str]] = {}
+    for column in columns:
+        for note in column.shown.notes:
+            said.setdefault(note, []).append(column.shown.label)
+    return [f"{note}: {listing(labels, at_most=5)}" for note, labels in said.items()]
 
 
 def _datasets(n: int) -> str:

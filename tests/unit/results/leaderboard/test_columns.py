@@ -104,7 +104,16 @@ def test_settings_that_set_no_column_apart_are_told_when_they_differ() -> None:
         shelf.add(model, {"a": GOOD}, specs={"a": task("a", settings={"form": form, "seed": "0"})})
     board = board_of(shelf)
     assert labels(board) == ["a"]
-    assert board.columns[0].notes == ('a: its runs also differ in form ("chat", "text")',)
+    assert board.columns[0].notes == ('runs also differ in form ("chat", "text")',)
+
+
+def test_what_is_the_same_for_several_columns_is_said_once() -> None:
+    shelf = Shelf()
+    for model, form in (("one", '"chat"'), ("two", '"text"')):
+        names = ("a", "b", "c")
+        specs = {name: task(name, settings={"form": form}) for name in names}
+        shelf.add(model, dict.fromkeys(names, GOOD), specs=specs)
+    assert board_of(shelf).notes == ("""runs also differ in form ("chat", "text"): 'a', 'b', 'c'""",)
 
 
 def test_a_dataset_counts_once_in_a_mean_however_many_methods_it_has() -> None:

@@ -44,6 +44,12 @@ export function boardCharts(page, columns, chosen) {
   ];
 }
 
+// A model's value in a column; null where there is none, or where it is a mean over fewer datasets than the others'.
+function drawnCell(column, model) {
+  const cell = column.cells[model.row];
+  return cell && !cell.isIncomplete ? cell : null;
+}
+
 function shortened(text, most = 14) {
   const signs = [...text];
   return signs.length > most ? `${signs.slice(0, most - 1).join("")}…` : text;
@@ -59,7 +65,7 @@ function radar(spokes, models, n) {
     return svg("text", { x: x.toFixed(1), y: (y + 3).toFixed(1), class: "tick", "text-anchor": anchor }, shortened(column.name), svg("title", {}, column.name));
   };
   const outline = (model) => {
-    const known = spokes.map((column, nth) => [column.cells[model.row], nth]).filter(([cell]) => cell);
+    const known = spokes.map((column, nth) => [drawnCell(column, model), nth]).filter(([cell]) => cell);
     const points = known.map(([cell, nth]) => place(nth, cell.value).map((one) => one.toFixed(1)).join(","));
     // A model that lacks a spoke has no closed outline: nothing stands for what was not measured.
     const isWhole = known.length === spokes.length;
@@ -77,14 +83,14 @@ function dots(columns, models) {
   const at = (value) => `${100 * value}%`;
   const line = (column) => el("div", { class: "dots-row" }, el("span", { class: "bar-label", title: column.told }, said(column.name)),
     el("span", { class: "lanes" }, models.map((model) => {
-      const cell = column.cells[model.row];
-      if (!cell) return el("span", { class: "lane", title: `${model.name}: no value` });
+      const cell = drawnCell(column, model);
+      if (!cell) return el("span", { class: "lane", title: `${model.name}: no value to compare` });
       const told = `${model.name}: ${cell.told}`;
       return el("span", { class: "lane", title: told },
         cell.low === null || cell.high === null ? null : el("span", { class: `whisker c${model.nth}`, style: { left: at(cell.low), width: `calc(${at(cell.high)} - ${at(cell.low)})` } }),
         el("span", { class: "spot", style: { left: at(cell.value) } }, markOf(model.nth)));
     })),
-    el("span", { class: "numbers" }, models.map((model) => el("span", {}, column.cells[model.row]?.shown ?? "–"))));
+    el("span", { class: "numbers" }, models.map((model) => el("span", {}, drawnCell(column, model)?.shown ?? "–"))));
   return el("figure", { class: "dots" }, el("figcaption", {}, "Values", el("small", {}, "in percent, with 95 % intervals")),
     el("div", { class: "dots-row dots-axis", "aria-hidden": "true" }, el("span", {}), el("span", { class: "lanes" }, [0, 25, 50, 75, 100].map((tick) => el("span", { style: { left: `${tick}%` } }, tick))), el("span", {})),
     columns.map(line));
