@@ -82,10 +82,22 @@ class IndexedRuns:
         """Return what changes whenever an indexed run does."""
         return tuple(index.revision() for index in self._indexes)
 
+    def datasets(self) -> set[str]:
+        """Return the names of the datasets that runs have."""
+        tasks = [task for index in self._indexes for known in index.runs() for task in known.run.tasks]
+        return {name for task in tasks for name in (task.name, task.family) if name is not None}
+
     def board(
-        self, *, headlines: Mapping[str, str] | None = None, abilities: Abilities | None = None
+        self,
+        *,
+        headlines: Mapping[str, str] | None = None,
+        registered: Mapping[str, str] | None = None,
+        abilities: Abilities | None = None,
     ) -> Board:
-        """Return the leaderboard of all indexed runs."""
+        """Return the leaderboard of all indexed runs.
+
+        `headlines`: metrics that somebody asks for. `registered`: those by which datasets are known.
+        """
         runs = []
         for place, index in enumerate(self._indexes):
             metrics = index.metrics()
@@ -101,7 +113,7 @@ class IndexedRuns:
             place, number = key
             return self._indexes[place].values(number, task, method, metric)
 
-        return make_board(runs, values_of, headlines=headlines, abilities=abilities)
+        return make_board(runs, values_of, headlines=headlines, registered=registered, abilities=abilities)
 
 
 def _check(folders: Sequence[Path]) -> None:

@@ -20,6 +20,9 @@ _COMMANDS = {
     "check": Command(
         "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
     ),
+    "serve": Command(
+        "assay.faces.cli.serve:serve", "Serve a team: datasets, a queue of evaluations, a leaderboard."
+    ),
     "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
     "score": Command(
         "assay.faces.cli.score:score", "Score a run's answers again, without its model; old scores are kept."

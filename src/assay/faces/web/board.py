@@ -12,6 +12,7 @@ import msgspec
 from litestar import Request, Response, Router, get
 
 from assay.app.leaderboard import IndexedRuns
+from assay.app.team.leaderboard import Wishes
 from assay.core.errors import Problem
 from assay.core.ids import digest
 from assay.faces.web.answers import Body, answer
@@ -26,9 +27,15 @@ _Asked = Request[Any, Any, Any]
 class BoardShelf:
     """The board, kept as long as no run changes. Called from threads."""
 
-    def __init__(self, runs: RunList, open_indexes: Callable[[], IndexedRuns]) -> None:
+    def __init__(
+        self,
+        runs: RunList,
+        open_indexes: Callable[[], IndexedRuns],
+        wishes_of: Callable[[IndexedRuns], Wishes] = lambda _: Wishes({}, None),
+    ) -> None:
         self._runs = runs
         self._open = open_indexes
+        self._wishes_of = wishes_of
         self._indexed: IndexedRuns | None = None
         self._lock = threading.Lock()
         self._made_of: object = None
@@ -41,9 +48,11 @@ class BoardShelf:
                 self._indexed = self._open()
             notes = tuple(_told(problem) for problem in self._indexed.refresh())
             folders = self._runs.listing().folders
-            made_of = (self._indexed.revision, tuple(folders), notes)
+            wishes = self._wishes_of(self._indexed)
+            made_of = (self._indexed.revision, tuple(folders), notes, wishes)
             if made_of != self._made_of:
-                self._body = _made(self._indexed.board(), folders, notes)
+                board = self._indexed.board(registered=wishes.registered, abilities=wishes.abilities)
+                self._body = _made(board, folders, notes)
                 self._made_of = made_of
             return self._body
 

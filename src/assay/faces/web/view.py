@@ -10,7 +10,7 @@ import msgspec
 
 from assay.app.leaderboard import IndexedRuns
 from assay.core.errors import Problem, UsageError
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.board import BoardShelf, board_router
 from assay.faces.web.data import data_router
@@ -42,8 +42,8 @@ class Viewer:
     """A viewer that listens; `serve` answers until it is told to end."""
 
     def __init__(self, settings: ViewSettings) -> None:
-        runs = RunList(settings.runs)
         self._token = _token(settings)
+        runs = RunList(settings.runs)
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host
@@ -78,7 +78,12 @@ class Viewer:
         try:
             self.server.run(sockets=[self._listener])
         finally:
-            self._boards.close()
+            self.close()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listener.close()
+        self._boards.close()
 
 
 def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:
@@ -103,5 +108,5 @@ def _token(settings: ViewSettings) -> str | None:
     return settings.token
 
 
-def _nobody(_: str) -> Role | None:
+def _nobody(_: str) -> Bearer | None:
     return None

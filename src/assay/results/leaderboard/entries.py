@@ -95,12 +95,17 @@ class Found(NamedTuple):
     notes: list[str]
 
 
-def entries_of(runs: Iterable[BoardRun], headlines: Mapping[str, str]) -> Found:
-    """Return what each model has on each dataset; `headlines` says by which metric a dataset is told."""
+def entries_of(
+    runs: Iterable[BoardRun], headlines: Mapping[str, str], registered: Mapping[str, str] | None = None
+) -> Found:
+    """Return what each model has on each dataset; `headlines` says by which metric a dataset is told.
+
+    `registered` says so too, for datasets that no run may have, over what runs say of themselves.
+    """
     latest: dict[tuple[str, Conditions], Entry] = {}
     earlier: dict[tuple[str, Conditions], int] = {}
     notes: list[str] = []
-    choice = _Choice(headlines)
+    choice = _Choice(headlines, registered or {})
     for one in _each_once(runs):
         if one.run.status is not RunStatus.COMPLETE:
             notes.append(f"{one.run.name} is {one.run.status}: it is not on the board until it is complete")
@@ -176,8 +181,9 @@ def _places(one: BoardRun) -> Iterator[_Place]:
 class _Choice:
     """Which metric a dataset is told by: the one asked for, its registry's, else the first that leads."""
 
-    def __init__(self, asked: Mapping[str, str]) -> None:
+    def __init__(self, asked: Mapping[str, str], registered: Mapping[str, str]) -> None:
         self._asked = asked
+        self._registered = registered
         self._found: set[str] = set()
         self._known: dict[str, set[str]] = {}
 
@@ -190,7 +196,7 @@ class _Choice:
             if chosen is not None:
                 self._found.add(place.dataset)
             return chosen
-        registered = place.tasks[0].headline
+        registered = self._registered.get(place.dataset, place.tasks[0].headline)
         named = None if registered is None else _called(registered, place.metrics)
         return named or next((one for one in place.metrics if one.is_headline), None)
 

@@ -20,14 +20,16 @@ def make_board(
     values_of: ValuesOf,
     *,
     headlines: Mapping[str, str] | None = None,
+    registered: Mapping[str, str] | None = None,
     abilities: Abilities | None = None,
 ) -> Board:
     """Return models by datasets: the latest complete run of each model under each set of conditions.
 
-    `headlines` names the metric of a dataset; `abilities`, where given, takes the place of what the datasets
+    `headlines` names the metric of a dataset, and `registered` that of datasets that no run may have;
+    `abilities`, where given, takes the place of what the datasets
     say of themselves.
     """
-    found = entries_of(runs, headlines or {})
+    found = entries_of(runs, headlines or {}, registered)
     columns = columns_of(found.entries, values_of)
     known = {entry.model.digest: entry.model for entry in found.entries}
     order = _best_first(known, columns)
