@@ -92,7 +92,20 @@ class Comparison(msgspec.Struct, frozen=True):
 class Flip(msgspec.Struct, frozen=True):
     """A sample that one side has right and the other wrong."""
 
-    first: Score
-    second: Score
+    sample_id: str
     question: str
     """Its beginning."""
+    first: Score
+    second: Score
+
+
+class Flips(msgspec.Struct, frozen=True):
+    """The first samples that two sides of a metric tell apart."""
+
+    task: str
+    method: str
+    metric: str
+    sides: tuple[int, int]
+    only_first: tuple[Flip, ...]
+    """That the first alone has right."""
+    only_second: tuple[Flip, ...]
