@@ -104,10 +104,8 @@ def _show(found: Found) -> None:
         a, b = map(letter, flips.sides)
         for right, wrong, ways in ((a, b, flips.only_first), (b, a, flips.only_second)):
             if ways:
-                out.print(
-                    f"\n[bold]{escape(flips.task)} {escape(flips.method)}[/]: right in {right}, not in {wrong}",
-                    soft_wrap=True,
-                )
+                what = f"[bold]{escape(flips.task)} {escape(flips.method)}[/]"
+                out.print(f"\n{what}: right in {right}, not in {wrong}", soft_wrap=True)
             for flip in ways:
                 _show_flip(flip, flips.sides)
     for note in (*comparison.notes, *filter(None, map(left_out, heads))):

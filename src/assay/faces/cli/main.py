@@ -19,6 +19,7 @@ _COMMANDS = {
     "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
     "report": Command("assay.faces.cli.show:report", "Print a run's report."),
     "compare": Command("assay.faces.cli.compare:compare", "Say which of several runs is better."),
+    "diff": Command("assay.faces.cli.diff:diff", "Say why two runs of one thing have different numbers."),
     "explain": Command(
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
     ),
