@@ -34,6 +34,7 @@ from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
+from assay.results.pages.report_file import write_report_page
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import MeanAggregator
 
@@ -265,6 +266,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         if values.stage == "infer":
             folder.drop_results()
             folder.write_manifest(finished)
+            write_report_page(folder.path)
         else:
             write_outcome(folder, finished, totals.metrics, sink.highlights)
     finally:

@@ -20,7 +20,7 @@ from assay.core.run import RunManifest, RunStatus
 from assay.core.score import Metric
 from assay.results.pages.data import RunPage, SampleTable
 from assay.results.pages.run_facts import Facts, score_rows
-from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreLine
+from assay.results.pages.sample_columns import Columns, Effort, ResponseLine, SampleLine, ScoreLine
 from assay.results.rows import speed_line, work_line
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 from assay.results.tail import Tail, line_at
@@ -90,20 +90,20 @@ class RunView:
             if self.columns.add_score(score, place):
                 self.facts.add_score(score)
 
-    def _read_journal(self, wanted: set[str]) -> dict[str, ResponseLine]:
+    def _read_journal(self, wanted: set[str]) -> dict[str, Effort]:
         decode = msgspec.json.Decoder(ResponseLine).decode
-        found: dict[str, ResponseLine] = {}
+        found: dict[str, Effort] = {}
         for place, line in self._journal.lines():
             response = decode(line)
             # An answer that was asked for again counts in place of the earlier one.
             self._response_at[hash(response.request_id)] = place
             if response.request_id in wanted:
-                found[response.request_id] = response
+                found[response.request_id] = response.effort()
         missing = [id_ for id_ in wanted - found.keys() if hash(id_) in self._response_at]
         if missing:
             with _Opened(self.path / JOURNAL) as journal:
                 for id_ in missing:
-                    found[id_] = decode(line_at(journal, self._response_at[hash(id_)]))
+                    found[id_] = decode(line_at(journal, self._response_at[hash(id_)])).effort()
         return found
 
     def page(self) -> RunPage:

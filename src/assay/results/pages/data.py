@@ -123,7 +123,8 @@ class TrackColumns(msgspec.Struct, frozen=True):
     name: str
     outcomes: str
     """A letter for each sample: R right, P partly right, W wrong, V a value on a scale of its own,
-    U unanswered, F failed, G the dataset gives no right answer, N answered and not scored, `.` not asked by this method."""
+    U unanswered, F failed, G the dataset gives no right answer, N answered and not scored, `.` not asked by
+    this method."""
     truncated: str
     """1 where an answer was cut off, else 0."""
     values: list[float | None]

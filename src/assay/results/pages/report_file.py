@@ -26,7 +26,8 @@ MOST_BYTES = 24 << 20
 """Of all blocks of details together, as they lie in the file."""
 _BLOCK_BYTES = 256 << 10
 """Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
-_LEVEL = 5
+_LEVEL = 3
+"""Twice as quick as the usual level, and a tenth larger."""
 
 _encode = msgspec.json.Encoder().encode
 

@@ -12,7 +12,7 @@ from assay.core.run import RunManifest
 from assay.core.score import Metric, OptionNumbers, Verdict
 from assay.results.families import families, is_mean
 from assay.results.pages.data import Bin, Calibration, Distribution, ScoreRow
-from assay.results.pages.sample_columns import ResponseLine, SampleLine, ScoreLine
+from assay.results.pages.sample_columns import Effort, SampleLine, ScoreLine
 from assay.results.rows import interval, method, value
 from assay.scoring.statistics import Running, wilson
 
@@ -34,7 +34,10 @@ class Facts:
 
     def add_score(self, score: ScoreLine) -> None:
         """Take a score."""
-        so_far = self._running.setdefault((score.task, score.track, score.metric), _SoFar())
+        named = (score.task, score.track, score.metric)
+        so_far = self._running.get(named)
+        if so_far is None:
+            so_far = self._running[named] = _SoFar()
         so_far.add(score)
         confidence = _confidence(score)
         if confidence is not None and score.value is not None:
@@ -44,23 +47,26 @@ class Facts:
         if score.margin is not None:
             self._take("margin", "", score.track, score.margin)
 
-    def add_answers(self, line: SampleLine, answers: Mapping[str, ResponseLine]) -> None:
+    def add_answers(self, line: SampleLine, answers: Mapping[str, Effort]) -> None:
         """Take what came back about a sample."""
         for ask in line.asks:
-            response = answers.get(ask.id)
-            if response is None:
+            effort = answers.get(ask.id)
+            if effort is None:
                 continue
-            if response.n_prompt_tokens:
-                self._take("prompt", "tokens", ask.track, response.n_prompt_tokens)
-            if response.n_tokens:
-                self._take("answer", "tokens", ask.track, response.n_tokens)
-            if response.latency_s:
-                self._take("latency", "s", ask.track, response.latency_s)
-            elif response.seconds:
-                self._take("model time", "s", ask.track, response.seconds)
+            if effort.n_prompt_tokens:
+                self._take("prompt", "tokens", ask.track, effort.n_prompt_tokens)
+            if effort.n_tokens:
+                self._take("answer", "tokens", ask.track, effort.n_tokens)
+            if effort.latency_s:
+                self._take("latency", "s", ask.track, effort.latency_s)
+            elif effort.seconds:
+                self._take("model time", "s", ask.track, effort.seconds)
 
     def _take(self, name: str, unit: str, track: str, number: float) -> None:
-        self._numbers.setdefault((name, unit, track), array("d")).append(number)
+        numbers = self._numbers.get((name, unit, track))
+        if numbers is None:
+            numbers = self._numbers[name, unit, track] = array("d")
+        numbers.append(number)
 
     def calibrations(self) -> tuple[Calibration, ...]:
         """Return how sure the model was against how often it was right."""

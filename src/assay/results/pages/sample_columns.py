@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from assay.core.prompt import Prompt, final_text
-from assay.core.response import Completion, LabelProbs, Likelihood, Outcome
 from assay.core.score import OptionNumbers, Ratio, Verdict
 from assay.results.pages.data import SampleTable, TrackColumns
 
@@ -28,6 +27,7 @@ _QUESTIONS = (
     "text",
 )
 """Fields that hold what is asked, the likeliest first."""
+_NOT_ASKED, _NOT_SCORED = ord("."), ord("N")
 _LEAST = 8
 """A text so short is a label or a number rather than a question."""
 
@@ -56,7 +56,7 @@ class SampleLine(msgspec.Struct, frozen=True):
 
     task: str
     sample: SampleFacts
-    contexts: tuple[Prompt, ...]
+    contexts: msgspec.Raw
     asks: tuple[AskLine, ...]
 
 
@@ -78,27 +78,43 @@ class ScoreLine(msgspec.Struct, frozen=True):
     cluster: str | None = None
 
 
+class _WrittenTokens(msgspec.Struct, frozen=True):
+    n_tokens: int = 0
+
+
+class _OutcomeTokens(msgspec.Struct, frozen=True):
+    """Of whatever came back: how many tokens it took. Long lists of tokens are passed over unread."""
+
+    n_prompt_tokens: int = 0
+    n_tokens: int = 0
+    outputs: tuple[_WrittenTokens, ...] = ()
+
+
 class ResponseLine(msgspec.Struct, frozen=True):
     """A line of the journal, as far as pages need it."""
 
     request_id: str
-    outcome: Outcome
+    outcome: _OutcomeTokens
     seconds: float = 0.0
     latency_s: float = 0.0
 
-    @property
-    def n_prompt_tokens(self) -> int:
-        """Return the tokens that were read."""
+    def effort(self) -> Effort:
+        """Return what the answer took."""
         outcome = self.outcome
-        return outcome.n_prompt_tokens if isinstance(outcome, Completion | Likelihood | LabelProbs) else 0
+        n = sum(one.n_tokens for one in outcome.outputs) if outcome.outputs else outcome.n_tokens
+        return Effort(outcome.n_prompt_tokens, n, self.seconds, self.latency_s)
 
-    @property
-    def n_tokens(self) -> int:
-        """Return the tokens that were scored or written."""
-        outcome = self.outcome
-        if isinstance(outcome, Completion):
-            return sum(output.n_tokens for output in outcome.outputs)
-        return outcome.n_tokens if isinstance(outcome, Likelihood) else 0
+
+class Effort(NamedTuple):
+    """What one answer took."""
+
+    n_prompt_tokens: int
+    n_tokens: int
+    """Scored or written."""
+    seconds: float
+    """Its share of the model's time."""
+    latency_s: float
+    """How long a server took; 0: there is none."""
 
 
 class _Track:
@@ -163,16 +179,16 @@ class Columns:
         self._targets.append(beginning(_target(sample), ANSWER_CHARS))
         return place
 
-    def add_answers(self, place: int, line: SampleLine, answers: Mapping[str, ResponseLine]) -> None:
+    def add_answers(self, place: int, line: SampleLine, answers: Mapping[str, Effort]) -> None:
         """Take what came back about a sample."""
         for ask in line.asks:
-            track = self._track(ask.track)
-            response = answers.get(ask.id)
-            if response is not None:
-                if track.outcomes[place] == ord("."):
-                    track.outcomes[place] = ord("N")
-                track.tokens[place] += response.n_prompt_tokens + response.n_tokens
-                track.seconds[place] += response.latency_s or response.seconds
+            effort = answers.get(ask.id)
+            if effort is not None:
+                track = self._track(ask.track)
+                if track.outcomes[place] == _NOT_ASKED:
+                    track.outcomes[place] = _NOT_SCORED
+                track.tokens[place] += effort.n_prompt_tokens + effort.n_tokens
+                track.seconds[place] += effort.latency_s or effort.seconds
 
     def add_score(self, score: ScoreLine, at: int) -> bool:
         """Take a score, stored at a place of its file; return whether its sample is known."""
@@ -295,7 +311,8 @@ def question_of(line: SampleLine) -> str:
     for value in texts.values():
         if len(value) > _LEAST and value not in answers:
             return value
-    return final_text(line.contexts[0])[-2 * QUESTION_CHARS :] if line.contexts else ""
+    contexts = msgspec.json.decode(line.contexts, type=tuple[Prompt, ...])
+    return final_text(contexts[0])[-2 * QUESTION_CHARS :] if contexts else ""
 
 
 def _target(sample: SampleFacts) -> str:

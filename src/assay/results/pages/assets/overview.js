@@ -1,23 +1,156 @@
-// The head of a run's page: the score and its company, the parts, the plots, the settings.
+// What a run's page shows beside its samples: the score and its company, the parts, the plots, how it was set up.
 
 import { el, said } from "./dom.js";
-import { count, part } from "./numbers.js";
+import { setState } from "./address.js";
+import { histogram, intervalBars, reliability } from "./charts.js";
+import { count, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
+
+const MANY = 14;
+
+function isHead(row) {
+  return row.is_headline && row.group === null;
+}
 
 function scoreCard(row) {
+  const trouble = [["unanswered", row.n_unanswered], ["truncated", row.n_truncated], ["failed", row.n_failed]];
   return el("div", { class: "score" },
-    el("span", { class: "label" }, said(row.label), " · ", row.method),
+    el("span", { class: "label" }, said(row.label), " · ", said(row.method)),
     el("b", {}, row.shown, row.is_share ? el("small", {}, " %") : null),
-    el("span", {}, `95 % interval ${row.interval}`),
+    el("span", {}, `95 % interval ${row.interval}`, row.higher_is_better ? "" : " · less is better"),
     el("span", {}, `${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`),
-    el("span", {}, `unanswered ${part(row.n_unanswered, row.n)}, truncated ${part(row.n_truncated, row.n)}, failed ${part(row.n_failed, row.n)}`));
+    el("span", { class: "company" }, trouble.map(([name, n]) => el("span", { class: n ? "some" : "" }, `${name} ${part(n, row.n)}`))));
 }
 
-export function overview(run) {
-  const heads = run.rows.filter((row) => row.is_headline && row.group === null);
+function names(run) {
+  const found = new Map();
+  for (const task of run.manifest.tasks) {
+    const name = task.family ?? task.name;
+    found.set(name, (found.get(name) ?? 0) + 1);
+  }
+  const all = [...found].map(([name, n]) => (n > 1 ? `${name} (${n} subsets)` : name));
+  return all.length > 6 ? `${all.slice(0, 6).join(", ")} and ${all.length - 6} more` : all.join(", ");
+}
+
+function when(run) {
+  const { manifest } = run;
+  const started = manifest.started.slice(0, 16).replace("T", " ");
+  if (manifest.status === "running") {
+    const share = run.n_planned ? run.n_samples / run.n_planned : 0;
+    return [`started ${started} UTC`, el("progress", { value: share, max: 1, "aria-label": "samples done" }), `${count(run.n_samples)} of ${count(run.n_planned)} samples`];
+  }
+  const state = manifest.status === "answered" ? "answered, not scored yet · " : "";
+  return [`${state}${started} UTC · ${manifest.seconds === null ? NOT_KNOWN : seconds(manifest.seconds)} · ${count(run.n_samples)} samples`];
+}
+
+// The head: what was evaluated, on what, and what came out.
+export function scores(run) {
+  const heads = run.rows.filter(isHead);
+  const means = heads.filter((row) => row.role === "mean");
+  const shown = means.length ? means : heads;
+  const { manifest } = run;
+  const disagreeing = Object.entries(manifest.disagreements ?? {}).reduce((sum, [, n]) => sum + n, 0);
   return [
-    el("header", {},
-      el("p", { class: "kicker" }, "Run ", said(run.name)),
-      el("h1", {}, said(run.manifest.model.name))),
-    el("div", { class: "scores" }, heads.map(scoreCard)),
+    el("header", { class: "run-head" },
+      el("p", { class: "kicker" }, said(run.name)),
+      el("h1", {}, said(names(run))),
+      el("p", { class: "model" }, said(manifest.model.name), el("span", { class: "faint" }, ` · ${manifest.model.backend}${manifest.model.dtype ? ` · ${manifest.model.dtype}` : ""}`)),
+      el("p", { class: "faint when" }, when(run))),
+    shown.length ? el("div", { class: "scores" }, shown.slice(0, MANY).map(scoreCard)) : null,
+    shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
+    disagreeing ? el("p", { class: "note" }, `The methods disagree on ${count(disagreeing)} samples. `,
+      el("button", { type: "button", class: "link", onclick: () => { setState({ show: "disagree" }); document.getElementById("samples").scrollIntoView(); } }, "Show them")) : null,
   ];
 }
+
+function folded(n, title, content) {
+  if (n <= MANY) return [el("h3", {}, title), content];
+  return el("details", { class: "fold" }, el("summary", {}, title, el("span", { class: "faint" }, ` ${count(n)}`)), content);
+}
+
+// The parts of which the scores are made: tasks where there are means, and groups; one list for each method.
+export function parts(run) {
+  const found = [];
+  const heads = run.rows.filter(isHead);
+  const lists = [];
+  if (heads.length > 1) lists.push(["Tasks", heads, (row) => setState({ task: run.manifest.tasks.length > 1 && row.role === "task" ? row.task : null, show: null })]);
+  const groups = run.rows.filter((row) => row.is_headline && row.group !== null && row.role === "group");
+  for (const key of new Set(groups.map((row) => `${row.task}\n${row.method}`))) {
+    const [task, method] = key.split("\n");
+    const rows = groups.filter((row) => row.task === task && row.method === method);
+    lists.push([run.manifest.tasks.length > 1 ? `Groups of ${task} · ${method}` : `Groups · ${method}`, rows,
+      (row) => setState({ group: row.group, task: run.manifest.tasks.length > 1 ? row.task : null, show: null })]);
+  }
+  for (const [title, rows, choose] of lists) {
+    const go = (row) => { choose(row); document.getElementById("samples").scrollIntoView(); };
+    const shares = rows.filter((row) => row.is_share);
+    const others = rows.filter((row) => !row.is_share);
+    const named = (row) => (title === "Tasks" ? { ...row, label: `${row.label} · ${row.method}` } : row);
+    for (const some of [shares, others]) if (some.length) found.push(folded(some.length, title, intervalBars(some.map(named), { label: title, onchoose: go })));
+  }
+  const beside = run.rows.filter((row) => !row.is_headline && row.group === null);
+  if (beside.length) {
+    found.push(el("details", { class: "fold" }, el("summary", {}, "Other metrics", el("span", { class: "faint" }, ` ${count(beside.length)}`)),
+      facts(["task", "method", "metric", "value", "95 % interval"], beside.map((row) => [row.label, row.method.split(" ")[0], row.metric, row.shown, row.interval]))));
+  }
+  return found.length ? [el("h2", {}, "Parts"), ...found] : [];
+}
+
+// Calibration, lengths, times and margins.
+export function plots(run) {
+  const calibrations = run.calibrations.slice(0, 12).map(reliability);
+  const spreads = run.distributions.filter((one) => one.n > 1).map(histogram);
+  if (!calibrations.length && !spreads.length) return [];
+  return [el("h2", {}, "Plots"), el("div", { class: "plots" }, calibrations, spreads),
+    run.calibrations.length > 12 ? el("p", { class: "faint" }, `The first 12 of ${run.calibrations.length} calibrations.`) : null];
+}
+
+function shown(value) {
+  if (value === null || value === undefined) return NOT_KNOWN;
+  if (typeof value === "number") return Number.isInteger(value) ? String(value) : plain(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function facts(headings, rows) {
+  return el("div", { class: "scroll-x" }, el("table", { class: "facts" },
+    el("thead", {}, el("tr", {}, headings.map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, nth) => el(nth ? "td" : "th", nth ? {} : { scope: "row" }, said(shown(text)))))))));
+}
+
+function fold(title, n, content) {
+  return el("details", { class: "fold" }, el("summary", {}, title, n === null ? null : el("span", { class: "faint" }, ` ${count(n)}`)), content);
+}
+
+// How the run was set up: every setting with where it came from, the tasks, the quirks, the model, the versions.
+export function setup(run) {
+  const { manifest } = run;
+  const settings = Object.entries(manifest.settings);
+  const chosen = settings.filter(([, setting]) => setting.source !== "default");
+  const line = ([name, setting]) => [name, setting.value, setting.source];
+  const quirks = manifest.tasks.flatMap((task) => (task.quirks ?? []).map((quirk) => [quirk.name, quirk.original, quirk.here, task.name]));
+  const seen = new Map();
+  for (const [name, original, here, task] of quirks) {
+    const key = JSON.stringify([name, original, here]);
+    seen.set(key, [...(seen.get(key) ?? []), task]);
+  }
+  const quirkRows = [...seen].map(([key, tasks]) => [...JSON.parse(key), tasks.length > 3 ? `${tasks.length} tasks` : tasks.join(", ")]);
+  const costs = (manifest.costs ?? []).map((cost) => [cost.task, cost.method, count(cost.n_requests), count(cost.n_prompt_tokens), count(cost.n_scored_tokens), count(cost.n_generated_tokens), seconds(cost.seconds)]);
+  const identity = (model) => [["name", model.name], ["backend", model.backend], ["weights", model.weights], ["dtype", model.dtype], ["chat template", model.template], ...Object.entries(model.args ?? {})].filter(([, value]) => value !== undefined && value !== "");
+  const known = (name) => manifest.tasks.map((task) => [task.name, task.dialect, task.source, task.methods.join(", "), `${count(task.n_samples)} of ${count(task.n_rows)}`, task.data_hash]);
+  return [
+    el("h2", {}, "How it was run"),
+    (manifest.notes ?? []).length ? el("ul", { class: "notes" }, manifest.notes.map((note) => el("li", {}, said(note)))) : null,
+    run.work ? el("p", { class: "faint" }, `The model: ${run.work}.`) : null,
+    run.speed ? el("p", { class: "faint" }, `The server: ${run.speed}.`) : null,
+    el("h3", {}, "Settings that were chosen"),
+    chosen.length ? facts(["setting", "value", "from"], chosen.map(line)) : el("p", { class: "faint" }, "None: everything is at its default."),
+    fold("Settings at their defaults", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),
+    quirkRows.length ? fold("Quirks: where the original system and this run differ or could differ", quirkRows.length, facts(["quirk", "the original", "this run", "tasks"], quirkRows)) : null,
+    fold("Tasks", manifest.tasks.length, [facts(["task", "dialect", "source", "methods", "rows", "data hash"], known()),
+      manifest.tasks.length <= 3 ? manifest.tasks.map((task) => [el("h3", {}, said(task.name)), facts(["setting", "value"], Object.entries(task.settings ?? {}))]) : null]),
+    fold("Model", null, facts(["fact", "value"], identity(manifest.model))),
+    manifest.judge ? fold("Judge", null, facts(["fact", "value"], identity(manifest.judge))) : null,
+    costs.length ? fold("What it took", null, facts(["task", "method", "requests", "tokens read", "scored", "written", "time"], costs)) : null,
+    fold("Counters and versions", null, facts(["fact", "value"], [["run", manifest.id], ["started", manifest.started], ["finished", manifest.finished], ...Object.entries(manifest.stats ?? {}), ...Object.entries(manifest.versions)])),
+  ];
+}
+

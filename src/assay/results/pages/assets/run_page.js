@@ -1,34 +1,41 @@
-// A run: its scores with their company, its plots, its samples, and how it was set up.
+// A run: its scores with their company, its parts, its samples, its plots, and how it was set up.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace } from "./dom.js";
 import { onState, stateNow } from "./address.js";
 import { FileSource, ServerSource } from "./source.js";
-import { overview } from "./overview.js";
+import { parts, plots, scores, setup } from "./overview.js";
 import { SampleTable } from "./sample_table.js";
 import { showSample } from "./sample_page.js";
 
 export async function showRun(main) {
   const source = FileSource.isHere() ? new FileSource() : new ServerSource(decodeURIComponent(location.pathname.split("/")[2]));
   let [run, columns] = await Promise.all([source.run(), source.table()]);
-  const title = el("p", { class: "title" }, said(run.manifest.model.name));
-  const head = el("section", { id: "overview" }, overview(run));
   const table = new SampleTable(columns, run);
+  const sections = [[scores, el("section", { id: "scores" })], [parts, el("section", { id: "parts" })], [plots, el("section", { id: "plots" })], [setup, el("section", { id: "setup" })]];
+  const fill = () => sections.forEach(([content, section]) => replace(section, content(run)));
+  fill();
+  const [[, head], ...below] = sections;
+  const whole = el("div", { id: "whole" }, head, below[0][1], el("section", { id: "samples" }, el("h2", {}, "Samples"), table.element), below.slice(1).map(([, section]) => section));
   const sample = el("section", { id: "sample", hidden: true });
-  const whole = el("div", { id: "whole" }, head, el("section", { id: "samples" }, el("h2", {}, "Samples"), table.element));
   replace(main, whole, sample);
 
   let shown = null;
+  let left = 0;
   async function follow(state) {
     table.follow(state);
     const place = state.sample === undefined ? null : table.placeOf(state);
     if (place === shown) return;
+    if (shown === null) left = scrollY;
     shown = place;
     whole.hidden = place !== null;
     sample.hidden = place === null;
-    if (place !== null) {
+    if (place === null) {
+      table.draw(true);
+      scrollTo(0, left);
+    } else {
       await showSample(sample, { place, source, run, table });
       scrollTo(0, 0);
-    } else table.draw();
+    }
   }
   onState(follow);
   await follow(stateNow());
@@ -39,9 +46,8 @@ export async function showRun(main) {
       const isOther = now.revision !== run.revision;
       const more = await source.table(isOther ? 0 : table.n);
       run = now;
-      replace(head, overview(run));
+      fill();
       table.grow(more, run, isOther);
     });
   }
-  title.remove();
 }

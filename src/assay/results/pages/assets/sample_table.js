@@ -221,7 +221,7 @@ export class SampleTable {
       outcome: [el("span", { class: `outcome o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
         track?.truncated[place] === "1" ? el("span", { class: "mark", title: "truncated" }, "cut") : null,
         columns.disagree[place] === "1" ? el("span", { class: "mark", title: "the methods disagree" }, "≠") : null],
-      value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place]), seconds: seconds(track?.seconds[place]),
+      value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place] || null), seconds: seconds(track?.seconds[place] || null),
     };
     const link = linkTo(this.stateOf(place));
     return el("a", { class: "row", role: "row", href: link, style: { top: `${nth * ROW}px` }, onclick: (event) => {
