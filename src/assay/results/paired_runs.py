@@ -312,7 +312,9 @@ def _not_a_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator[st
     if metric.metric not in columns.means and metric.metric not in columns.ratios:
         yield f"{what} is no sum over samples, so it cannot be compared by them"
     elif metric.metric in columns.means:
-        mean = float(np.nanmean(_values(columns, metric.metric)))
+        values = _values(columns, metric.metric)
+        known = values[~np.isnan(values)]
+        mean = float(known.mean()) if len(known) else 0.0
         if not _is_rounded(metric.value, mean):
             yield (f"{what} is no mean over samples; compared are their own values, whose mean is {mean:.4g}")
 
