@@ -12,16 +12,24 @@ from assay.core.task import TaskSpec
 _SHOWN_CHARS = 60
 
 
-def notes_on(first: RunManifest, second: RunManifest, names: tuple[str, str]) -> Iterator[str]:
-    """Yield what differs between two runs beside their models."""
+def notes_on(
+    first: RunManifest, second: RunManifest, names: tuple[str, str], tasks: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield what differs between two runs beside their models.
+
+    `names` are those of the runs; `tasks` says which of the first's each of the second's is paired with.
+    """
     a, b = ({task.name: task for task in one.tasks} for one in (first, second))
-    for there, missing, name in ((a, b, names[0]), (b, a, names[1])):
-        only = [task for task in there if task not in missing]
+    for name, only in (
+        (names[0], [task for task in a if task not in tasks.values()]),
+        (names[1], [task for task in b if task not in tasks]),
+    ):
         if only:
             yield f"only in {name}: {listing(only)}"
-    for task in a:
-        if task in b:
-            yield from _task_notes(a[task], b[task], names)
+    for task, paired in tasks.items():
+        if task != paired:
+            yield f"a task is named otherwise: {names[0]} has {paired!r}, {names[1]} {task!r}"
+        yield from _task_notes(a[paired], b[task], names)
     if first.judge != second.judge:
         judges = (one.judge.name if one.judge else "none" for one in (first, second))
         yield f"judges differ: {_apart(names, *judges)}"

@@ -117,8 +117,10 @@ class PairedRuns:
 
     def _notes(self) -> Iterator[str]:
         for other in range(1, len(self.sides)):
+            manifests = self.runs[0].manifest, self.runs[other].manifest
             names = (self.sides[0].name, self.sides[other].name)
-            yield from notes_on(self.runs[0].manifest, self.runs[other].manifest, names)
+            tasks = paired_tasks(*([task.name for task in one.tasks] for one in manifests))
+            yield from notes_on(*manifests, names, tasks)
         for run, read, side in zip(self.runs, self._read, self.sides, strict=True):
             for metric in run.metrics():
                 columns = read.by_method.get((metric.task, metric.method))

@@ -337,20 +337,20 @@ def test_runs_of_other_data_are_refused(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(3), lambda one: "yes")
     others = [sample(f"z{at}", at + 1, fields={"q": f"else {at}"}, targets=("no",)) for at in range(3)]
     b = run(tmp_path / "b", others, lambda one: "yes")
-    with pytest.raises(UsageError, match="COMPARE-005"):
+    with pytest.raises(UsageError, match=r"COMPARE-005"):
         diff(a, b)
 
 
 def test_methods_that_one_lacks_are_refused(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(3), lambda one: "yes")
-    with pytest.raises(UsageError, match="COMPARE-006.*'ppl'"):
+    with pytest.raises(UsageError, match=r"COMPARE-006.*'ppl'"):
         diff(a, a, ["ppl"])
 
 
 def test_a_sample_that_one_lacks_is_refused(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(4), lambda one: "yes")
     b = run(tmp_path / "b", numbered(4)[1:], lambda one: "no")
-    with pytest.raises(UsageError, match="COMPARE-007.*'s0'"):
+    with pytest.raises(UsageError, match=r"COMPARE-007.*'s0'"):
         diff_sample(a, b, "s0")
     found = diff_sample(a, b, "row:3")
     assert [one.layer for one in found.findings] == [Layer.OUTPUT, Layer.EXTRACTION, Layer.SCORE]

@@ -231,7 +231,7 @@ def test_a_metric_that_is_no_mean_is_told(tmp_path: Path) -> None:
 def test_a_run_without_scores_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "a", [score("x", 1)])
     running = written(tmp_path / "b", manifest("b", [spec("t")], status=RunStatus.RUNNING), [], metrics=[])
-    with pytest.raises(UsageError, match="COMPARE-001.*'b'.*running"):
+    with pytest.raises(UsageError, match=r"COMPARE-001.*'b'.*running"):
         compared(done, running)
 
 
