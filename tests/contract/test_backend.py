@@ -161,6 +161,9 @@ def test_answers_have_the_kind_of_the_ask_and_their_counts_agree(backend: Backen
             # A server without a tokenizer for us may still tell the tokens that it scored.
             known = {outcome.n_tokens} if shows_tokens(backend) else {0, outcome.n_tokens}
             assert len(outcome.token_ids) in known
+            is_parted = isinstance(one.ask, Span) and one.ask.windows is not None
+            assert len(outcome.token_starts) in (known | {0} if is_parted else known)
+            assert list(outcome.token_starts) == sorted(outcome.token_starts)
             assert outcome.sum_logprob == pytest.approx(sum(outcome.token_logprobs))
             assert all(logprob <= 0 for logprob in outcome.token_logprobs)
             scored = [token.id for token in backend.tokens(one.ask) if token.is_scored]
@@ -192,6 +195,10 @@ def test_windows_score_each_token_once_and_count_what_they_score(backend: Backen
     # White space around the text counts, as it was scored; a word counts where it begins.
     assert (classic.n_chars, classic.n_bytes, classic.n_words) == (len(TALE), len(TALE), len(TALE.split()))
     assert plain.n_words == 0
+    # Blocks leave tokens out, so where the others lie would be told wrongly.
+    assert classic.token_starts == fitting.token_starts == plain.token_starts
+    assert stride.token_starts == plain.token_starts[1:]
+    assert gptq.token_starts == ()
     assert gptq.n_bytes < stride.n_bytes < classic.n_bytes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -50,6 +51,17 @@ def same(one: Likelihood, other: Likelihood, *, has_ids: bool = True) -> None:
     counts = (one.n_tokens, one.n_chars, one.n_bytes, one.n_prompt_tokens, one.straddles)
     assert counts == (other.n_tokens, other.n_chars, other.n_bytes, other.n_prompt_tokens, other.straddles)
     assert one.is_greedy in (other.is_greedy, None)
+    if one.token_starts:
+        same_places(one.token_starts, other.token_starts)
+
+
+def same_places(told: Sequence[int], exact: Sequence[int]) -> None:
+    """A server tells the text of a character's parts with the last of them: they share a place, no other."""
+    assert len(told) == len(exact)
+    for at, (one, other) in enumerate(zip(told, exact, strict=True)):
+        shares = at > 0 and one == told[at - 1]
+        following = next((later for later in told[at:] if later > one), math.inf)
+        assert one == other or (shares and one < other < following), (told, exact)
 
 
 def close(one: Outcome, other: Outcome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,11 @@ from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution
 from assay.engine.journal import FileJournal
 from assay.faces.cli.render import prompt_panel
+from assay.results.media_store import kept_medium
 from assay.results.records import SampleRecord
 from assay.results.store import SampleWriter
 from assay.scoring.aggregate import MeanAggregator
+from cli import assay
 from fakes.engine import FakeScorer, FakeTask
 
 LOCAL = {
@@ -134,7 +137,7 @@ def test_several_media_in_their_order(shared_data: Path, tmp_path: Path) -> None
     )
 
 
-def test_base64_is_sent_and_never_kept(shared_data: Path, tmp_path: Path) -> None:
+def test_base64_is_sent_and_never_stored(shared_data: Path, tmp_path: Path) -> None:
     image = (shared_data / "easy_vqa" / "images" / "0.png").read_bytes()
     payload = base64.b64encode(image).decode()
     row = {
@@ -201,3 +204,79 @@ def test_a_file_that_vanishes_under_way_is_a_failure(vqa: list[dict[str, Any]], 
     assert isinstance(response.outcome, Failure)
     assert response.outcome.kind == "media"
     assert "lost.png" in response.outcome.message
+
+
+# --- kept with the run ---
+
+EASY_VQA = Path(__file__).parents[2] / "examples/aisbench/easy_vqa/easy_vqa_gen_0_shot_chat_prompt.py"
+SPOKEN = Path(__file__).parents[2] / "examples/aisbench/spoken_digits/spoken_digits_gen_0_shot_chat_prompt.py"
+
+
+def evaluated(config: Path, data_root: Path, *more: str) -> Path:
+    """Run a config's first rows into the folder `run`."""
+    result = assay(
+        *("run", str(config), "--data-root", str(data_root), "-m", "mock", "--limit", "first:40"),
+        *("--out", "run", *more),
+    )
+    assert result.status == 0, result.out + result.err
+    return Path("run")
+
+
+def parts_of(run: Path) -> list[Any]:
+    lines = (run / "samples.jsonl").read_bytes().splitlines()
+    records = [msgspec.json.decode(line, type=SampleRecord) for line in lines]
+    return [
+        part
+        for record in records
+        for context in record.contexts
+        if not isinstance(context, str)
+        for message in context
+        for part in message.media
+    ]
+
+
+@pytest.mark.parametrize(("config", "n_media"), [(EASY_VQA, 40), (SPOKEN, 10)])
+def test_what_was_shown_stays_with_the_run(
+    shared_data: Path, workdir: Path, config: Path, n_media: int
+) -> None:
+    run = evaluated(config, shared_data)
+    parts = parts_of(run)
+    assert len(parts) == n_media
+    kept = {path.name for path in (run / "media").iterdir()}
+    assert len(kept) == len({part.sha256 for part in parts}) > 1
+    for part in parts:
+        found = kept_medium(run, part.sha256)
+        assert found is not None
+        assert found.path.read_bytes() == Path(part.path).read_bytes()
+        assert found.media_type == part.media_type
+    for path in (run / "media").iterdir():
+        os.utime(path, (1, 1))
+    evaluated(config, shared_data)
+    assert {path.stat().st_mtime for path in (run / "media").iterdir()} == {1}
+
+
+def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir: Path) -> None:
+    run = evaluated(SPOKEN, shared_data, "--keep-media", "0")
+    before = json.loads((run / "manifest.json").read_bytes())
+    assert not (run / "media").exists()
+    assert not [note for note in before["notes"] if "media are not kept" in note]
+    evaluated(SPOKEN, shared_data, "--keep-media", "50kB")
+    after = json.loads((run / "manifest.json").read_bytes())
+    assert after["id"] == before["id"]
+    assert after["stats"]["requests_journaled"] == 10
+    assert after["settings"]["keep_media"] == {"value": 50_000, "source": "flag"}
+    size = sum(path.stat().st_size for path in (run / "media").iterdir())
+    assert 0 < size <= 50_000
+    n_left_out = 10 - len(list((run / "media").iterdir()))
+    (note,) = [note for note in after["notes"] if "media are not kept" in note]
+    assert note == (
+        f"{n_left_out} of 10 media are not kept with the run: {n_left_out} more than --keep-media 50 kB holds"
+    )
+
+
+def test_what_is_no_size_is_told_before_a_model_is_asked(shared_data: Path, workdir: Path) -> None:
+    result = assay("run", str(SPOKEN), "--data-root", str(shared_data), "-m", "mock", "--keep-media", "lots")
+    assert result.status == 2
+    assert "setting 'keep_media' (from the flag): found 'lots'" in result.err
+    assert "a size such as 256MB" in result.err
+    assert not list(workdir.iterdir())

@@ -34,9 +34,11 @@ from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
+from assay.results.media_store import MediaStore
 from assay.results.pages.report_file import write_report_page
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
 from assay.scoring.aggregate import MeanAggregator
+from assay.sources.media_formats import media_type_of
 
 
 class Observer:
@@ -212,10 +214,11 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         observer.started(manifest, folder.path, earlier, len(stored))
         journal = stored if work.kept is None else ScoringJournal(stored)
         aggregator = MeanAggregator()
+        media = MediaStore(folder.path, values.keep_media, media_type_of)
         with (
             closing(cache),
             closing(stored),
-            SampleWriter(folder.path) as writer,
+            SampleWriter(folder.path, media) as writer,
             judging(scorers, work.judge, manifest.judge, folder.path, values),
         ):
             rehearsals = Rehearsals(backend, journal, cache, observer.preparing)
@@ -245,6 +248,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             *chosen,
             *execution.notes(),
             *backend.notes(),
+            *media.notes(),
             *totals.notes,
         )
         finished = msgspec.structs.replace(

@@ -18,6 +18,7 @@ from assay.core.errors import Problem, UsageError, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.run import Setting
+from assay.core.sizes import read_size
 
 FILE = "assay.toml"
 _SECRET = {"key", "token", "secret", "password"}
@@ -66,6 +67,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""
     answers_from: str | None = None
     """The run whose answers are scored; None: the latest of this model and these datasets."""
+    keep_media: Annotated[int, msgspec.Meta(ge=0)] = 256_000_000
+    """Bytes of images, sounds and films that are kept with the run; 0: none."""
     offline: bool = False
     """Whether nothing is connected to but the named endpoints."""
     table: dict[str, Any] = {}
@@ -162,8 +165,10 @@ def _converted(name: str, value: Any, source: str) -> Any:
     if name == "method" and value is not None:
         value = tuple(part.strip() for entry in value for part in entry.split(","))
     try:
+        if name == "keep_media" and isinstance(value, str):
+            value = read_size(value)
         return msgspec.convert(value, _KINDS[name], strict=False)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, ValueError) as error:
         # That a setting may also be left away is nothing to be told here.
         said = str(error).replace(" | null", "")
         raise UsageError(

@@ -19,7 +19,7 @@ from assay.backends.context import too_long
 from assay.backends.media_bytes import MediaTrouble, read_media
 from assay.backends.problems import wrong_argument
 from assay.backends.rolling import Window, WindowTrouble, cut
-from assay.backends.scored_text import TextLength, scored_length
+from assay.backends.scored_text import TextLength, scored_length, token_starts
 from assay.core.errors import listing, nearest
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -293,7 +293,16 @@ def _likelihood(ask: Span, context: int | None) -> Likelihood | Failure:
         token_logprobs=tuple(logprobs),
         straddles=scored[0].start() < start,
         n_words=length.n_words,
+        token_starts=_starts(windows, scored, pieces, start),
     )
+
+
+def _starts(
+    windows: Sequence[Window], scored: Sequence[Piece], pieces: Sequence[Piece], start: int
+) -> tuple[int, ...]:
+    """Return where scored pieces begin, unless windows leave out some between them or at the end."""
+    n_following = len(pieces) - windows[0].first_scored
+    return token_starts([piece.span() for piece in scored], start) if len(scored) == n_following else ()
 
 
 def _label_probs(ask: Labels, seed: int) -> LabelProbs:

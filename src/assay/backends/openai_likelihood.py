@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from assay.backends.openai_tokens import Tokens, echoed, prompt_logprobs
@@ -76,9 +77,9 @@ def by_texts(ask: Span, tokens: Tokens, n_lead: int) -> Likelihood | Failure | N
 
     `n_lead`: special tokens that the server puts before a plain text.
     """
-    if isinstance(ask.prompt, str) and ask.start == 0:
-        return _likelihood(ask, tokens, n_lead, straddles=False)
     own = _own_texts(ask, tokens, n_lead)
+    if isinstance(ask.prompt, str) and ask.start == 0:
+        return _likelihood(ask, tokens, n_lead, straddles=False, texts=own or ())
     if own is None:
         return None
     n_before = len(tokens.texts) - len(own)
@@ -87,7 +88,9 @@ def by_texts(ask: Span, tokens: Tokens, n_lead: int) -> Likelihood | Failure | N
     begins = len("".join(own[first:]))
     if begins > wanted and own[first] == "":
         return None  # Which of the tokens of these characters reach over the join cannot be seen.
-    return _likelihood(ask, tokens, n_before + first, straddles=begins > wanted)
+    # A space behind a first token that is not told may be one that the server drops before a word.
+    is_sure = tokens.texts[n_before] is not None or not own[0].endswith(" ")
+    return _likelihood(ask, tokens, n_before + first, straddles=begins > wanted, texts=own if is_sure else ())
 
 
 def _own_texts(ask: Span, tokens: Tokens, n_lead: int) -> list[str] | None:
@@ -152,7 +155,10 @@ def _is_same(one: tuple[object, float | None], other: tuple[object, float | None
     return one[1] is None or other[1] is None or math.isclose(one[1], other[1], rel_tol=0.02, abs_tol=0.05)
 
 
-def _likelihood(ask: Span, tokens: Tokens, first: int, *, straddles: bool) -> Likelihood | Failure:
+def _likelihood(
+    ask: Span, tokens: Tokens, first: int, *, straddles: bool, texts: Sequence[str] = ()
+) -> Likelihood | Failure:
+    """Return the likelihood of the tokens from `first` on; `texts` end with theirs, where they are known."""
     if first == 0:
         if ask.leads or len(tokens.logprobs) == 1:
             why = "the server puts no special token before a text, so the first token has no likelihood"
@@ -161,7 +167,8 @@ def _likelihood(ask: Span, tokens: Tokens, first: int, *, straddles: bool) -> Li
     scored = [min(logprob, 0.0) for logprob in tokens.logprobs[first:] if logprob is not None]
     if not scored:
         return Failure("empty", "there is nothing to score: no token lies after the join")
-    counted = final_text(ask.prompt)[ask.start :].strip()
+    asked = final_text(ask.prompt)[ask.start :]
+    counted = asked.strip()
     return Likelihood(
         sum_logprob=math.fsum(scored),
         n_tokens=len(scored),
@@ -172,7 +179,17 @@ def _likelihood(ask: Span, tokens: Tokens, first: int, *, straddles: bool) -> Li
         token_ids=tuple(id_ for id_ in tokens.ids[first:] if id_ is not None),
         token_logprobs=tuple(scored),
         straddles=straddles,
+        token_starts=_starts(texts[-len(scored) :], len(asked)),
     )
+
+
+def _starts(texts: Sequence[str], n_chars: int) -> tuple[int, ...]:
+    """Return where tokens begin whose texts put together end with `n_chars` characters.
+
+    A token that ends within a character has no text: it begins where the one begins that shows it.
+    """
+    ends = accumulate(len(text) for text in reversed(texts))
+    return tuple(n_chars - n_left for n_left in ends)[::-1]
 
 
 def _all(flags: Sequence[bool | None]) -> bool | None:

@@ -1,4 +1,7 @@
-"""How long the scored part of a text is: characters, bytes and words. Knows windows, not models."""
+"""The scored part of a text: how long it is in characters, bytes and words, and where its tokens begin.
+
+Knows windows, not models.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,15 @@ def scored_length(
         # A word that began in an unscored part is not counted: its beginning was not scored.
         n_words += sum(1 for _ in _WORD_BEGINS.finditer(text, begin, end))
     return TextLength(n_chars, n_bytes, n_words)
+
+
+def token_starts(offsets: Sequence[Offset], join: int) -> tuple[int, ...]:
+    """Return where tokens begin, counted from the join; empty where they do not follow each other.
+
+    A normaliser may turn characters around; what would be shown under such tokens is not theirs.
+    """
+    starts = [begin - join for begin, _ in offsets]
+    return tuple(starts) if starts == sorted(starts) else ()
 
 
 def _stretches(windows: Sequence[Window], offsets: Sequence[Offset], n_leading: int) -> Iterator[Offset]:

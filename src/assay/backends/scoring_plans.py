@@ -38,6 +38,7 @@ class SpanPlan:
             token_ids=encoded.ids[encoded.first_scored :],
             token_logprobs=tuple(logprobs),
             straddles=encoded.straddles,
+            token_starts=encoded.starts,
         )
 
 
@@ -65,6 +66,7 @@ class WindowsPlan:
             ),
             token_logprobs=logprobs,
             n_words=encoded.length.n_words,
+            token_starts=encoded.starts,
         )
 
 

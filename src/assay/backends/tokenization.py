@@ -15,13 +15,13 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.backends.chat import Rendered, Renderer, TemplateTrouble
 from assay.backends.piece_names import piece_name
 from assay.backends.rolling import Window, WindowTrouble, cut
-from assay.backends.scored_text import TextLength, scored_length
+from assay.backends.scored_text import TextLength, scored_length, token_starts
 from assay.core.model import Token
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Labels, Span, Windows
@@ -40,6 +40,8 @@ class Encoded:
     n_chars: int = 0
     n_bytes: int = 0
     """Length of the scored text, white space around it left out."""
+    starts: tuple[int, ...] = ()
+    """Where each scored token begins, in characters from the join on; empty: not known."""
 
     @property
     def n_tokens(self) -> int:
@@ -55,6 +57,8 @@ class EncodedWindows:
     windows: tuple[Window, ...]
     length: TextLength
     """Of the scored text, its white space counted."""
+    starts: tuple[int, ...] = ()
+    """Where each scored token begins; empty where windows leave out tokens between them or at the end."""
 
     @property
     def n_tokens(self) -> int:
@@ -247,7 +251,9 @@ class Tokenization:
         offsets = bulk[rendered.text].offsets
         n_leading = len(whole.ids) - len(offsets)
         length = scored_length(rendered.text, windows, offsets, n_leading=n_leading)
-        return EncodedWindows(whole.ids, tuple(windows), length)
+        encoded = EncodedWindows(whole.ids, tuple(windows), length)
+        # With a token left out, its neighbour would seem to reach over it.
+        return replace(encoded, starts=whole.starts) if encoded.n_scored == len(whole.starts) else encoded
 
     def _scored(self, bulk: _Bulk, rendered: Rendered, join: int, *, leads: bool) -> Encoded | Failure:
         """Encode a whole text and find the tokens that end after the join."""
@@ -267,7 +273,9 @@ class Tokenization:
         if first >= len(ids):
             return Failure("empty", "there is nothing to score: no token lies after the join")
         counted = rendered.text[join:].strip()
-        return Encoded(ids, first, straddles, len(counted), len(counted.encode("utf-8", "surrogatepass")))
+        n_bytes = len(counted.encode("utf-8", "surrogatepass"))
+        starts = token_starts(offsets[first - len(ids) :], join)
+        return Encoded(ids, first, straddles, len(counted), n_bytes, starts)
 
     def _labels(self, bulk: _Bulk, ask: Labels, rendered: Rendered) -> EncodedLabels | Failure:
         if not ask.labels or not all(ask.labels):

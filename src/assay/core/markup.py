@@ -55,12 +55,19 @@ def visible(text: str) -> str:
 
 
 def one_file_page(
-    title: str, style: str, script: str, *body: Markup, media: bool = False, page: str = ""
+    title: str,
+    style: str,
+    script: str,
+    *body: Markup,
+    after: Iterable[Markup] = (),
+    media: bool = False,
+    page: str = "",
 ) -> str:
     """Return a whole page that opens from a disk, asks no network for anything and runs no script but this.
 
     The hashes of its style and its script stand in its content policy. `media`: whether it holds pictures and
-    sounds, as data of its own. `page` is what the script is told to show.
+    sounds, as data of its own. `page` is what the script is told to show. `after` is read after the
+    script, so that a long page is seen before all of it is there.
     """
     policy = [
         "default-src 'none'",
@@ -80,7 +87,7 @@ def one_file_page(
         tag("title", title),
         tag("style", Markup(style)),
     )
-    shown = tag("body", *body, tag("script", Markup(script)), data_page=page or None)
+    shown = tag("body", *body, tag("script", Markup(script)), *after, data_page=page or None)
     return f"<!doctype html>\n{tag('html', head, shown, lang='en')}\n"
 
 

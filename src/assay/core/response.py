@@ -69,6 +69,12 @@ class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=Tr
     """Whether the first scored token begins before `start`; it is scored whole."""
     n_words: int = 0
     """With windows: words of the scored text, each counted where it begins; 0 without."""
+    token_starts: tuple[int, ...] = ()
+    """Where each scored token begins: characters (code points) from `start` on, never falling, below 0 for a
+    first token that straddles. A token ends where the next begins, the last with the text. Tokens that are
+    parts of one character share its place; where a server shows it with its last part alone, they share the
+    place of all that this part shows. Empty: not known, or not all the tokens from the first on are scored.
+    """
 
 
 class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs", omit_defaults=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +21,7 @@ from assay.core.run import RunManifest, RunStatus
 from assay.core.score import Metric
 from assay.results.pages.data import RunPage, SampleTable
 from assay.results.pages.run_facts import Facts, score_rows
-from assay.results.pages.sample_columns import Columns, Effort, ResponseLine, SampleLine, ScoreLine
+from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreLine
 from assay.results.rows import speed_line, work_line
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 from assay.results.tail import Tail, line_at
@@ -46,6 +47,10 @@ class RunView:
         self.facts = Facts()
         self._sample_at = array("q")
         self._response_at: dict[int, int] = {}
+        self._owed: dict[str, tuple[int, str]] = {}
+        """Asks of samples whose answers were not read yet: their places and methods."""
+        self._early: list[tuple[ScoreLine, int]] = []
+        """Scores of samples that were not read yet, with their places."""
 
     @property
     def n_samples(self) -> int:
@@ -73,37 +78,44 @@ class RunView:
         return True
 
     def _read(self) -> None:
-        decode = msgspec.json.Decoder(SampleLine).decode
-        asks: list[tuple[int, SampleLine]] = []
-        for place, line in self._samples.lines():
-            sample = decode(line)
-            self._sample_at.append(place)
-            asks.append((self.columns.add_sample(sample), sample))
-        # Answers are stored before their samples, so those of all samples read above are there by now.
-        answers = self._read_journal({ask.id for _, sample in asks for ask in sample.asks})
-        for row, sample in asks:
-            self.columns.add_answers(row, sample, answers)
-            self.facts.add_answers(sample, answers)
-        decode_score = msgspec.json.Decoder(ScoreLine).decode
-        for place, line in self._scores.lines():
-            score = decode_score(line)
-            if self.columns.add_score(score, place):
+        # The three files are written side by side: what is in one may come before what it belongs to.
+        self._read_samples()
+        for ask_id, response in self._read_journal().items():
+            place, track = self._owed.pop(ask_id)
+            n = response.n_tokens
+            self.facts.add_answer(track, response, n)
+            seconds = response.latency_s or response.seconds
+            self.columns.add_answer(place, track, response.outcome.n_prompt_tokens + n, seconds)
+        decode = msgspec.json.Decoder(ScoreLine).decode
+        early, self._early = self._early, []
+        for score, at in chain(early, ((decode(line), at) for at, line in self._scores.lines())):
+            if self.columns.add_score(score, at):
                 self.facts.add_score(score)
+            else:
+                self._early.append((score, at))
 
-    def _read_journal(self, wanted: set[str]) -> dict[str, Effort]:
+    def _read_samples(self) -> None:
+        decode = msgspec.json.Decoder(SampleLine).decode
+        for at, line in self._samples.lines():
+            sample = decode(line)
+            self._sample_at.append(at)
+            place = self.columns.add_sample(sample)
+            for ask in sample.asks:
+                self._owed[ask.id] = (place, ask.track)
+
+    def _read_journal(self) -> dict[str, ResponseLine]:
+        """Return the answers that have come to what samples asked; to what was asked twice, the later one."""
         decode = msgspec.json.Decoder(ResponseLine).decode
-        found: dict[str, Effort] = {}
-        for place, line in self._journal.lines():
-            response = decode(line)
-            # An answer that was asked for again counts in place of the earlier one.
-            self._response_at[hash(response.request_id)] = place
-            if response.request_id in wanted:
-                found[response.request_id] = response.effort()
-        missing = [id_ for id_ in wanted - found.keys() if hash(id_) in self._response_at]
-        if missing:
+        before = [id_ for id_ in self._owed if hash(id_) in self._response_at]
+        found: dict[str, ResponseLine] = {}
+        if before:
             with _Opened(self.path / JOURNAL) as journal:
-                for id_ in missing:
-                    found[id_] = decode(line_at(journal, self._response_at[hash(id_)])).effort()
+                found = {id_: decode(line_at(journal, self._response_at[hash(id_)])) for id_ in before}
+        for at, line in self._journal.lines():
+            response = decode(line)
+            self._response_at[hash(response.request_id)] = at
+            if response.request_id in self._owed:
+                found[response.request_id] = response
         return found
 
     def page(self) -> RunPage:
@@ -114,7 +126,7 @@ class RunView:
             name=self.path.name,
             manifest=manifest,
             rows=rows,
-            calibrations=self.facts.calibrations(),
+            calibrations=self.facts.calibrations(manifest),
             distributions=self.facts.distributions(),
             n_samples=self.n_samples,
             n_planned=sum(task.n_samples for task in manifest.tasks),

@@ -18,6 +18,7 @@ from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
+from assay.results.media_store import MediaStore
 from assay.results.records import sample_record
 
 MANIFEST = "manifest.json"
@@ -156,12 +157,16 @@ class ScoreWriter:
 class SampleWriter(ScoreWriter):
     """Finished samples, streamed into samples.jsonl and scores.jsonl."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, media: MediaStore | None = None) -> None:
+        """Write into a folder; without `media`, what prompts show beside text is named there and not kept."""
         super().__init__(folder)
+        self._media = media
         self._samples = open(folder / SAMPLES, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by close)
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         """Append one finished sample."""
+        if self._media is not None:
+            self._media.keep(requests)
         self._samples.write(_encoder.encode(sample_record(task, sample, requests)) + b"\n")
         self.write_scores(scores)
 

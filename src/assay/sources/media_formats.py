@@ -46,6 +46,14 @@ def examine(stream: BinaryIO, medium: Medium) -> Found:
     raise Broken(f"it is no {medium} of a known format; it begins with {head[:8]!r}")
 
 
+def media_type_of(stream: BinaryIO, medium: Medium) -> str:
+    """Return the type of what a stream holds; empty where it is no such medium, or not whole."""
+    try:
+        return examine(stream, medium).media_type
+    except Broken:
+        return ""
+
+
 class _Kind(NamedTuple):
     begins: Callable[[bytes], bool]
     types: dict[Medium, str]

@@ -32,6 +32,11 @@ FAILED_SAMPLES = 3
 @click.option(
     "--answers-from", metavar="RUN", help="The run whose answers --stage score scores. [the latest that fits]"
 )
+@click.option(
+    "--keep-media",
+    metavar="SIZE",
+    help="Most room for images, sounds and films that are kept with the run; 0: keep none. [256MB]",
+)
 @click.option("--retry-failed", is_flag=True, default=None, help="Ask again what failed in this run.")
 @click.option(
     "--keep-going",

@@ -57,6 +57,7 @@ class Calibration(msgspec.Struct, frozen=True):
     """Whether the model is as often right as it says."""
 
     task: str
+    """The dataset, with all of its subsets."""
     method: str
     n: int
     error: float

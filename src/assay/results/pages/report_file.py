@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import base64
 import gzip
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from assay.core.markup import Markup, one_file_page, tag
+from assay.results.media_store import MEDIA_FOLDER, kept_medium
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
 from assay.results.run_view import RunView
@@ -23,7 +25,10 @@ from assay.results.store import HTML_REPORT
 MOST_ROWS = 50_000
 """Samples of the table."""
 MOST_BYTES = 24 << 20
-"""Of all blocks of details together, as they lie in the file."""
+"""Of all samples in full and what they show, as they lie in the file."""
+MOST_MEDIA_BYTES = 12 << 20
+"""Of them, those of pictures and sounds."""
+_SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _BLOCK_BYTES = 256 << 10
 """Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
 _LEVEL = 3
@@ -46,9 +51,10 @@ def write_report_page(folder: Path) -> Path:
 def render_report_page(view: RunView) -> str:
     """Return the page of a run."""
     n_rows = min(view.n_samples, MOST_ROWS)
+    media = _Media(view.path)
     blocks: list[tuple[int, ...]] = []
     parts: list[Markup] = []
-    room = MOST_BYTES
+    room = MOST_BYTES - media.n_reserved
     for places, content in _blocks(view, n_rows):
         data = _block(f"details-{len(blocks)}", content)
         room -= len(data)
@@ -56,6 +62,7 @@ def render_report_page(view: RunView) -> str:
             break
         blocks.append(places)
         parts.append(data)
+        media.take(content)
     page = msgspec.structs.replace(view.page(), in_file=InFile(n_rows, tuple(blocks)))
     title = ", ".join(dict.fromkeys(task.family or task.name for task in view.manifest.tasks))
     return one_file_page(
@@ -65,10 +72,50 @@ def render_report_page(view: RunView) -> str:
         tag("main", id="page"),
         _block("run", _encode(page)),
         _block("table", _encode(view.table(0, n_rows))),
-        *parts,
+        after=(*parts, *media.parts),
         media=True,
         page="run",
     )
+
+
+class _Media:
+    """Pictures and sounds that samples of the page show, as far as there is room for them."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        folder = run / MEDIA_FOLDER
+        kept = sum(file.stat().st_size for file in folder.iterdir()) if folder.is_dir() else 0
+        self.n_reserved = min(_in_base64(kept), MOST_MEDIA_BYTES)
+        """Bytes of the page that are left for them."""
+        self._room = self.n_reserved
+        self._seen: set[bytes] = set()
+        self.parts: list[Markup] = []
+
+    def take(self, content: bytes) -> None:
+        """Take what some samples show."""
+        if not self.n_reserved:
+            return
+        for sha256 in _SHA256.findall(content):
+            if sha256 not in self._seen:
+                self._seen.add(sha256)
+                self._add(sha256.decode())
+
+    def _add(self, sha256: str) -> None:
+        found = kept_medium(self._run, sha256)
+        if found is None or (size := _in_base64(found.path.stat().st_size)) > self._room:
+            return
+        self._room -= size
+        data = base64.b64encode(found.path.read_bytes()).decode()
+        self.parts.append(
+            Markup(
+                f'<script type="application/octet-stream" id="media-{sha256}" '
+                f'data-type="{found.media_type}">{data}</script>\n'
+            )
+        )
+
+
+def _in_base64(n_bytes: int) -> int:
+    return 4 * ((n_bytes + 2) // 3)
 
 
 def _block(name: str, content: bytes) -> Markup:

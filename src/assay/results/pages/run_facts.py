@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from assay.core.run import RunManifest
-from assay.core.score import Metric, OptionNumbers, Verdict
-from assay.results.families import families, is_mean
+from assay.core.score import Metric, Verdict
+from assay.results.families import families, family_of, is_mean
 from assay.results.pages.data import Bin, Calibration, Distribution, ScoreRow
-from assay.results.pages.sample_columns import Effort, SampleLine, ScoreLine
+from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
 from assay.results.rows import interval, method, value
 from assay.scoring.statistics import Running, wilson
 
@@ -47,20 +47,16 @@ class Facts:
         if score.margin is not None:
             self._take("margin", "", score.track, score.margin)
 
-    def add_answers(self, line: SampleLine, answers: Mapping[str, Effort]) -> None:
-        """Take what came back about a sample."""
-        for ask in line.asks:
-            effort = answers.get(ask.id)
-            if effort is None:
-                continue
-            if effort.n_prompt_tokens:
-                self._take("prompt", "tokens", ask.track, effort.n_prompt_tokens)
-            if effort.n_tokens:
-                self._take("answer", "tokens", ask.track, effort.n_tokens)
-            if effort.latency_s:
-                self._take("latency", "s", ask.track, effort.latency_s)
-            elif effort.seconds:
-                self._take("model time", "s", ask.track, effort.seconds)
+    def add_answer(self, track: str, response: ResponseLine, n_tokens: int) -> None:
+        """Take what one answer took; `n_tokens` were scored or written."""
+        if response.outcome.n_prompt_tokens:
+            self._take("prompt", "tokens", track, response.outcome.n_prompt_tokens)
+        if n_tokens:
+            self._take("answer", "tokens", track, n_tokens)
+        if response.latency_s:
+            self._take("latency", "s", track, response.latency_s)
+        elif response.seconds:
+            self._take("model time", "s", track, response.seconds)
 
     def _take(self, name: str, unit: str, track: str, number: float) -> None:
         numbers = self._numbers.get((name, unit, track))
@@ -68,11 +64,17 @@ class Facts:
             numbers = self._numbers[name, unit, track] = array("d")
         numbers.append(number)
 
-    def calibrations(self) -> tuple[Calibration, ...]:
-        """Return how sure the model was against how often it was right."""
+    def calibrations(self, manifest: RunManifest) -> tuple[Calibration, ...]:
+        """Return how sure the model was against how often it was right, over all subsets of each dataset."""
+        owner = family_of(manifest)
+        joined: dict[tuple[str, str], tuple[array[float], array[float]]] = {}
+        for (task, track), (sure, right) in self._sure.items():
+            all_sure, all_right = joined.setdefault((owner[task].name, track), (array("d"), array("d")))
+            all_sure.extend(sure)
+            all_right.extend(right)
         return tuple(
-            _calibration(task, track, np.frombuffer(sure), np.frombuffer(right))
-            for (task, track), (sure, right) in self._sure.items()
+            _calibration(name, track, np.frombuffer(sure), np.frombuffer(right))
+            for (name, track), (sure, right) in joined.items()
         )
 
     def distributions(self) -> tuple[Distribution, ...]:
@@ -187,7 +189,7 @@ def _confidence(score: ScoreLine) -> float | None:
     return _share_of(place, score.options)
 
 
-def _share_of(place: int, options: Sequence[OptionNumbers]) -> float | None:
+def _share_of(place: int, options: Sequence[OptionLine]) -> float | None:
     sums = [option.sum_logprob for option in options]
     known = [one for one in sums if one is not None and math.isfinite(one)]
     if len(known) < len(sums):

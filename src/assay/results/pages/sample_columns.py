@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from assay.core.prompt import Prompt, final_text
-from assay.core.score import OptionNumbers, Ratio, Verdict
+from assay.core.score import Ratio, Verdict
 from assay.results.pages.data import SampleTable, TrackColumns
 
 QUESTION_CHARS = 240
@@ -32,7 +32,7 @@ _LEAST = 8
 """A text so short is a label or a number rather than a question."""
 
 
-class AskLine(msgspec.Struct, frozen=True):
+class AskLine(msgspec.Struct, frozen=True, gc=False):
     """Of an ask of a stored sample: what it belongs to."""
 
     id: str
@@ -60,6 +60,15 @@ class SampleLine(msgspec.Struct, frozen=True):
     asks: tuple[AskLine, ...]
 
 
+class OptionLine(msgspec.Struct, frozen=True, gc=False):
+    """Of an option's numbers: how likely the model held it."""
+
+    label: str
+    sum_logprob: float | None = None
+    prob: float | None = None
+    prob_at_most: float | None = None
+
+
 class ScoreLine(msgspec.Struct, frozen=True):
     """A line of scores.jsonl, as far as pages need it."""
 
@@ -72,17 +81,17 @@ class ScoreLine(msgspec.Struct, frozen=True):
     answer: str | None = None
     target: str | None = None
     ratios: dict[str, Ratio] = {}
-    options: tuple[OptionNumbers, ...] = ()
+    options: tuple[OptionLine, ...] = ()
     margin: float | None = None
     is_truncated: bool = False
     cluster: str | None = None
 
 
-class _WrittenTokens(msgspec.Struct, frozen=True):
+class _WrittenTokens(msgspec.Struct, frozen=True, gc=False):
     n_tokens: int = 0
 
 
-class _OutcomeTokens(msgspec.Struct, frozen=True):
+class _OutcomeTokens(msgspec.Struct, frozen=True, gc=False):
     """Of whatever came back: how many tokens it took. Long lists of tokens are passed over unread."""
 
     n_prompt_tokens: int = 0
@@ -90,7 +99,7 @@ class _OutcomeTokens(msgspec.Struct, frozen=True):
     outputs: tuple[_WrittenTokens, ...] = ()
 
 
-class ResponseLine(msgspec.Struct, frozen=True):
+class ResponseLine(msgspec.Struct, frozen=True, gc=False):
     """A line of the journal, as far as pages need it."""
 
     request_id: str
@@ -98,23 +107,11 @@ class ResponseLine(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     latency_s: float = 0.0
 
-    def effort(self) -> Effort:
-        """Return what the answer took."""
+    @property
+    def n_tokens(self) -> int:
+        """Return the tokens that were scored or written."""
         outcome = self.outcome
-        n = sum(one.n_tokens for one in outcome.outputs) if outcome.outputs else outcome.n_tokens
-        return Effort(outcome.n_prompt_tokens, n, self.seconds, self.latency_s)
-
-
-class Effort(NamedTuple):
-    """What one answer took."""
-
-    n_prompt_tokens: int
-    n_tokens: int
-    """Scored or written."""
-    seconds: float
-    """Its share of the model's time."""
-    latency_s: float
-    """How long a server took; 0: there is none."""
+        return sum(one.n_tokens for one in outcome.outputs) if outcome.outputs else outcome.n_tokens
 
 
 class _Track:
@@ -179,16 +176,13 @@ class Columns:
         self._targets.append(beginning(_target(sample), ANSWER_CHARS))
         return place
 
-    def add_answers(self, place: int, line: SampleLine, answers: Mapping[str, Effort]) -> None:
-        """Take what came back about a sample."""
-        for ask in line.asks:
-            effort = answers.get(ask.id)
-            if effort is not None:
-                track = self._track(ask.track)
-                if track.outcomes[place] == _NOT_ASKED:
-                    track.outcomes[place] = _NOT_SCORED
-                track.tokens[place] += effort.n_prompt_tokens + effort.n_tokens
-                track.seconds[place] += effort.latency_s or effort.seconds
+    def add_answer(self, place: int, track_name: str, n_tokens: int, seconds: float) -> None:
+        """Take what one answer about a sample took."""
+        track = self._track(track_name)
+        if track.outcomes[place] == _NOT_ASKED:
+            track.outcomes[place] = _NOT_SCORED
+        track.tokens[place] += n_tokens
+        track.seconds[place] += seconds
 
     def add_score(self, score: ScoreLine, at: int) -> bool:
         """Take a score, stored at a place of its file; return whether its sample is known."""
@@ -282,7 +276,8 @@ class Columns:
         track = self._tracks.get(name)
         if track is None:
             track = self._tracks[name] = _Track()
-        track.reach(len(self._ids))
+        if len(track.values) < len(self._ids):
+            track.reach(len(self._ids))
         return track
 
 

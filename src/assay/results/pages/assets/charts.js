@@ -24,7 +24,7 @@ function frame(label, { x, y, xTicks, yTicks, xLabel, yLabel, xText = plain, yTe
     ...marks);
 }
 
-// Rows of a value with its interval on one scale; `onchoose(row)` makes them links.
+// Rows of a value with its interval on one scale, `note` beside their labels; `onchoose(row)` makes them links.
 export function intervalBars(rows, { label, onchoose = null }) {
   const known = rows.filter((row) => row.value !== null);
   const isShare = rows.every((row) => row.is_share);
@@ -37,7 +37,7 @@ export function intervalBars(rows, { label, onchoose = null }) {
       row.low === null || row.high === null ? null : el("span", { class: "bar-interval", style: { "inset-inline-start": at(row.low), width: `calc(${at(row.high)} - ${at(row.low)})` } }));
     const told = `${row.shown}${row.is_share ? " %" : ""}, 95 % interval ${row.interval}, ${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`;
     const parts = [
-      el("span", { class: "bar-label" }, said(row.label)), mark ?? el("span", { class: "bar-track" }),
+      el("span", { class: "bar-label" }, row.label ? said(row.label) : null, row.note ? el("span", { class: "bar-note" }, row.note) : null), mark ?? el("span", { class: "bar-track" }),
       el("span", { class: "bar-value" }, row.shown), el("span", { class: "bar-range" }, row.interval), el("span", { class: "bar-n" }, count(row.n))];
     return onchoose
       ? el("button", { type: "button", class: "bar", title: told, onclick: () => onchoose(row) }, parts)

@@ -72,7 +72,9 @@ export function parts(run) {
   const found = [];
   const heads = run.rows.filter(isHead);
   const lists = [];
-  if (heads.length > 1) lists.push(["Tasks", heads, (row) => setState({ task: run.manifest.tasks.length > 1 && row.role === "task" ? row.task : null, show: null })]);
+  if (heads.length > 1) lists.push([heads.some((row) => row.role === "mean") ? "Subsets" : "Tasks", heads, (row) => setState({ task: run.manifest.tasks.length > 1 && row.role === "task" ? row.task : null, show: null })]);
+  const categories = run.rows.filter((row) => row.is_headline && row.group !== null && row.role === "mean");
+  if (categories.length) lists.unshift(["Categories", categories, () => setState({ task: null, group: null })]);
   const groups = run.rows.filter((row) => row.is_headline && row.group !== null && row.role === "group");
   for (const key of new Set(groups.map((row) => `${row.task}\n${row.method}`))) {
     const [task, method] = key.split("\n");
@@ -84,7 +86,7 @@ export function parts(run) {
     const go = (row) => { choose(row); document.getElementById("samples").scrollIntoView(); };
     const shares = rows.filter((row) => row.is_share);
     const others = rows.filter((row) => !row.is_share);
-    const named = (row) => (title === "Tasks" ? { ...row, label: `${row.label} · ${row.method}` } : row);
+    const named = (row) => (!title.startsWith("Groups") ? { ...row, label: run.manifest.tasks.length > 1 ? row.label : "", note: row.method } : row);
     for (const some of [shares, others]) if (some.length) found.push(folded(some.length, title, intervalBars(some.map(named), { label: title, onchoose: go })));
   }
   const beside = run.rows.filter((row) => !row.is_headline && row.group === null);

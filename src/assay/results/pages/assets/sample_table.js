@@ -1,6 +1,6 @@
 // The table of samples: filters, sorting and search over columns in memory; only the rows in sight are elements.
 
-import { el, replace, said } from "./dom.js";
+import { el, replace } from "./dom.js";
 import { linkTo, setState } from "./address.js";
 import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
 
@@ -18,6 +18,8 @@ const FILTERS = [
   ["disagree", "Methods disagree", (row) => row.disagree],
   ["close", "Low margin", (row) => row.close],
 ];
+// Columns of text of others, which has a direction of its own: its beginning is seen, whichever way it runs.
+const SAID = new Set(["id", "question", "target", "answer"]);
 const LOW_MARGIN = 0.1;
 
 // The margin below which the closest tenth of a method's decisions lie.
@@ -216,9 +218,9 @@ export class SampleTable {
     const columns = this.columns;
     const outcome = track?.outcomes[place] ?? ".";
     const cells = {
-      id: said(columns.ids[place]), question: said(columns.questions[place]), target: said(columns.targets[place]),
-      answer: said(track?.answers[place] || NOT_KNOWN),
-      outcome: [el("span", { class: `outcome o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
+      id: columns.ids[place], question: columns.questions[place], target: columns.targets[place],
+      answer: track?.answers[place] || NOT_KNOWN,
+      outcome: [el("span", { class: `verdict o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
         track?.truncated[place] === "1" ? el("span", { class: "mark", title: "truncated" }, "cut") : null,
         columns.disagree[place] === "1" ? el("span", { class: "mark", title: "the methods disagree" }, "≠") : null],
       value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place] || null), seconds: seconds(track?.seconds[place] || null),
@@ -228,7 +230,7 @@ export class SampleTable {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       setState(this.stateOf(place), { isStep: true });
-    } }, this.columnsShown.map(([key]) => el("span", { class: key, role: "cell" }, cells[key])));
+    } }, this.columnsShown.map(([key]) => el("span", { class: key, role: "cell", dir: SAID.has(key) ? "auto" : null }, cells[key])));
   }
 
   key(event) {

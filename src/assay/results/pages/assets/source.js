@@ -1,7 +1,15 @@
 // Where a page's data comes from: blocks of its own file, or a server. Both give the same things.
 
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const read = atob(text);
+  const bytes = new Uint8Array(read.length);
+  for (let at = 0; at < read.length; at++) bytes[at] = read.charCodeAt(at);
+  return bytes;
+}
+
 async function unpacked(block) {
-  const bytes = Uint8Array.from(atob(block.textContent), (one) => one.charCodeAt(0));
+  const bytes = bytesOf(block.textContent);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).json();
 }
@@ -17,7 +25,11 @@ export class FileSource {
     return document.getElementById("run") !== null;
   }
 
-  block(name) {
+  // The script runs before all of the file is read, so that its beginning is seen at once.
+  async block(name) {
+    if (!document.getElementById(name) && document.readyState === "loading") {
+      await new Promise((resolve) => addEventListener("DOMContentLoaded", resolve, { once: true }));
+    }
     const found = document.getElementById(name);
     if (!found) throw new Error(`this page has no ${name}`);
     return unpacked(found);
@@ -45,8 +57,10 @@ export class FileSource {
     return (await this.opened.get(block))[nth];
   }
 
-  media(sha256, detail) {
-    return detail.media?.[sha256] ?? null;
+  // The address of a picture or a sound; null when the file does not hold it.
+  media(sha256) {
+    const found = document.getElementById(`media-${sha256}`);
+    return found ? `data:${found.dataset.type};base64,${found.textContent}` : null;
   }
 }
 

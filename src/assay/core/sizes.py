@@ -1,0 +1,29 @@
+"""Sizes of files as people write and read them: `256MB`, `1.5 GiB`, `0`."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"": 1, "B": 1}
+_UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", 1)}
+_UNITS |= {f"{letter}IB": 1024**power for power, letter in enumerate("KMGTP", 1)}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
+
+
+def read_size(text: str) -> int:
+    """Return a size in bytes; raise ValueError, which says what was expected, where it is none."""
+    match = _SIZE.fullmatch(text.strip())
+    unit = _UNITS.get(match[2].upper()) if match is not None else None
+    if match is None or unit is None:
+        raise ValueError("expected a number of bytes, or a size such as 256MB or 1.5GiB")
+    return int(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
+
+
+def shown_size(n_bytes: int) -> str:
+    """Return a size with three digits at most, in units of a thousand: `256 MB`."""
+    size, unit = float(n_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB", "PB"):
+        if size < 999.5:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.3g} {unit}"

@@ -1,0 +1,201 @@
+"""The images, sounds and films that a run's prompts show, kept with it: RUN/media/<sha256>.<extension>.
+
+A page shows media from here alone, so a dataset may move, and no address is ever fetched. A file lies here
+once its bytes were compared with the hash in samples.jsonl, under an extension that says what they
+are by their own beginning: what a browser would run, such as SVG or HTML, is no such type. A copy and not a
+link, since a file that is written over later would show another picture than the model saw.
+
+Must not know datasets, servers or pages.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
+
+from assay.core.media import AnyMedia, Medium
+from assay.core.request import Request
+from assay.core.sizes import shown_size
+
+MEDIA_FOLDER = "media"
+
+EXTENSIONS: Final = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "image/bmp": "bmp",
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "audio/mp4": "m4a",
+    "audio/webm": "weba",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+    "video/ogg": "ogv",
+}
+"""What is kept, by its type: all that browsers show, and nothing that they run."""
+
+MediaTypeOf: TypeAlias = Callable[[BinaryIO, Medium], str]
+"""Tells by its content what a medium is, such as `image/png`; empty: nothing that is known."""
+
+_ADDRESS: Final = "known by their address alone"
+_FRAMES: Final = "films in single frames"
+_TYPE: Final = "of a type that browsers do not show"
+_GONE: Final = "not there any more, or changed since"
+_ROOM: Final = "more than --keep-media {room} holds"
+_DRAFT: Final = ".new"
+_CHUNK: Final = 1 << 20
+
+
+class KeptMedium(NamedTuple):
+    """One file of the media folder."""
+
+    path: Path
+    media_type: str
+
+
+def kept_medium(run: Path, sha256: str) -> KeptMedium | None:
+    """Return the medium of this hash that a run kept; None where it did not, or where that is no hash."""
+    if not _is_hash(sha256):
+        return None  # Such as a path that leads out of the folder.
+    for media_type, extension in EXTENSIONS.items():
+        path = run.resolve() / MEDIA_FOLDER / f"{sha256}.{extension}"
+        # A link could lead anywhere; the store makes none.
+        if path.is_file() and path.resolve() == path:
+            return KeptMedium(path, media_type)
+    return None
+
+
+class MediaStore:
+    """Keeps the media of one run, each distinct one once, as long as there is room."""
+
+    def __init__(self, run: Path, most_bytes: int, media_type_of: MediaTypeOf) -> None:
+        self._folder = run / MEDIA_FOLDER
+        self._most_bytes = most_bytes
+        self._media_type_of = media_type_of
+        self._seen: set[str] = set()
+        self._left_out: Counter[str] = Counter()
+        self._n_bytes = 0
+        if self._folder.is_dir():
+            self._resume()
+
+    def keep(self, requests: Iterable[Request]) -> None:
+        """Keep what the prompts of requests show beside text; what cannot be kept is counted."""
+        if not self._most_bytes:
+            return
+        for request in requests:
+            prompt = request.ask.prompt
+            if isinstance(prompt, str):
+                continue
+            for message in prompt:
+                for part in message.media:
+                    self._keep_once(part)
+
+    def notes(self) -> tuple[str, ...]:
+        """Say how many media were left out, and why."""
+        if not self._left_out:
+            return ()
+        n_left_out = self._left_out.total()
+        room = shown_size(self._most_bytes)
+        reasons = ", ".join(f"{n:,} {why.format(room=room)}" for why, n in self._left_out.most_common())
+        return (f"{n_left_out:,} of {len(self._seen):,} media are not kept with the run: {reasons}",)
+
+    def _resume(self) -> None:
+        """Count what an earlier start kept, and take away what it was writing when it was ended."""
+        for path in self._folder.iterdir():
+            if path.name == _DRAFT:
+                path.unlink()
+            else:
+                self._seen.add(path.stem)
+                self._n_bytes += path.stat().st_size
+
+    def _keep_once(self, part: AnyMedia) -> None:
+        name = part.sha256 or part.url
+        if name in self._seen:
+            return
+        self._seen.add(name)
+        reason = self._reason_against(part)
+        if reason is not None:
+            self._left_out[reason] += 1
+
+    def _reason_against(self, part: AnyMedia) -> str | None:
+        """Keep a medium; return why it was not, None where it was."""
+        if not part.sha256:
+            return _ADDRESS
+        if not part.path and "," in part.data:
+            return _FRAMES
+        if self._n_bytes + part.n_bytes > self._most_bytes:
+            return _ROOM
+        try:
+            with _opened(part) as source:
+                extension = self._extension(source, part.medium)
+                if extension is None:
+                    return _TYPE
+                self._copy(_content(source, part), f"{part.sha256}.{extension}")
+        except _GoneError:
+            return _GONE
+        return None
+
+    def _extension(self, source: BinaryIO, medium: Medium) -> str | None:
+        try:
+            return EXTENSIONS.get(self._media_type_of(source, medium))
+        except OSError as trouble:
+            raise _GoneError from trouble
+
+    def _copy(self, content: Iterator[bytes], name: str) -> None:
+        """Write a medium whole, or not at all."""
+        self._folder.mkdir(exist_ok=True)
+        draft = self._folder / _DRAFT
+        try:
+            with open(draft, "wb") as target:
+                n_bytes = sum(target.write(chunk) for chunk in content)
+        except _GoneError:
+            draft.unlink()
+            raise
+        draft.replace(self._folder / name)
+        self._n_bytes += n_bytes
+
+
+class _GoneError(Exception):
+    """A medium cannot be read, or is not what the model saw."""
+
+
+def _opened(part: AnyMedia) -> BinaryIO:
+    """Return the bytes of a medium."""
+    if not part.path:
+        return io.BytesIO(base64.b64decode(part.data))
+    try:
+        if not stat.S_ISREG(os.stat(part.path).st_mode):
+            raise _GoneError  # Opening a pipe would wait for who writes to it.
+        return open(part.path, "rb")
+    except OSError as trouble:
+        raise _GoneError from trouble
+
+
+def _content(source: BinaryIO, part: AnyMedia) -> Iterator[bytes]:
+    """Yield the content from its beginning; raise at its end where it is not what the request names."""
+    sha256 = hashlib.sha256()
+    n_left = part.n_bytes + 1  # No more than that: a file that grows must not fill the disk.
+    try:
+        source.seek(0)
+        while n_left and (chunk := source.read(min(_CHUNK, n_left))):
+            sha256.update(chunk)
+            n_left -= len(chunk)
+            yield chunk
+    except OSError as trouble:
+        raise _GoneError from trouble
+    if sha256.hexdigest() != part.sha256:
+        raise _GoneError
+
+
+def _is_hash(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")

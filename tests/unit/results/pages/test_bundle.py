@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from assay.results.pages import bundle
+
+PARSES_MARKUP = re.compile(
+    r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|srcdoc|"
+    r"setHTMLUnsafe|parseHTMLUnsafe|eval|new Function|importScripts)\b"
+)
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(bundle, "ASSETS", tmp_path)
+    return tmp_path
+
+
+def joined(modules: Path, **texts: str) -> str:
+    for name, text in texts.items():
+        (modules / f"{name}.js").write_text(text, encoding="utf-8")
+    return bundle.script.__wrapped__()
+
+
+def test_modules_stand_after_those_that_they_need(modules: Path) -> None:
+    script = joined(
+        modules,
+        app='import { b } from "./two.js";\nimport { a } from "./one.js";\nb(a);\n',
+        two='import { a } from "./one.js";\nexport function b() { return a; }\n',
+        one="const hidden = 1;\nexport const a = hidden;\n",
+    )
+    assert script.index("const $one") < script.index("const $two") < script.index("const $app")
+    assert script.count("const $one") == 1
+    assert "export" not in script
+    assert "const { a } = $one;" in script
+    assert "return { b };" in script
+
+
+def test_modules_that_need_each_other_are_refused(modules: Path) -> None:
+    with pytest.raises(ValueError, match="app -> one -> app"):
+        joined(modules, app='import { a } from "./one.js";\n', one='import { x } from "./app.js";\n')
+
+
+@pytest.mark.parametrize("line", ['import x from "./one.js";', "export default 1;", "export { a };"])
+def test_what_cannot_be_read_is_refused(modules: Path, line: str) -> None:
+    with pytest.raises(ValueError, match="cannot read"):
+        joined(modules, app=f"const a = 1;\n{line}\n")
+
+
+def test_no_module_makes_markup_from_text() -> None:
+    for path in bundle.ASSETS.glob("*.js"):
+        found = PARSES_MARKUP.search(path.read_text(encoding="utf-8"))
+        assert found is None, f"{path.name}: {found}"
+
+
+def test_nothing_is_asked_of_the_network_by_name() -> None:
+    for path in bundle.ASSETS.iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|@import|url\(", text), path.name
+
+
+def test_every_module_is_part_of_the_script() -> None:
+    assert {path.stem for path in bundle.ASSETS.glob("*.js")} == set(
+        re.findall(r"^const \$(\w+) = ", bundle.script(), re.MULTILINE)
+    )

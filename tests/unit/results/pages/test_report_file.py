@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.results.pages import report_file
+from assay.results.pages.report_file import render_report_page, write_report_page
+from assay.results.run_view import RunView
+from assay.results.store import HTML_REPORT
+
+
+def opened(folder: Path) -> RunView:
+    view = RunView(folder)
+    view.refresh()
+    return view
+
+
+def blocks(page: str) -> dict[str, Any]:
+    """Return what lies in the page, as a browser would read it."""
+    found = re.findall(r'<script type="application/gzip" id="([\w-]+)">([A-Za-z0-9+/=]*)</script>', page)
+    return {name: json.loads(gzip.decompress(base64.b64decode(packed))) for name, packed in found}
+
+
+def test_a_run_writes_its_page(mock_run: Path) -> None:
+    page = (mock_run / HTML_REPORT).read_text(encoding="utf-8")
+    assert page == render_report_page(opened(mock_run))
+    assert page.startswith("<!doctype html>")
+    assert "<title>letters · mock</title>" in page
+
+
+def test_all_samples_lie_in_it_in_full(mock_run: Path) -> None:
+    view = opened(mock_run)
+    found = blocks(render_report_page(view))
+    run = found["run"]
+    assert run["n_samples"] == found["table"]["n"] == 60
+    seen = {}
+    for block, places in enumerate(run["in_file"]["blocks"]):
+        for nth, place in enumerate(places):
+            seen[place] = found[f"details-{block}"][nth]
+    with view.details() as details:
+        assert seen == {place: json.loads(details.json(place)) for place in range(60)}
+
+
+def test_what_does_not_fit_is_what_says_least(mock_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_file, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(report_file, "MOST_BYTES", 20_000)
+    view = opened(mock_run)
+    run = blocks(render_report_page(view))["run"]
+    kept = [place for places in run["in_file"]["blocks"] for place in places]
+    assert 0 < len(kept) < 60
+    left = set(range(60)) - set(kept)
+    assert max(map(view.columns.interest, kept)) <= min(map(view.columns.interest, left))
+    assert view.columns.interest(kept[0]) == 0
+    tracks = view.table().tracks
+    assert any(track.outcomes[kept[0]] == "F" for track in tracks)
+
+
+def test_a_table_is_bounded_too(mock_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_file, "MOST_ROWS", 10)
+    found = blocks(render_report_page(opened(mock_run)))
+    assert found["table"]["n"] == found["run"]["in_file"]["n_rows"] == 10
+    assert found["run"]["n_samples"] == 60
+
+
+def test_a_page_is_replaced_as_a_whole(mock_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = (mock_run / HTML_REPORT).read_bytes()
+
+    def fail(view: RunView) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report_file, "render_report_page", fail)
+    with pytest.raises(KeyboardInterrupt):
+        write_report_page(mock_run)
+    assert (mock_run / HTML_REPORT).read_bytes() == before

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from assay.core.errors import StoreError
+from assay.core.run import RunStatus
+from assay.core.score import Score, Verdict
+from assay.results.read import StoredRun
+from assay.results.run_view import RunView
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, RunFolder, read_manifest
+
+
+def opened(folder: Path) -> RunView:
+    view = RunView(folder)
+    assert view.refresh()
+    return view
+
+
+def scores_of(folder: Path) -> dict[tuple[str, str], Score]:
+    return {(score.sample_id, score.track): score for score in StoredRun(folder).scores()}
+
+
+def test_the_table_says_what_is_stored(mock_run: Path) -> None:
+    table = opened(mock_run).table()
+    known = scores_of(mock_run)
+    assert table.ids == [record.sample.id for record in StoredRun(mock_run).samples()]
+    assert {track.name for track in table.tracks} == {"ppl", "prob", "gen"}
+    letters = {Verdict.UNANSWERED: "U", Verdict.FAILED: "F"}
+    for track in table.tracks:
+        for place, id_ in enumerate(table.ids):
+            score = known[id_, track.name]
+            expected = letters.get(score.verdict) or ("R" if score.value == 1 else "W")
+            assert track.outcomes[place] == expected
+            assert track.answers[place] == (score.answer or "")
+            assert track.margins[place] == (score.margin and pytest.approx(score.margin, rel=1e-4))
+    assert "F" in table.tracks[0].outcomes
+    assert [table.groups[group] for group in table.group[:4]] == ["g0", "g1", "g2", "g0"]
+    assert table.targets[:4] == ["A", "B", "C", "D"]
+    assert table.questions[0] == "which letter is number 0?"
+
+
+def test_methods_that_disagree_are_counted_as_the_run_counts_them(mock_run: Path) -> None:
+    view = opened(mock_run)
+    assert view.table().disagree.count("1") == sum(view.manifest.disagreements.values()) > 0
+
+
+def test_tokens_and_times_are_those_of_the_journal(mock_run: Path) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    for response in StoredRun(mock_run).responses():
+        outcome: dict[str, Any] = msgspec.to_builtins(response.outcome)
+        _, sample, method, _, _ = response.request_id.split("/")
+        expected[sample, method] += outcome.get("n_prompt_tokens", 0) + outcome.get("n_tokens", 0)
+        expected[sample, method] += sum(output["n_tokens"] for output in outcome.get("outputs", ()))
+    table = opened(mock_run).table()
+    for track in table.tracks:
+        assert track.tokens == [expected[id_, track.name] for id_ in table.ids]
+
+
+def test_a_sample_in_full_is_what_was_stored(mock_run: Path) -> None:
+    view = opened(mock_run)
+    stored = StoredRun(mock_run)
+    responses = {response.request_id: response for response in stored.responses()}
+    known = scores_of(mock_run)
+    with view.details() as details:
+        for place, record in enumerate(stored.samples()):
+            detail = json.loads(details.json(place))
+            assert detail["record"] == json.loads(msgspec.json.encode(record))
+            tracks = {score["track"]: score for score in detail["scores"]}
+            assert tracks.keys() == {"ppl", "prob", "gen"}
+            for name, score in tracks.items():
+                assert score == json.loads(msgspec.json.encode(known[record.sample.id, name]))
+            assert [one["request_id"] for one in detail["responses"]] == [ask.id for ask in record.asks]
+            first = detail["responses"][0]
+            assert first == json.loads(msgspec.json.encode(responses[first["request_id"]]))
+
+
+def test_a_page_can_be_asked_for_from_any_place_on(mock_run: Path) -> None:
+    view = opened(mock_run)
+    whole, some = view.table(), view.table(7, 5)
+    assert (some.first, some.n) == (7, 5)
+    assert some.ids == whole.ids[7:12]
+    assert some.disagree == whole.disagree[7:12]
+    assert [track.values for track in some.tracks] == [track.values[7:12] for track in whole.tracks]
+    assert view.table(view.n_samples).n == 0
+    assert view.place_of("letters", whole.ids[9]) == 9
+    assert view.place_of("letters", "nobody") is None
+
+
+def growing(mock_run: Path, folder: Path, share: float) -> None:
+    """Have the folder hold what the run had written after a share of its time, torn in mid-line."""
+    folder.mkdir(exist_ok=True)
+    manifest = read_manifest(mock_run)
+    assert manifest is not None
+    RunFolder(folder).write_manifest(msgspec.structs.replace(manifest, status=RunStatus.RUNNING))
+    for name in (SAMPLES, SCORES, JOURNAL):
+        content = (mock_run / name).read_bytes()
+        n = int(len(content) * (share if name != JOURNAL else min(1, share + 0.2)))
+        with open(folder / name, "ab") as file:
+            file.write(content[file.tell() : n])
+
+
+def test_a_run_is_seen_while_it_grows(mock_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    growing(mock_run, folder, 0.3)
+    view = opened(folder)
+    some = view.n_samples
+    assert 0 < some < 60
+    rows = view.page().rows
+    assert {row.method for row in rows} == {"ppl", "prob", "gen"}
+    assert all(row.n == 60 and 0 < row.n_scored + row.n_unanswered <= some for row in rows)
+    assert not view.refresh()
+    for share in (0.31, 0.6, 1.0):
+        growing(mock_run, folder, share)
+        assert view.refresh()
+    assert msgspec.structs.replace(view.table(), revision="") == msgspec.structs.replace(
+        opened(mock_run).table(), revision=""
+    )
+    with view.details() as grown, opened(mock_run).details() as whole:
+        assert [grown.json(place) for place in range(60)] == [whole.json(place) for place in range(60)]
+
+
+def test_scores_so_far_are_those_of_the_summary_when_all_are_there(mock_run: Path) -> None:
+    view = opened(mock_run)
+    so_far = {row.method: row for row in view.facts.rows_so_far(view.manifest)}
+    final = [row for row in view.page().rows if row.is_headline and row.group is None]
+    assert len(final) == 3
+    for row in final:
+        assert so_far[row.method].shown == row.shown
+        assert so_far[row.method].interval == row.interval
+        assert so_far[row.method].n_failed == row.n_failed
+
+
+def test_a_run_that_begins_anew_is_another_revision(mock_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(mock_run, folder)
+    view = opened(folder)
+    before = view.revision
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    (folder / SUMMARY).unlink()
+    for name in (SAMPLES, SCORES):
+        content = (folder / name).read_bytes().splitlines(keepends=True)
+        (folder / name).write_bytes(b"".join(content[: 5 if name == SAMPLES else 15]))
+    again = msgspec.structs.replace(manifest, started="2031-01-01T00:00:00Z", status=RunStatus.RUNNING)
+    RunFolder(folder).write_manifest(again)
+    assert view.refresh()
+    assert view.revision != before
+    assert view.n_samples == 5
+    assert view.metrics == []
+
+
+def test_scores_that_are_replaced_are_read_anew(mock_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(mock_run, folder)
+    view = opened(folder)
+    scores = [msgspec.structs.replace(score, answer="elsewhere") for score in StoredRun(folder).scores()]
+    (folder / "draft").write_bytes(b"".join(msgspec.json.encode(score) + b"\n" for score in scores))
+    (folder / "draft").replace(folder / SCORES)
+    assert view.refresh()
+    assert set(view.table().tracks[0].answers) == {"elsewhere"}
+
+
+def test_calibration_by_hand(mock_run: Path) -> None:
+    (found,) = (one for one in opened(mock_run).page().calibrations if one.method == "prob")
+    pairs = []
+    for score in StoredRun(mock_run).scores():
+        if score.track == "prob" and score.verdict is Verdict.SCORED:
+            chosen = next(option.prob for option in score.options if option.label == score.answer)
+            assert chosen is not None
+            pairs.append((chosen, score.value or 0.0))
+    assert found.n == len(pairs)
+    error = 0.0
+    for low in range(10):
+        inside = [pair for pair in pairs if low / 10 <= pair[0] < (low + 1) / 10]
+        if inside:
+            sure = sum(pair[0] for pair in inside) / len(inside)
+            right = sum(pair[1] for pair in inside) / len(inside)
+            error += len(inside) / len(pairs) * abs(sure - right)
+    assert found.error == pytest.approx(error)
+    assert sum(one.n for one in found.bins) == len(pairs)
+
+
+def test_distributions_count_every_answer(mock_run: Path) -> None:
+    found = {(one.name, one.method): one for one in opened(mock_run).page().distributions}
+    lengths = [
+        outcome["n_prompt_tokens"]
+        for response in StoredRun(mock_run).responses()
+        if "/gen/" in response.request_id
+        and (outcome := msgspec.to_builtins(response.outcome)).get("n_prompt_tokens")
+    ]
+    spread = found["prompt", "gen"]
+    assert spread.n == sum(spread.counts) == len(lengths)
+    assert spread.greatest == max(lengths)
+    assert spread.mean == pytest.approx(sum(lengths) / len(lengths))
+    below = list(accumulate(spread.counts))
+    for edge, n in zip(spread.edges[1:-1], below, strict=False):
+        assert n == sum(length < edge for length in lengths)
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="STORE-005"):
+        RunView(tmp_path)
+    assert not (tmp_path / MANIFEST).exists()

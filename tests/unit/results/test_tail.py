@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.results.tail import Tail, line_at
+
+
+def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    tail = Tail(path)
+    assert list(tail.lines()) == []
+    path.write_bytes(b"one\ntw")
+    assert list(tail.lines()) == [(0, b"one\n")]
+    with open(path, "ab") as file:
+        file.write(b"o\nthree\n")
+    assert list(tail.lines()) == [(4, b"two\n"), (8, b"three\n")]
+    assert list(tail.lines()) == []
+
+
+def test_a_file_that_begins_anew_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"one\ntwo\n")
+    tail = Tail(path)
+    before = tail.identity
+    list(tail.lines())
+    is_cut = tail.is_cut
+    assert not is_cut
+    path.write_bytes(b"x\n")
+    assert tail.is_cut
+    other = tmp_path / "other"
+    other.write_bytes(b"one\ntwo\nthree\n")
+    other.replace(path)
+    assert tail.identity != before
+
+
+@given(st.lists(st.binary(max_size=40_000).map(lambda line: line.replace(b"\n", b"")), max_size=6))
+def test_every_line_is_found_at_its_place(lines: list[bytes]) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"".join(line + b"\n" for line in lines))
+        file.flush()
+        found = list(Tail(Path(file.name)).lines())
+        assert [line for _, line in found] == [line + b"\n" for line in lines]
+        assert [line_at(file.fileno(), place) for place, _ in found] == lines
