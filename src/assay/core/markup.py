@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
 _VOID = frozenset({"link", "meta"})
@@ -54,20 +54,28 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
-def one_file_page(
+def one_file_page(title: str, style: str, script: str, *body: Markup) -> str:
+    """Return a whole page that opens from a disk, asks no network for anything and runs no script but this.
+
+    The hashes of its style and its script stand in its content policy.
+    """
+    return "".join(one_file_parts(title, style, script, body))
+
+
+def one_file_parts(
     title: str,
     style: str,
     script: str,
-    *body: Markup,
+    body: Iterable[Markup],
+    *,
     after: Iterable[Markup] = (),
     media: bool = False,
     page: str = "",
-) -> str:
-    """Return a whole page that opens from a disk, asks no network for anything and runs no script but this.
+) -> Iterator[str]:
+    """Yield a page as `one_file_page` returns it, piece by piece, as it may be large.
 
-    The hashes of its style and its script stand in its content policy. `media`: whether it holds pictures and
-    sounds, as data of its own. `page` is what the script is told to show. `after` is read after the
-    script, so that a long page is seen before all of it is there.
+    `after` is read after the script, so that a long page is seen before all of it is there. `media`: whether
+    it holds pictures and sounds, as data of its own. `page` is what the script is told to show.
     """
     policy = [
         "default-src 'none'",
@@ -87,8 +95,13 @@ def one_file_page(
         tag("title", title),
         tag("style", Markup(style)),
     )
-    shown = tag("body", *body, tag("script", Markup(script)), *after, data_page=page or None)
-    return f"<!doctype html>\n{tag('html', head, shown, lang='en')}\n"
+    # An element's end alone is left out here: what it holds comes in pieces.
+    opened = tag("body", data_page=page or None).removesuffix("</body>")
+    yield f'<!doctype html>\n<html lang="en">{head}{opened}'
+    yield from body
+    yield tag("script", Markup(script))
+    yield from after
+    yield "</body></html>\n"
 
 
 def _hash_of(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from array import array
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -26,12 +25,19 @@ from assay.results.rows import speed_line, work_line
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 from assay.results.tail import Tail, line_at
 
+MOST_ROWS = 200_000
+"""Samples that a view keeps unless it is told otherwise: about as many as a browser shows at once."""
+
 
 class RunView:
-    """One run folder. `refresh` first; not for several threads at once."""
+    """One run folder. `refresh` first; not for several threads at once.
 
-    def __init__(self, path: Path) -> None:
+    Of a run with more than `most` samples the first are kept; scores so far count all.
+    """
+
+    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
         self.path = path
+        self._most = most
         self.manifest: RunManifest = self._read_manifest()
         self._begin()
 
@@ -45,16 +51,17 @@ class RunView:
         self.metrics: list[Metric] = []
         self.columns = Columns()
         self.facts = Facts()
+        self.n_samples = 0
         self._sample_at = array("q")
         self._response_at: dict[int, int] = {}
-        self._owed: dict[str, tuple[int, str]] = {}
-        """Asks of samples whose answers were not read yet: their places and methods."""
+        self._owed: dict[int, tuple[int, str]] = {}
+        """Hashes of asks of samples whose answers were not read yet, with their places and methods."""
         self._early: list[tuple[ScoreLine, int]] = []
         """Scores of samples that were not read yet, with their places."""
 
     @property
-    def n_samples(self) -> int:
-        """Return how many samples are there to be shown."""
+    def n_rows(self) -> int:
+        """Return how many samples can be shown."""
         return len(self._sample_at)
 
     def refresh(self) -> bool:
@@ -80,43 +87,67 @@ class RunView:
     def _read(self) -> None:
         # The three files are written side by side: what is in one may come before what it belongs to.
         self._read_samples()
-        for ask_id, response in self._read_journal().items():
-            place, track = self._owed.pop(ask_id)
-            n = response.n_tokens
-            self.facts.add_answer(track, response, n)
-            seconds = response.latency_s or response.seconds
-            self.columns.add_answer(place, track, response.outcome.n_prompt_tokens + n, seconds)
-        decode = msgspec.json.Decoder(ScoreLine).decode
-        early, self._early = self._early, []
-        for score, at in chain(early, ((decode(line), at) for at, line in self._scores.lines())):
-            if self.columns.add_score(score, at):
-                self.facts.add_score(score)
-            else:
-                self._early.append((score, at))
+        self._read_journal()
+        self._read_scores()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._sample_at) >= self._most
 
     def _read_samples(self) -> None:
         decode = msgspec.json.Decoder(SampleLine).decode
         for at, line in self._samples.lines():
+            self.n_samples += 1
+            if self._is_full:
+                continue
             sample = decode(line)
             self._sample_at.append(at)
             place = self.columns.add_sample(sample)
             for ask in sample.asks:
-                self._owed[ask.id] = (place, ask.track)
+                self._owed[hash(ask.id)] = (place, ask.track)
 
-    def _read_journal(self) -> dict[str, ResponseLine]:
-        """Return the answers that have come to what samples asked; to what was asked twice, the later one."""
+    def _read_journal(self) -> None:
         decode = msgspec.json.Decoder(ResponseLine).decode
-        before = [id_ for id_ in self._owed if hash(id_) in self._response_at]
-        found: dict[str, ResponseLine] = {}
+        before = self._owed.keys() & self._response_at.keys()
         if before:
             with _Opened(self.path / JOURNAL) as journal:
-                found = {id_: decode(line_at(journal, self._response_at[hash(id_)])) for id_ in before}
+                for id_ in before:
+                    self._take(id_, decode(line_at(journal, self._response_at[id_])))
         for at, line in self._journal.lines():
             response = decode(line)
-            self._response_at[hash(response.request_id)] = at
-            if response.request_id in self._owed:
-                found[response.request_id] = response
-        return found
+            id_ = hash(response.request_id)
+            if id_ in self._owed:
+                self._response_at[id_] = at
+                self._take(id_, response)
+            elif not self._is_full:
+                self._response_at[id_] = at
+
+    def _take(self, id_: int, response: ResponseLine) -> None:
+        place, track = self._owed[id_]
+        if not response.is_failure:
+            # What failed may be asked again, what was answered is not.
+            del self._owed[id_]
+        n = response.n_tokens
+        self.facts.add_answer(track, response, n)
+        seconds = response.latency_s or response.seconds
+        self.columns.add_answer(place, track, response.outcome.n_prompt_tokens + n, seconds)
+
+    def _read_scores(self) -> None:
+        decode = msgspec.json.Decoder(ScoreLine).decode
+        waiting = self._early
+        self._early = []
+        for score, at in waiting:
+            self._place(score, at)
+        for at, line in self._scores.lines():
+            score = decode(line)
+            self.facts.count(score)
+            self._place(score, at)
+
+    def _place(self, score: ScoreLine, at: int) -> None:
+        if self.columns.add_score(score, at):
+            self.facts.add_score(score)
+        elif not self._is_full:
+            self._early.append((score, at))
 
     def page(self) -> RunPage:
         """Return the run without its samples."""
@@ -129,6 +160,7 @@ class RunView:
             calibrations=self.facts.calibrations(manifest),
             distributions=self.facts.distributions(),
             n_samples=self.n_samples,
+            n_rows=self.n_rows,
             n_planned=sum(task.n_samples for task in manifest.tasks),
             revision=self.revision,
             work=work_line(manifest),

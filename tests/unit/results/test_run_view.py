@@ -205,6 +205,18 @@ def test_distributions_count_every_answer(mock_run: Path) -> None:
         assert n == sum(length < edge for length in lengths)
 
 
+def test_a_view_keeps_so_many_samples_and_counts_all(mock_run: Path) -> None:
+    view = RunView(mock_run, 10)
+    view.refresh()
+    whole = opened(mock_run)
+    assert (view.n_rows, view.n_samples) == (10, 60)
+    assert view.table() == whole.table(0, 10)
+    with view.details() as some, whole.details() as all_:
+        assert [some.json(place) for place in range(10)] == [all_.json(place) for place in range(10)]
+    assert view.facts.rows_so_far(view.manifest) == whole.facts.rows_so_far(whole.manifest)
+    assert len(view._response_at) < len(whole._response_at) / 5
+
+
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="STORE-005"):
         RunView(tmp_path)

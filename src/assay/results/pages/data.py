@@ -105,7 +105,9 @@ class RunPage(msgspec.Struct, frozen=True):
     calibrations: tuple[Calibration, ...]
     distributions: tuple[Distribution, ...]
     n_samples: int
-    """Samples that are there to be shown."""
+    """Samples that are there."""
+    n_rows: int
+    """Those of them that can be shown: the first; plots count them alone."""
     n_planned: int
     """Samples that the run will have."""
     revision: str

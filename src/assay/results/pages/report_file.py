@@ -15,15 +15,15 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.markup import Markup, one_file_page, tag
+from assay.core.markup import Markup, one_file_parts, tag
 from assay.results.media_store import MEDIA_FOLDER, kept_medium
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
-MOST_ROWS = 50_000
-"""Samples of the table."""
+MOST_ROWS = 30_000
+"""Samples of the table: it is held in memory while it is written, and by the browser."""
 MOST_BYTES = 24 << 20
 """Of all samples in full and what they show, as they lie in the file."""
 MOST_MEDIA_BYTES = 12 << 20
@@ -39,18 +39,19 @@ _encode = msgspec.json.Encoder().encode
 
 def write_report_page(folder: Path) -> Path:
     """Write the page of a run into its folder; return its path."""
-    view = RunView(folder)
+    view = RunView(folder, MOST_ROWS)
     view.refresh()
     path = folder / HTML_REPORT
     draft = path.with_name(f".{path.name}.new")
-    draft.write_text(render_report_page(view), encoding="utf-8")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.writelines(report_page(view))
     draft.replace(path)
     return path
 
 
-def render_report_page(view: RunView) -> str:
-    """Return the page of a run."""
-    n_rows = min(view.n_samples, MOST_ROWS)
+def report_page(view: RunView) -> Iterator[str]:
+    """Yield the page of a run, piece by piece."""
+    n_rows = view.n_rows
     media = _Media(view.path)
     blocks: list[tuple[int, ...]] = []
     parts: list[Markup] = []
@@ -65,13 +66,15 @@ def render_report_page(view: RunView) -> str:
         media.take(content)
     page = msgspec.structs.replace(view.page(), in_file=InFile(n_rows, tuple(blocks)))
     title = ", ".join(dict.fromkeys(task.family or task.name for task in view.manifest.tasks))
-    return one_file_page(
+    return one_file_parts(
         f"{title} · {view.manifest.model.name}",
         style(),
         script(),
-        tag("main", id="page"),
-        _block("run", _encode(page)),
-        _block("table", _encode(view.table(0, n_rows))),
+        (
+            tag("main", id="page"),
+            _block("run", _encode(page)),
+            _block("table", _encode(view.table(0, n_rows))),
+        ),
         after=(*parts, *media.parts),
         media=True,
         page="run",

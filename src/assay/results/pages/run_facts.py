@@ -32,13 +32,16 @@ class Facts:
         """For each thing that is counted, its unit and method."""
         self._running: dict[tuple[str, str, str], _SoFar] = {}
 
-    def add_score(self, score: ScoreLine) -> None:
-        """Take a score."""
+    def count(self, score: ScoreLine) -> None:
+        """Take a score for the mean so far."""
         named = (score.task, score.track, score.metric)
         so_far = self._running.get(named)
         if so_far is None:
             so_far = self._running[named] = _SoFar()
         so_far.add(score)
+
+    def add_score(self, score: ScoreLine) -> None:
+        """Take a score of a sample that is shown."""
         confidence = _confidence(score)
         if confidence is not None and score.value is not None:
             sure, right = self._sure.setdefault((score.task, score.track), (array("d"), array("d")))

@@ -94,6 +94,7 @@ class _WrittenTokens(msgspec.Struct, frozen=True, gc=False):
 class _OutcomeTokens(msgspec.Struct, frozen=True, gc=False):
     """Of whatever came back: how many tokens it took. Long lists of tokens are passed over unread."""
 
+    type: str
     n_prompt_tokens: int = 0
     n_tokens: int = 0
     outputs: tuple[_WrittenTokens, ...] = ()
@@ -106,6 +107,11 @@ class ResponseLine(msgspec.Struct, frozen=True, gc=False):
     outcome: _OutcomeTokens
     seconds: float = 0.0
     latency_s: float = 0.0
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether no answer came."""
+        return self.outcome.type == "failure"
 
     @property
     def n_tokens(self) -> int:

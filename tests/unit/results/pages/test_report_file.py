@@ -4,13 +4,14 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.results.pages import report_file
-from assay.results.pages.report_file import render_report_page, write_report_page
+from assay.results.pages.report_file import report_page, write_report_page
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
@@ -21,6 +22,10 @@ def opened(folder: Path) -> RunView:
     return view
 
 
+def page_of(view: RunView) -> str:
+    return "".join(report_page(view))
+
+
 def blocks(page: str) -> dict[str, Any]:
     """Return what lies in the page, as a browser would read it."""
     found = re.findall(r'<script type="application/gzip" id="([\w-]+)">([A-Za-z0-9+/=]*)</script>', page)
@@ -29,14 +34,14 @@ def blocks(page: str) -> dict[str, Any]:
 
 def test_a_run_writes_its_page(mock_run: Path) -> None:
     page = (mock_run / HTML_REPORT).read_text(encoding="utf-8")
-    assert page == render_report_page(opened(mock_run))
+    assert page == page_of(opened(mock_run))
     assert page.startswith("<!doctype html>")
     assert "<title>letters · mock</title>" in page
 
 
 def test_all_samples_lie_in_it_in_full(mock_run: Path) -> None:
     view = opened(mock_run)
-    found = blocks(render_report_page(view))
+    found = blocks(page_of(view))
     run = found["run"]
     assert run["n_samples"] == found["table"]["n"] == 60
     seen = {}
@@ -51,7 +56,7 @@ def test_what_does_not_fit_is_what_says_least(mock_run: Path, monkeypatch: pytes
     monkeypatch.setattr(report_file, "_BLOCK_BYTES", 1)
     monkeypatch.setattr(report_file, "MOST_BYTES", 20_000)
     view = opened(mock_run)
-    run = blocks(render_report_page(view))["run"]
+    run = blocks(page_of(view))["run"]
     kept = [place for places in run["in_file"]["blocks"] for place in places]
     assert 0 < len(kept) < 60
     left = set(range(60)) - set(kept)
@@ -61,9 +66,10 @@ def test_what_does_not_fit_is_what_says_least(mock_run: Path, monkeypatch: pytes
     assert any(track.outcomes[kept[0]] == "F" for track in tracks)
 
 
-def test_a_table_is_bounded_too(mock_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_file, "MOST_ROWS", 10)
-    found = blocks(render_report_page(opened(mock_run)))
+def test_a_table_is_bounded_too(mock_run: Path) -> None:
+    view = RunView(mock_run, 10)
+    view.refresh()
+    found = blocks(page_of(view))
     assert found["table"]["n"] == found["run"]["in_file"]["n_rows"] == 10
     assert found["run"]["n_samples"] == 60
 
@@ -71,10 +77,11 @@ def test_a_table_is_bounded_too(mock_run: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_page_is_replaced_as_a_whole(mock_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (mock_run / HTML_REPORT).read_bytes()
 
-    def fail(view: RunView) -> str:
+    def fail(view: RunView) -> Iterator[str]:
+        yield "<!doctype html>"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report_file, "render_report_page", fail)
+    monkeypatch.setattr(report_file, "report_page", fail)
     with pytest.raises(KeyboardInterrupt):
         write_report_page(mock_run)
     assert (mock_run / HTML_REPORT).read_bytes() == before

@@ -181,7 +181,7 @@ export class SampleTable {
       choose("task", "Task", this.columns.tasks, "all"),
       choose("group", "Group", this.columns.groups, "all"));
     replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
-      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows all` : null);
+      this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows more` : null);
   }
 
   headings() {
