@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
 from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.core.score import Score
 from assay.results.comparison import Compared, Comparison, Flip, Flips
+from assay.results.pages.compare_page import CompareView
 from assay.results.pages.sample_columns import QUESTION_CHARS, SampleLine, beginning, question_of
 from assay.results.paired_runs import PairedRuns
 from assay.results.read import StoredRun
+from assay.results.run_view import MOST_ROWS, RunView
 from assay.results.store import SAMPLES
 
 
@@ -34,6 +37,24 @@ def compare(
         _flips(paired, one, n_flips) for one in comparison.headlines if one.result.fourfold and n_flips
     )
     return Found(comparison, flips)
+
+
+def compare_view(
+    runs: Sequence[StoredRun],
+    methods: Sequence[str] = (),
+    metric: str | None = None,
+    *,
+    most: int = MOST_ROWS,
+) -> CompareView:
+    """Compare runs as a page shows it, with the first `most` samples of each."""
+    chosen, _ = sides_of(runs, methods)
+    views: dict[Path, RunView] = {}
+    for run in chosen:
+        if run.path not in views:
+            views[run.path] = RunView(run.path, most)
+            views[run.path].refresh()
+    found = compare(runs, methods, metric)
+    return CompareView(found.comparison, [views[run.path] for run in chosen])
 
 
 def sides_of(

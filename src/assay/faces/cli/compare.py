@@ -42,6 +42,12 @@ _NARROW_HEADINGS = (
     show_default=True,
     help="Samples to show, each way, that one has right and the other wrong.",
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page of one file, with every sample side by side.",
+)
 @click.option("--markdown", is_flag=True, help="Print it to paste into an issue.")
 @click.option(
     "--json", "is_json", is_flag=True, help="Print everything for a program, every metric included."
@@ -52,6 +58,7 @@ def compare(
     methods: str,
     metric: str | None,
     n_flips: int,
+    html: Path | None,
     markdown: bool,
     is_json: bool,
 ) -> None:
@@ -65,7 +72,14 @@ def compare(
 
     root = runs_folder(runs_dir)
     chosen = [name.strip() for name in methods.split(",") if name.strip()]
-    found = compare_runs([find_run(name, root) for name in runs], chosen, metric, n_flips)
+    stored = [find_run(name, root) for name in runs]
+    found = compare_runs(stored, chosen, metric, n_flips)
+    if html is not None:
+        from assay.app.compare import compare_view
+        from assay.results.pages.compare_page import write_compare_page
+        from assay.results.pages.file_blocks import MOST_ROWS
+
+        write_compare_page(compare_view(stored, chosen, metric, most=MOST_ROWS), html)
     if is_json:
         import msgspec
 
@@ -76,6 +90,12 @@ def compare(
         click.echo(in_markdown(found.comparison), nl=False)
     else:
         _show(found)
+        if html is not None:
+            from rich.markup import escape
+
+            from assay.faces.cli.render import out
+
+            out.print(f"[dim]page[/]  {escape(str(html))}", soft_wrap=True)
 
 
 def _show(found: Found) -> None:

@@ -1,9 +1,10 @@
 // Shows the page that its body names.
 
+import { showComparison } from "./compare_page.js";
 import { el, replace } from "./dom.js";
 import { showRun } from "./run_page.js";
 
-const PAGES = { run: showRun };
+const PAGES = { compare: showComparison, run: showRun };
 
 async function show() {
   const main = document.getElementById("page");

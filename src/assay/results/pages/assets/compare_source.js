@@ -1,0 +1,47 @@
+// Where the data of a comparison comes from: blocks of its own file, or a server.
+
+import { FileSource, fetched } from "./source.js";
+
+export class CompareFile extends FileSource {
+  static isHere() {
+    return document.getElementById("comparison") !== null;
+  }
+
+  async page() {
+    const page = await this.block("comparison");
+    this.where = new Map();
+    page.in_file.blocks.forEach((places, block) => places.forEach((place, nth) => this.where.set(place, [block, nth])));
+    return page;
+  }
+
+  // What each side knows of a sample; null when the file had no room for it.
+  async sides(place) {
+    return (await this.detail(place))?.sides ?? null;
+  }
+}
+
+// A server that looks at the folders; what is compared stands in the address.
+export class CompareServer {
+  constructor(query) {
+    this.query = query;
+  }
+
+  async page() {
+    this.found = fetched(`/data/compare${this.query}`);
+    return this.found;
+  }
+
+  async table() {
+    this.columns = fetched(`/data/compare/samples${this.query}`);
+    return this.columns;
+  }
+
+  async sides(place) {
+    const [page, columns] = await Promise.all([this.found, this.columns]);
+    return Promise.all(page.sides.map((side, at) => {
+      const here = columns.places[at][place];
+      const name = side.folder.replace(/\/+$/, "").split("/").pop();
+      return here < 0 ? null : fetched(`/data/runs/${encodeURIComponent(name)}/samples/${here}`);
+    }));
+  }
+}
