@@ -1,75 +1,119 @@
-"""Run folders of given scores, for tests of what is read from them."""
+"""Run folders that a test writes by hand: any text in any place, complete or under way."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from assay.core.model import ModelIdentity
 from assay.core.origin import Origin
-from assay.core.request import Request
-from assay.core.response import Outcome, Response
-from assay.core.run import RunManifest, RunStatus
+from assay.core.request import Generate, Request, Sampling, request
+from assay.core.response import Completion, Finish, Output, Response
+from assay.core.run import RunManifest, RunStatus, Setting
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
-from assay.results.read import StoredRun
 from assay.results.records import sample_record
-from assay.results.store import RunFolder
-from assay.scoring.aggregate import MeanAggregator
+from assay.results.store import JOURNAL, SAMPLES, SCORES, RunFolder
 
 
-def spec(name: str, methods: Sequence[str] = ("gen",), **more: Any) -> TaskSpec:
-    given: dict[str, Any] = {"data_hash": "d", "source": f"{name}.csv", "n_samples": 0, "n_rows": 0, **more}
-    return TaskSpec(name=name, dialect="table", methods=tuple(methods), **given)
-
-
-def sample(id_: str, row: int | None = None, **more: Any) -> Sample:
-    fields = more.pop("fields", {"question": f"what is {id_}?"})
-    return Sample(id=id_, fields=fields, origin=Origin("data.csv", row), **more)
-
-
-def score(id_: str, value: float | None, task: str = "t", track: str = "gen", **more: Any) -> Score:
-    """A score; without a value the sample was not answered, unless another verdict is named."""
-    verdict = more.pop("verdict", Verdict.UNANSWERED if value is None else Verdict.SCORED)
-    metric = more.pop("metric", "accuracy")
-    return Score(task=task, sample_id=id_, track=track, metric=metric, verdict=verdict, value=value, **more)
-
-
-def manifest(model: str, tasks: Sequence[TaskSpec], **more: Any) -> RunManifest:
-    given: dict[str, Any] = {"settings": {}, "versions": {}, "status": RunStatus.COMPLETE, **more}
-    return RunManifest(
-        id=f"run-{model}",
-        tasks=tuple(tasks),
-        model=ModelIdentity("mock", model),
-        started="2026-01-01T00:00:00Z",
-        **given,
-    )
-
-
-def written(
+def write_run(
     folder: Path,
-    head: RunManifest,
-    scores: Sequence[Score],
-    samples: Sequence[tuple[str, Sample, Sequence[tuple[Request, Outcome]]]] = (),
-    metrics: Sequence[Metric] | None = None,
-) -> StoredRun:
-    """Write a complete run; its numbers are those of its scores unless they are given."""
-    aggregator = MeanAggregator()
-    for one in scores:
-        aggregator.add(one)
-    folder.mkdir(parents=True)
-    store = RunFolder(folder)
-    store.write_manifest(head)
-    store.write_summary(aggregator.metrics() if metrics is None else metrics)
-    records = [sample_record(task, one, [request for request, _ in asked]) for task, one, asked in samples]
-    responses = [
-        Response(request.id, request.key, outcome) for _, _, asked in samples for request, outcome in asked
-    ]
-    for name, lines in (("scores", scores), ("samples", records), ("responses", responses)):
-        content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-        (folder / f"{name}.jsonl").write_bytes(content)
-    return StoredRun(folder)
+    outputs: Sequence[str],
+    *,
+    ids: Sequence[str] = (),
+    task: str = "quiz",
+    model: str = "mock",
+    status: RunStatus = RunStatus.COMPLETE,
+    started: str = "2026-01-01T00:00:00+00:00",
+    n_planned: int | None = None,
+    question: str = "What is said?",
+    is_right: bool = True,
+) -> Path:
+    """Write a run in which a model gave these outputs, one to each sample; return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    n = len(outputs) if n_planned is None else n_planned
+    manifest = RunManifest(
+        id=folder.name,
+        tasks=(TaskSpec(task, "table", f"{task}.csv", "0", ("gen",), n, n),),
+        model=ModelIdentity("mock", model),
+        settings={"model": Setting(model, "flag")},
+        versions={"assay": "0"},
+        started=started,
+        status=status,
+        finished=started if status is RunStatus.COMPLETE else None,
+        seconds=1.5 if status is RunStatus.COMPLETE else None,
+    )
+    for name in (JOURNAL, SAMPLES, SCORES):
+        (folder / name).write_bytes(b"")
+    append_samples(folder, outputs, ids=ids, task=task, question=question, is_right=is_right)
+    written = RunFolder(folder)
+    if status is RunStatus.COMPLETE:
+        written.write_summary([_metric(task, len(outputs), is_right=is_right)])
+    written.write_manifest(manifest)
+    return folder
+
+
+def append_samples(
+    folder: Path,
+    outputs: Sequence[str],
+    *,
+    ids: Sequence[str] = (),
+    first: int = 0,
+    task: str = "quiz",
+    question: str = "What is said?",
+    is_right: bool = True,
+) -> None:
+    """Add further samples to a run, as the program does while it goes on."""
+    encode = msgspec.json.encode
+    names = ids or [f"s{first + nth}" for nth in range(len(outputs))]
+    with (
+        open(folder / JOURNAL, "ab") as journal,
+        open(folder / SAMPLES, "ab") as samples,
+        open(folder / SCORES, "ab") as scores,
+    ):
+        for nth, (name, output) in enumerate(zip(names, outputs, strict=True)):
+            sample = Sample(
+                name, {"question": question}, Origin(f"{task}.csv", first + nth + 1), targets=("yes",)
+            )
+            asked = _asked(task, name, question)
+            answer = Completion((Output(output, Finish.END, 3),), 7)
+            journal.write(encode(Response(asked.id, asked.key, answer, seconds=0.25)) + b"\n")
+            samples.write(encode(sample_record(task, sample, (asked,))) + b"\n")
+            score = Score(
+                task,
+                name,
+                "gen",
+                "accuracy",
+                Verdict.SCORED,
+                value=float(is_right),
+                answer=output,
+                target="yes",
+                rule="the whole output",
+                span=(0, min(len(output), 3)),
+            )
+            scores.write(encode(score) + b"\n")
+
+
+def _asked(task: str, name: str, question: str) -> Request:
+    return request(task, name, "gen", "answer", 0, Generate(question, Sampling()))
+
+
+def _metric(task: str, n: int, *, is_right: bool) -> Metric:
+    return Metric(
+        task,
+        "gen",
+        "accuracy",
+        None,
+        float(is_right),
+        0.5 if is_right else 0.0,
+        1.0 if is_right else 0.5,
+        n,
+        n,
+        0,
+        0,
+        0,
+        is_headline=True,
+    )

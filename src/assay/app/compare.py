@@ -45,16 +45,23 @@ def compare_view(
     metric: str | None = None,
     *,
     most: int = MOST_ROWS,
+    names: Sequence[str] = (),
 ) -> CompareView:
-    """Compare runs as a page shows it, with the first `most` samples of each."""
+    """Compare runs as a page shows it, with the first `most` samples of each.
+
+    `names` is what a page calls the runs when it asks a server for them.
+    """
     chosen, _ = sides_of(runs, methods)
     views: dict[Path, RunView] = {}
     for run in chosen:
         if run.path not in views:
             views[run.path] = RunView(run.path, most)
             views[run.path].refresh()
+    called = {run.path: name for run, name in zip(runs, names, strict=True)} if names else {}
     found = compare(runs, methods, metric)
-    return CompareView(found.comparison, [views[run.path] for run in chosen])
+    return CompareView(
+        found.comparison, [views[run.path] for run in chosen], [called[run.path] for run in chosen if called]
+    )
 
 
 def sides_of(

@@ -19,6 +19,7 @@ class Side(msgspec.Struct, frozen=True):
     run: str
     """The run's id."""
     folder: str
+    """Where it lies; for a page, the name by which it asks for the run."""
     model: str
     method: str | None
     """The method that is looked at; None: every method, each with the same one of the others."""

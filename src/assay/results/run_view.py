@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -175,9 +176,9 @@ class RunView:
         """Return where a sample stands in the table."""
         return self.columns.place_of(task, sample_id)
 
-    def details(self) -> Details:
-        """Return the samples in full, to be used in a `with`."""
-        return Details(self)
+    def details(self, shorten: Callable[[bytes], bytes] | None = None) -> Details:
+        """Return the samples in full, to be used in a `with`; `shorten` is done to every response."""
+        return Details(self, shorten)
 
     def _read_manifest(self) -> RunManifest:
         manifest = read_manifest(self.path)
@@ -196,8 +197,9 @@ class RunView:
 class Details:
     """Samples in full, each as JSON: `{"record": ..., "scores": [...], "responses": [...]}`, as stored."""
 
-    def __init__(self, view: RunView) -> None:
+    def __init__(self, view: RunView, shorten: Callable[[bytes], bytes] | None) -> None:
         self._view = view
+        self._shorten = shorten
         self._samples, self._scores, self._journal = (
             _Opened(view.path / name) for name in (SAMPLES, SCORES, JOURNAL)
         )
@@ -210,6 +212,8 @@ class Details:
         scores = [line_at(self._scores.file, at) for at in view.columns.scores_at(place)]
         places = (view._response_at.get(hash(ask.id)) for ask in self._asks.decode(line).asks)
         responses = [line_at(self._journal.file, at) for at in places if at is not None]
+        if self._shorten is not None:
+            responses = [self._shorten(response) for response in responses]
         return b'{"record":%b,"scores":[%b],"responses":[%b]}' % (
             line,
             b",".join(scores),

@@ -35,7 +35,7 @@ from assay.results.first_difference import Finding, Layer, Seen, all_differences
 from assay.results.matched_samples import MatchedBy, SampleList
 from assay.results.read import StoredRun
 from assay.results.records import sample_record
-from fakes.run_folders import manifest, sample, score, spec, written
+from fakes.scored_folders import manifest, sample, score, spec, written
 
 words = st.text(alphabet="ab 한", max_size=12)
 

@@ -18,7 +18,7 @@ from assay.results.paired import mcnemar
 from assay.results.paired_runs import PairedRuns, paired_tasks
 from assay.results.read import StoredRun
 from assay.results.score_columns import Keys
-from fakes.run_folders import manifest, score, spec, written
+from fakes.scored_folders import manifest, score, spec, written
 
 
 def run(folder: Path, model: str, scores: list[Score], **more: object) -> StoredRun:

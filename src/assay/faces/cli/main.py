@@ -23,6 +23,7 @@ _COMMANDS = {
     "explain": Command(
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
     ),
+    "view": Command("assay.faces.cli.view:view", "Show runs in a browser, also while they go on."),
     "ls": Command("assay.faces.cli.show:ls", "List the runs, or the datasets in a folder."),
     "prepare": Command(
         "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."

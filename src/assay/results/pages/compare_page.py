@@ -30,7 +30,7 @@ from assay.results.pages.compare_data import (
     SideColumns,
 )
 from assay.results.pages.data import InFile, SampleTable
-from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, block
+from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, block, shortened
 from assay.results.paired_runs import paired_tasks
 from assay.results.run_view import RunView
 
@@ -41,10 +41,14 @@ _NOT_ASKED = "."
 class CompareView:
     """A comparison with the samples of its runs."""
 
-    def __init__(self, comparison: Comparison, views: Sequence[RunView]) -> None:
-        """Take a comparison and the runs of its sides, refreshed; a run that is two sides comes twice."""
+    def __init__(self, comparison: Comparison, views: Sequence[RunView], names: Sequence[str] = ()) -> None:
+        """Take a comparison and the runs of its sides, refreshed; a run that is two sides comes twice.
+
+        `names` is how the page may ask for the runs; where they lie on this machine it is not told.
+        """
         self.comparison = comparison
         self.views = views
+        self._names = names or [view.path.resolve().name for view in views]
         self.table = _aligned(comparison, views)
 
     def page(self) -> ComparePage:
@@ -52,7 +56,10 @@ class CompareView:
         found = self.comparison
         heads = found.headlines
         return ComparePage(
-            found.sides,
+            tuple(
+                msgspec.structs.replace(side, folder=name)
+                for side, name in zip(found.sides, self._names, strict=True)
+            ),
             tuple(letter(at) for at in range(len(found.sides))),
             tuple(_row(one) for one in heads),
             (*found.notes, *filter(None, map(left_out, heads))),
@@ -62,7 +69,7 @@ class CompareView:
     def details(self, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Yield samples in full with their rows: `{"sides": [...]}`, null where a side does not have it."""
         with ExitStack() as closing:
-            opened = [closing.enter_context(view.details()) for view in self.views]
+            opened = [closing.enter_context(view.details(shortened)) for view in self.views]
             for row in rows:
                 places = [side[row] for side in self.table.places]
                 sides = [

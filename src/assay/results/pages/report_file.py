@@ -15,7 +15,7 @@ import msgspec
 from assay.core.markup import one_file_parts, tag
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
-from assay.results.pages.file_blocks import MOST_ROWS, DetailBlocks, MediaBlocks, block
+from assay.results.pages.file_blocks import MOST_ROWS, DetailBlocks, MediaBlocks, block, shortened
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
@@ -58,6 +58,6 @@ def report_page(view: RunView) -> Iterator[str]:
 
 def _details(view: RunView, n_rows: int) -> Iterator[tuple[int, bytes]]:
     """Yield the samples in full with their places; what says most comes first."""
-    with view.details() as details:
+    with view.details(shortened) as details:
         for place in sorted(range(n_rows), key=view.columns.interest):
             yield place, details.json(place)

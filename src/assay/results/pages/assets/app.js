@@ -3,14 +3,20 @@
 import { showComparison } from "./compare_page.js";
 import { el, replace } from "./dom.js";
 import { showRun } from "./run_page.js";
+import { showRuns } from "./runs_page.js";
+import { showSignIn } from "./sign_in.js";
 
-const PAGES = { compare: showComparison, run: showRun };
+const PAGES = { compare: showComparison, run: showRun, runs: showRuns };
 
 async function show() {
   const main = document.getElementById("page");
   try {
     await PAGES[document.body.dataset.page](main);
   } catch (error) {
+    if (error.status === 401) {
+      showSignIn(main);
+      return;
+    }
     replace(main, el("p", { class: "trouble", role: "alert" }, `This page cannot be shown: ${error.message}`));
     throw error;
   }

@@ -2,6 +2,7 @@
 
 import { el, said } from "./dom.js";
 import { setState } from "./address.js";
+import { fold } from "./folds.js";
 import { count, ticks } from "./numbers.js";
 
 const MANY = 14;
@@ -13,7 +14,7 @@ export function forest(page) {
     const rows = page.rows.filter((row) => row.unit === unit);
     if (!rows.length) return null;
     const plot = drawn(page, rows, unit);
-    return rows.length > MANY ? el("details", { class: "fold", open: rows.length <= 3 * MANY }, el("summary", {}, `Differences in ${UNITS[unit]}`, el("span", { class: "faint" }, ` ${count(rows.length)}`)), plot) : plot;
+    return rows.length > MANY ? fold(`Differences in ${UNITS[unit]}: ${count(rows.length)}`, () => plot, { isOpen: rows.length <= 3 * MANY }) : plot;
   });
 }
 
@@ -28,26 +29,26 @@ function drawn(page, rows, unit) {
     const names = pairs ? ` ${page.letters[row.first]} ${page.letters[row.second]}` : "";
     const state = row.is_real ? `by-${row.better % 6}` : "";
     return el("button", {
-      type: "button", class: `bar forest-row ${state}`, title: row.sentence,
+      type: "button", class: `forest-row ${state}`, title: row.sentence,
       onclick: () => {
         setState({ method: row.method, pair: `${row.first}-${row.second}`, task: row.is_mean ? null : row.task });
         document.getElementById("samples").scrollIntoView();
       },
     },
-    el("span", { class: "bar-label" }, said(row.label), el("span", { class: "bar-note" }, row.title, names)),
+    el("span", { class: "forest-label" }, said(row.label), el("span", { class: "faint" }, row.title, names)),
     el("span", { class: "forest-track" },
       marks.map((tick) => el("span", { class: tick === 0 ? "zero" : "grid-line", style: { left: at(tick) } })),
       row.low === null || row.high === null ? null : el("span", { class: "whisker", style: { left: at(row.low), width: `calc(${at(row.high)} - ${at(row.low)})` } }),
       row.at === null ? null : el("span", { class: "point", style: { left: at(row.at) } })),
-    el("span", { class: "bar-value" }, row.difference),
-    el("span", { class: "bar-range" }, row.interval),
-    el("span", { class: "bar-p" }, row.p.startsWith("=") ? row.p.slice(2) : row.p.startsWith("<") ? row.p : "–"),
-    el("span", { class: "bar-n" }, `${row.first_value} → ${row.second_value}`));
+    el("span", { class: "forest-number" }, row.difference),
+    el("span", { class: "forest-number more" }, row.interval),
+    el("span", { class: "forest-number more" }, row.p.startsWith("=") ? row.p.slice(2) : row.p.startsWith("<") ? row.p : "–"),
+    el("span", { class: "forest-number more" }, `${row.first_value} → ${row.second_value}`));
   };
-  return el("div", { class: "bars forest", role: "group", "aria-label": `Differences in ${UNITS[unit]}` },
-    el("div", { class: "bar bar-head forest-row" }, el("span", {}, ""),
+  return el("div", { class: "forest", role: "group", "aria-label": `Differences in ${UNITS[unit]}` },
+    el("div", { class: "forest-row forest-head" }, el("span", {}, ""),
       el("span", { class: "forest-scale" }, marks.map((tick) => el("span", { style: { left: at(tick) } }, signed(tick)))),
-      el("span", {}, UNITS[unit]), el("span", {}, "95 % interval"), el("span", {}, "p"), el("span", {}, pairs ? "values" : `${page.letters[0]} → ${page.letters[1]}`)),
+      el("span", { class: "forest-number" }, UNITS[unit]), el("span", { class: "forest-number more" }, "95 % interval"), el("span", { class: "forest-number more" }, "p"), el("span", { class: "forest-number more" }, pairs ? "values" : `${page.letters[0]} → ${page.letters[1]}`)),
     rows.map(line));
 }
 

@@ -22,11 +22,7 @@ function header(page) {
     el("ul", { class: "sides" }, page.sides.map((side, at) => el("li", {}, badge(page, at), " ", said(side.name),
       side.model === side.name ? null : el("span", { class: "faint" }, " · ", said(side.model)),
       side.method ? el("span", { class: "faint" }, ` · ${side.method}`) : null,
-      page.in_file ? el("span", { class: "faint" }, " · ", said(side.run)) : [" · ", el("a", { href: `/runs/${encodeURIComponent(nameOf(side.folder))}` }, said(side.run))]))));
-}
-
-function nameOf(folder) {
-  return folder.replace(/\/+$/, "").split("/").pop();
+      page.in_file ? el("span", { class: "faint" }, " · ", said(side.run)) : [" · ", el("a", { href: `/runs/${encodeURIComponent(side.folder)}` }, said(side.run))]))));
 }
 
 function sentences(page) {

@@ -2,125 +2,115 @@
 
 import { el, replace, said } from "./dom.js";
 import { setState } from "./address.js";
-import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
+import { exactText } from "./exact_text.js";
+import { fold } from "./folds.js";
+import { labelsView } from "./labels_view.js";
+import { optionNumbers } from "./likelihoods.js";
+import { count } from "./numbers.js";
+import { optionsView } from "./options_view.js";
+import { outputView } from "./output_view.js";
+import { promptView } from "./prompt_view.js";
+import { questionView } from "./question_view.js";
+import { OUTCOMES } from "./sample_table.js";
+import { verdictView } from "./verdict_view.js";
 
-const WORDS = { scored: "scored", unanswered: "unanswered", failed: "failed", ungraded: "without a known answer" };
+const ALL = { sample: null, in: null };
 
-// A prompt as text: who speaks, and what; media by their names.
-function promptText(prompt) {
-  if (typeof prompt === "string") return prompt;
-  return prompt.map((message) => `${message.role}:\n${contentText(message.content)}`).join("\n\n");
+function asksOf(side, track) {
+  return side.record.asks.filter((ask) => ask.track === track);
+}
+
+// A prompt as one text, to find where two of them part.
+function promptText(side, track) {
+  const contexts = new Set(asksOf(side, track).filter((ask) => ask.role !== "unconditional").map((ask) => ask.context));
+  const text = (prompt) => (typeof prompt === "string" ? prompt : prompt.map((message) => `${message.role}:\n${contentText(message.content)}`).join("\n\n"));
+  return [...contexts].map((at) => text(side.record.contexts[at])).join("\n\n");
 }
 
 function contentText(content) {
-  if (typeof content === "string") return content;
-  return content.map((part) => part.text ?? `[${part.type}]`).join("\n");
+  return typeof content === "string" ? content : content.map((part) => part.text ?? `[${part.type} ${part.sha256 ?? ""}]`).join("\n");
 }
 
-function promptsOf(side, track) {
-  const asks = side.record.asks.filter((ask) => ask.track === track && ask.role !== "unconditional");
-  return [...new Set(asks.map((ask) => ask.context))].map((at) => promptText(side.record.contexts[at])).join("\n\n");
-}
-
-// Where two texts part, so that the eye need not look for it.
 function parting(a, b) {
   let at = 0;
   while (at < a.length && a[at] === b[at]) at++;
   return at;
 }
 
-function marked(text, span, name) {
-  if (!span || span[0] >= span[1] || span[1] > text.length) return [text];
-  return [text.slice(0, span[0]), el("mark", { class: "span", title: name }, text.slice(span[0], span[1])), text.slice(span[1])];
-}
-
-function outputs(side, track, score) {
-  const ids = new Map(side.record.asks.filter((ask) => ask.track === track).map((ask) => [ask.id, ask]));
-  return side.responses.filter((response) => ids.has(response.request_id)).map((response) => {
-    const { outcome } = response;
-    if (outcome.type === "failure") return el("p", { class: "trouble" }, `${outcome.kind}: `, said(outcome.message));
-    if (outcome.type !== "completion") return null;
-    return outcome.outputs.map((output, nth) => [
-      output.reasoning ? el("details", { class: "fold" }, el("summary", {}, "Reasoning"), el("pre", { class: "text", dir: "auto" }, output.reasoning)) : null,
-      el("pre", { class: "text", dir: "auto" }, output.text ? marked(output.text, nth === 0 ? score?.span : null, score?.rule ?? "") : el("i", { class: "faint" }, "nothing")),
-      el("p", { class: "faint" }, [output.finish === "length" ? "cut off" : null, output.n_tokens ? `${count(output.n_tokens)} token${output.n_tokens === 1 ? "" : "s"}` : null, response.latency_s ? seconds(response.latency_s) : null].filter(Boolean).join(" · "))]);
-  });
-}
-
-// Options with the number that each side gave them.
-function options(side, score, record) {
-  if (!score?.options?.length) return null;
-  const isProb = score.options[0].prob !== undefined;
-  const right = new Set((record.sample.gold ?? []).map((at) => record.sample.labels?.[at]));
-  const worth = (option) => (isProb ? option.prob : option.sum_logprob);
-  const values = score.options.map(worth).filter((value) => value !== undefined && value !== null);
-  const best = Math.max(...values);
-  const share = (value) => (isProb ? value : Math.exp(value - best));
-  return el("div", { class: "options" }, score.options.map((option) => {
-    const value = worth(option);
-    const isKnown = value !== undefined && value !== null;
-    return el("div", { class: "option" },
-      el("span", { class: right.has(option.label) ? "outcome o-R" : "" }, said(option.label), option.label === score.answer ? " ←" : ""),
-      el("span", { class: "bar-track" }, isKnown ? el("span", { class: "bar-fill", style: { "inset-inline-start": "0", width: `${100 * Math.max(0, Math.min(1, share(value)))}%` } }) : null),
-      el("span", { class: "bar-value" }, isKnown ? (isProb ? value.toFixed(4) : value.toFixed(3)) : NOT_KNOWN),
-      el("span", { class: "bar-range" }, !isProb && option.n_tokens ? `${(value / option.n_tokens).toFixed(3)} / token` : ""));
-  }), el("p", { class: "faint" }, isProb ? "share of the labels' probability" : "sum of log-probabilities; bars relative to the best",
-    score.margin !== undefined ? ` · lead ${plain(score.margin)}` : "", score.mass !== undefined ? ` · mass ${plain(score.mass)}` : ""));
-}
-
-function verdict(score) {
-  if (!score) return el("p", { class: "outcome o-none" }, "not asked");
-  const letter = score.verdict === "unanswered" ? "U" : score.verdict === "failed" ? "F" : score.verdict === "ungraded" ? "G" : score.value === 1 ? "R" : score.value === 0 ? "W" : "V";
-  const word = { R: "right", W: "wrong", V: plain(score.value) }[letter] ?? WORDS[score.verdict];
-  return el("p", { class: "worth" }, el("span", { class: `outcome o-${letter}` }, word),
-    score.answer !== undefined ? [" · answer ", el("b", {}, said(score.answer))] : null,
-    score.rule ? el("span", { class: "faint" }, " · by ", said(score.rule)) : null,
-    score.why ? el("span", { class: "trouble" }, " · ", said(score.why)) : null);
-}
-
-function column(at, side, { page, method, place, table }) {
+// What one side made of the sample.
+function column(at, side, { page, method, place }) {
   const track = method.tracks[at];
-  const head = el("h3", {}, el("span", { class: `side side-${at % 6}` }, page.letters[at]), " ", said(page.sides[at].name));
-  if (!side) return el("article", { class: "answer-of" }, head, el("p", { class: "faint" }, "This side does not have this sample."));
-  const score = side.scores.find((one) => one.track === track);
-  return el("article", { class: "answer-of" }, head, verdict(score), outputs(side, track, score), options(side, score, side.record));
+  const head = el("h2", { class: "side-head" }, el("span", { class: `side side-${at % 6}` }, page.letters[at]), " ", said(page.sides[at].name));
+  if (!side) return el("article", { class: "answer-of" }, head, el("p", { class: "empty" }, "It does not have this sample."));
+  const { record } = side;
+  const score = side.scores.find((one) => one.track === track) ?? null;
+  const responses = new Map(side.responses.map((response) => [response.request_id, response]));
+  const answered = asksOf(side, track).map((ask) => [ask, responses.get(ask.id)?.outcome]).filter(([, outcome]) => outcome);
+  const of = (type) => answered.filter(([, outcome]) => outcome.type === type);
+  const outcome = method.sides[at]?.outcomes[place] ?? ".";
+  const options = optionNumbers(score, record.sample, of("likelihood"));
+  return el("article", { class: "answer-of" }, head,
+    verdictView(score, of("failure"), outcome, OUTCOMES[outcome]),
+    of("completion").length ? outputView(of("completion"), score) : null,
+    options.length ? optionsView(options, score, record.sample) : null,
+    of("label_probs").map(([ask, probs]) => labelsView(ask, probs, score, record.sample)));
 }
 
-// The prompt once where all sides have the same; else each, with the place at which it leaves the first.
-function prompts(sides, { page, method }) {
-  const texts = sides.map((side, at) => (side ? promptsOf(side, method.tracks[at]) : null));
-  const known = texts.filter((text) => text !== null);
-  if (known.every((text) => text === known[0])) return el("details", { class: "fold", open: known[0].length < 1500 }, el("summary", {}, "Prompt, the same for all"), el("pre", { class: "text", dir: "auto" }, known[0]));
+// The prompt once where all sides have the same; else each, marked from where it leaves the first.
+function prompts(sides, { page, method, source }) {
+  const texts = sides.map((side, at) => (side ? promptText(side, method.tracks[at]) : null));
   const first = texts.findIndex((text) => text !== null);
-  return texts.map((text, at) => {
+  const shown = (at) => promptView(sides[at].record, asksOf(sides[at], method.tracks[at]), (sha256) => source.media(sha256, at));
+  if (texts.every((text) => text === null || text === texts[first])) return [el("h2", {}, "The same prompt for all"), shown(first)];
+  return [el("h2", {}, "Prompts that differ"), texts.map((text, at) => {
     if (text === null) return null;
-    const place = at === first ? text.length : parting(texts[first], text);
-    return el("details", { class: "fold" }, el("summary", {}, "Prompt of ", page.letters[at], el("span", { class: "faint" }, at === first ? "" : place === text.length && text === texts[first] ? ` · as ${page.letters[first]}` : ` · differs from ${page.letters[first]} at character ${count(place)}`)),
-      el("pre", { class: "text", dir: "auto" }, at === first || text === texts[first] ? text : [text.slice(0, place), el("mark", { class: "parting" }, text.slice(place))]));
-  });
+    const isSame = at !== first && text === texts[first];
+    const place = parting(texts[first], text);
+    const words = at === first ? "" : isSame ? ` · the same as ${page.letters[first]}` : ` · differs from ${page.letters[first]} at character ${count(place)}`;
+    const marks = at === first || isSame || place === text.length ? [] : [{ start: place, end: text.length, note: "" }];
+    return fold([el("span", { class: `side side-${at % 6}` }, page.letters[at]), words], () => [exactText(text, { name: "prompt", marks }), shown(at)]);
+  })];
 }
+
+function navigation(table, place, methods, chosen) {
+  const step = (by, label, key) => {
+    const next = table.beside(place, by);
+    return el("button", { type: "button", class: "step", disabled: next === null, title: `key ${key}`, onclick: () => setState(table.stateOf(next)) }, label);
+  };
+  return el("nav", { class: "sample-nav", "aria-label": "Samples" },
+    el("button", { type: "button", class: "step", title: "key Escape", onclick: () => setState(ALL, { isStep: true }) }, "All samples"), step(-1, "Previous", "k"), step(1, "Next", "j"),
+    methods.length < 2 ? null : methods.map((method) => el("button", { type: "button", class: "chip", "aria-pressed": String(method === chosen), onclick: () => setState({ method: method.name }) }, method.name)));
+}
+
+// How many samples were asked for: one that comes late is not shown.
+let nAsked = 0;
+let current = null;
 
 export async function showPair(section, { place, source, page, table }) {
+  const asked = ++nAsked;
+  const { columns, chosen: { method } } = table;
   const sides = await source.sides(place);
-  const { columns, chosen } = table;
-  const step = (by) => {
-    const next = table.beside(place, by);
-    return el("button", { type: "button", class: "chip", disabled: next === null, onclick: () => setState(table.stateOf(next)) }, by < 0 ? "← Before" : "Next →");
-  };
-  const bar = el("div", { class: "chips" }, el("button", { type: "button", class: "chip", onclick: () => setState({ sample: null, in: null }, { isStep: true }) }, "All samples"), step(-1), step(1),
-    columns.methods.length < 2 ? null : columns.methods.map((method) => el("button", { type: "button", class: "chip", "aria-pressed": String(method === chosen.method), onclick: () => setState({ method: method.name }) }, method.name)));
+  if (asked !== nAsked) return;
+  current = { section, table, place };
+  const bar = navigation(table, place, columns.methods, method);
   if (sides === null) {
     replace(section, bar, el("p", { class: "empty" }, "This file had no room for this sample; assay view shows it."));
     return;
   }
-  const record = sides.find((side) => side !== null).record;
-  const { sample } = record;
-  const choices = (sample.choices ?? []).map((choice, at) => el("li", { class: (sample.gold ?? []).includes(at) ? "outcome o-R" : "" }, el("b", {}, `${sample.labels?.[at] ?? at + 1}. `), said(choice)));
+  const { record } = sides.find((side) => side !== null);
+  const answers = sides.map((side, at) => [page.letters[at], side?.scores.find((score) => score.track === method.tracks[at])?.answer ?? null]);
   replace(section, bar,
-    el("p", { class: "kicker" }, said(record.task), " · ", said(sample.id)),
-    el("h2", { class: "asked" }, said(columns.questions[place])),
-    choices.length ? el("ul", { class: "choices" }, choices) : null,
-    (sample.targets ?? []).length ? el("p", {}, "Right: ", el("b", { class: "outcome o-R" }, said(sample.targets.join(" | ")))) : null,
-    el("div", { class: "answers" }, sides.map((side, at) => column(at, side, { page, method: chosen.method, place, table }))),
-    prompts(sides, { page, method: chosen.method }));
+    el("header", { class: "sample-head" }, el("h1", { tabindex: -1 }, said(record.sample.id)), el("p", { class: "kicker" }, said(record.task), " · ", method.name)),
+    questionView(record.sample, columns.questions[place], answers, record.asks.some((ask) => ask.windows)),
+    el("div", { class: "answers" }, sides.map((side, at) => column(at, side, { page, method, place }))),
+    prompts(sides, { page, method, source }));
 }
+
+addEventListener("keydown", (event) => {
+  if (!current || current.section.hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest?.("input, select, audio, video")) return;
+  if (event.key === "Escape") return setState(ALL);
+  const step = { j: 1, k: -1 }[event.key];
+  const other = step ? current.table.beside(current.place, step) : null;
+  if (other !== null) setState(current.table.stateOf(other));
+});

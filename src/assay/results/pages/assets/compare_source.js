@@ -28,6 +28,7 @@ export class CompareServer {
 
   async page() {
     this.found = fetched(`/data/compare${this.query}`);
+    this.names = (await this.found).sides.map((side) => side.folder);
     return this.found;
   }
 
@@ -36,12 +37,15 @@ export class CompareServer {
     return this.columns;
   }
 
+  media(sha256, side) {
+    return `/data/runs/${encodeURIComponent(this.names[side])}/media/${sha256}`;
+  }
+
   async sides(place) {
     const [page, columns] = await Promise.all([this.found, this.columns]);
-    return Promise.all(page.sides.map((side, at) => {
+    return Promise.all(page.sides.map((_, at) => {
       const here = columns.places[at][place];
-      const name = side.folder.replace(/\/+$/, "").split("/").pop();
-      return here < 0 ? null : fetched(`/data/runs/${encodeURIComponent(name)}/samples/${here}`);
+      return here < 0 ? null : fetched(`/data/runs/${encodeURIComponent(this.names[at])}/samples/${here}`);
     }));
   }
 }

@@ -3,10 +3,10 @@
 import { el, replace, said } from "./dom.js";
 import { linkTo, setState } from "./address.js";
 import { count, NOT_KNOWN, plain } from "./numbers.js";
+import { OUTCOMES } from "./sample_table.js";
 
 const ROW = 40;
 const BEYOND = 8;
-const WORDS = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
 // Beside the colour, for whoever does not see it.
 const SIGNS = { R: "✓ ", W: "✗ " };
 const FILTERS = [
@@ -154,7 +154,7 @@ export class CompareTable {
     const cells = chosen.method.sides.map((side) => {
       const outcome = side?.outcomes[place] ?? ".";
       const answer = side?.answers[place] || ("PV".includes(outcome) ? plain(side.values[place]) : "");
-      return el("span", { class: "answer", role: "cell", title: WORDS[outcome] }, el("span", { class: `outcome o-${outcome === "." ? "none" : outcome}` }, SIGNS[outcome] ?? "", answer ? said(answer) : WORDS[outcome] ?? NOT_KNOWN));
+      return el("span", { class: "answer", role: "cell", title: OUTCOMES[outcome] }, el("span", { class: `outcome o-${outcome === "." ? "none" : outcome}` }, SIGNS[outcome] ?? "", answer ? said(answer) : OUTCOMES[outcome] ?? NOT_KNOWN));
     });
     const state = this.stateOf(place);
     return el("a", { class: `row ${this.standing(place)}`, role: "row", href: linkTo(state), style: { top: `${nth * ROW}px` }, onclick: (event) => {

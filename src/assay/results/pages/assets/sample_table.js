@@ -6,7 +6,7 @@ import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
 
 const ROW = 40;
 const BEYOND = 8;
-const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
+export const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
 const FILTERS = [
   ["right", "Right", (row) => row.outcome === "R"],
   ["partly", "Partly right", (row) => row.outcome === "P"],

@@ -68,9 +68,21 @@ export async function fetched(path) {
   const response = await fetch(path, { headers: { accept: "application/json" } });
   if (!response.ok) {
     const problem = await response.json().catch(() => ({}));
-    throw new Error(problem.what ?? `${path}: ${response.status} ${response.statusText}`);
+    const error = new Error(problem.what ?? `${path}: ${response.status} ${response.statusText}`);
+    error.status = response.status;
+    throw error;
   }
   return response.json();
+}
+
+// Calls back when the server says that something changed, and when the line to it is there again, as nobody knows what
+// was missed; returns what ends it.
+export function watched(path, callback) {
+  const events = new EventSource(path);
+  events.addEventListener("open", callback);
+  events.addEventListener("changed", callback);
+  events.addEventListener("gone", () => events.close());
+  return () => events.close();
 }
 
 // A server that looks at the folder.
@@ -98,8 +110,6 @@ export class ServerSource {
 
   // Calls back when the run has grown; returns what ends it.
   watch(callback) {
-    const events = new EventSource(`${this.root}/events`);
-    events.addEventListener("changed", callback);
-    return () => events.close();
+    return watched(`${this.root}/events`, callback);
   }
 }

@@ -1,0 +1,73 @@
+"""assay view"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from assay.core.errors import Problem, UsageError
+from assay.faces.cli.options import runs_folder, runs_option
+
+
+@click.command()
+@click.argument("runs", nargs=-1, metavar="[RUNS]...")
+@runs_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help="[8421, or a free one where that is taken]")
+@click.option(
+    "--token",
+    envvar="ASSAY_VIEW_TOKEN",
+    help="What a visitor must show; `new` makes one. [none here, a new one beyond this machine]",
+)
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name by which a proxy calls it.")
+@click.option("--open/--no-open", "opens", default=None, help="Open a browser. [where there is a screen]")
+def view(
+    runs: tuple[str, ...],
+    runs_dir: str | None,
+    host: str,
+    port: int | None,
+    token: str | None,
+    allow_host: tuple[str, ...],
+    opens: bool | None,
+) -> None:
+    """Show runs in a browser, also while they go on. RUNS are folders of runs, or runs.
+
+    Only this machine can look, unless --host names another address: then a visitor needs the token that is
+    printed. Nothing is changed by looking.
+
+    \b
+    assay view
+    assay view runs/my-run other/runs
+    assay view --host 0.0.0.0
+    """  # noqa: D301 (click wants the character itself)
+    try:
+        from assay.faces.web.view import ViewSettings, show_runs
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            Problem(
+                "WEB-001",
+                f"the viewer needs the package {error.name!r}, which is not installed",
+                "pip install 'assay-eval[web]'; report.html in a run's folder opens in a browser without it",
+            )
+        ) from error
+
+    def started(address: str) -> None:
+        click.echo(f"runs are shown at {address}  (Ctrl-C ends)")
+        if opens if opens is not None else _has_screen():
+            import webbrowser
+
+            webbrowser.open(address)
+
+    folders = tuple(Path(one) for one in runs) or (runs_folder(runs_dir),)
+    show_runs(ViewSettings(folders, host, port, token, allow_host), started)
+
+
+def _has_screen() -> bool:
+    if not sys.stdout.isatty():
+        return False
+    return sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )

@@ -1,0 +1,53 @@
+"""Bodies of answers: compressed where that pays, and not sent to whoever has them already."""
+
+from __future__ import annotations
+
+import gzip
+import ipaddress
+from functools import cached_property
+from typing import Any
+
+from litestar import MediaType, Request, Response
+
+_WORTH = 16 << 10
+"""Shorter bodies are sent as they are."""
+_QUICK = 3
+
+
+class Body:
+    """Bytes with a tag that changes when they do."""
+
+    def __init__(self, content: bytes, tag: str, media_type: str = MediaType.JSON) -> None:
+        self.content = content
+        self.tag = tag
+        self.media_type = media_type
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """Return the content as gzip."""
+        return gzip.compress(self.content, _QUICK, mtime=0)
+
+
+def answer(
+    request: Request[Any, Any, Any], body: Body, *, keep: str = "private, no-cache"
+) -> Response[bytes]:
+    """Return the answer that holds a body; `no-cache` has the browser ask whether it is still the same."""
+    tag = f'"{body.tag}"'
+    headers = {"etag": tag, "cache-control": keep, "vary": "accept-encoding"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(b"", status_code=304, headers=headers)
+    content = body.content
+    if len(content) > _WORTH and _is_compressed_for(request):
+        content = body.compressed
+        headers["content-encoding"] = "gzip"
+    return Response(content, media_type=body.media_type, headers=headers)
+
+
+def _is_compressed_for(request: Request[Any, Any, Any]) -> bool:
+    """Whether to compress: within one machine it only takes time. A proxy there does it for others."""
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return False
+    try:
+        return request.client is None or not ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return True

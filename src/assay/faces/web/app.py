@@ -1,0 +1,93 @@
+"""The application that `assay view` and `assay serve` are made of: routers behind one gate."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from litestar import Litestar, MediaType, Request, Response
+from litestar.exceptions import HTTPException
+from litestar.openapi.config import OpenAPIConfig
+from litestar.types import ControllerRouterHandler
+
+from assay.core.errors import AssayError
+from assay.core.roles import Role
+from assay.faces.web.refusals import Refusal, malformed, no_address, own_fault, refusal_of
+from assay.faces.web.security.access import needs
+from assay.faces.web.security.gate import Bounds, Gate
+from assay.faces.web.security.hosts import Hosts
+from assay.faces.web.security.sessions import Sessions
+
+_log = logging.getLogger("assay.web")
+_NOT_FOUND = (404, 405)
+
+
+class WebSettings(msgspec.Struct, frozen=True):
+    """How a server lets itself be reached."""
+
+    hosts: Hosts
+    """The names under which it answers."""
+    sessions: Sessions
+    """Who is who."""
+    without_token: Role | None = None
+    """What a visitor without a token may do; None: nothing but open pages."""
+    bounds: Bounds = Bounds()
+
+
+def make_app(
+    settings: WebSettings,
+    routers: Sequence[ControllerRouterHandler],
+    *,
+    openapi: OpenAPIConfig | None = None,
+    on_shutdown: Sequence[Callable[[], None]] = (),
+) -> Gate:
+    """Return the application. Every handler needs a reader at least, unless it is `PUBLIC`."""
+    app = Litestar(
+        list(routers),
+        guards=[needs(Role.READER)],
+        exception_handlers={
+            Refusal: _refused,
+            AssayError: _mistaken,
+            HTTPException: _not_understood,
+            Exception: _failed,
+        },
+        openapi_config=openapi,
+        # The gate bounds bodies, and knows who may send more.
+        request_max_body_size=None,
+        logging_config=None,
+        on_shutdown=list(on_shutdown),
+    )
+    return Gate(
+        app, settings.hosts, settings.sessions, without_token=settings.without_token, bounds=settings.bounds
+    )
+
+
+def _answered(refusal: Refusal) -> Response[bytes]:
+    headers = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
+    return Response(refusal.body(), status_code=refusal.status, media_type=MediaType.JSON, headers=headers)
+
+
+def _refused(_: Request[Any, Any, Any], refusal: Refusal) -> Response[bytes]:
+    return _answered(refusal)
+
+
+def _mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
+    return _answered(refusal_of(error))
+
+
+def _not_understood(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    """Say what Litestar found wrong. Its own words repeat the address, which may be anything."""
+    if error.status_code in _NOT_FOUND:
+        return _answered(no_address())
+    if error.status_code >= 500:
+        return _answered(own_fault())
+    extra = error.extra if isinstance(error.extra, list) else []
+    found = [f"{one.get('key', 'body')}: {one.get('message', '')}" for one in extra if isinstance(one, dict)]
+    return _answered(malformed("; ".join(found) or "the request cannot be read"))
+
+
+def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    _log.error("%s %s", request.method, request.url.path, exc_info=error)
+    return _answered(own_fault())

@@ -1,0 +1,75 @@
+"""What pages fetch: the list of runs, a run, its samples, and news of them. JSON, for readers."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+from litestar import Request, Response, Router, get
+from litestar.params import FromPath, QueryParameter
+from litestar.response import Stream
+
+from assay.faces.web.answers import answer
+from assay.faces.web.events import Streams
+from assay.faces.web.media import media_answer
+from assay.faces.web.run_shelf import RunShelf
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY
+
+_Asked = Request[Any, Any, Any]
+_First = Annotated[int, QueryParameter(ge=0, le=1 << 40)]
+_GROWING = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
+
+
+def data_router(shelf: RunShelf, streams: Streams) -> Router:
+    """Return the handlers under /data."""
+
+    @get("/runs", sync_to_thread=True)
+    def runs(request: _Asked) -> Response[bytes]:
+        """List the runs."""
+        return answer(request, shelf.listing())
+
+    @get("/events")
+    async def list_events() -> Stream:
+        """Tell when the list of runs changes."""
+        return streams.open(lambda: shelf.runs.listing().revision)
+
+    @get("/runs/{name:str}", sync_to_thread=True)
+    def run(request: _Asked, name: FromPath[str]) -> Response[bytes]:
+        """Show a run without its samples."""
+        return answer(request, shelf.page(name))
+
+    @get("/runs/{name:str}/samples", sync_to_thread=True)
+    def samples(request: _Asked, name: FromPath[str], first: _First = 0) -> Response[bytes]:
+        """List samples by columns, from a place on."""
+        return answer(request, shelf.table(name, first))
+
+    @get("/runs/{name:str}/samples/{place:int}", sync_to_thread=True)
+    def sample(request: _Asked, name: FromPath[str], place: FromPath[int]) -> Response[bytes]:
+        """Show a sample in full."""
+        return answer(request, shelf.detail(name, place))
+
+    @get("/runs/{name:str}/media/{sha256:str}", sync_to_thread=True)
+    def media(request: _Asked, name: FromPath[str], sha256: FromPath[str]) -> Response[bytes]:
+        """Show a picture, a sound or a film that the run keeps."""
+        return media_answer(request, shelf.folder(name), sha256)
+
+    @get("/runs/{name:str}/events", sync_to_thread=True)
+    def run_events(name: FromPath[str]) -> Stream:
+        """Tell when a run grows."""
+        shelf.folder(name)
+
+        def stamp() -> object:
+            folder = shelf.folder(name)
+            return [_stamp(folder / file) for file in _GROWING]
+
+        return streams.open(stamp)
+
+    return Router("/data", route_handlers=[runs, list_events, run, samples, sample, media, run_events])
+
+
+def _stamp(path: os.PathLike[str]) -> tuple[int, int, int]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)

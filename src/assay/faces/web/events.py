@@ -1,0 +1,65 @@
+"""Server-sent events: a page is told that what it shows has changed, and asks for it itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from litestar.response import Stream
+
+from assay.faces.web.refusals import Refusal, too_many_streams
+
+_LOOK_EVERY_S = 0.5
+_SIGN_EVERY_S = 15.0
+"""A connection that says nothing for long is cut by what lies between."""
+_MOST = 128
+
+
+class Streams:
+    """The streams that are open. They end with their clients, and all of them with the server."""
+
+    def __init__(self) -> None:
+        self._ending = asyncio.Event()
+        self._n = 0
+
+    def end(self) -> None:
+        """End every stream; called in the loop's own thread."""
+        self._ending.set()
+
+    def open(self, stamp: Callable[[], object]) -> Stream:
+        """Return a stream with an event `changed` whenever the stamp changes, at most twice a second.
+
+        `stamp` is called in a thread; where it raises a refusal, the stream ends with the event `gone`.
+        """
+        if self._n >= _MOST:
+            raise too_many_streams(_MOST)
+        return Stream(self._events(stamp), media_type="text/event-stream")
+
+    async def _events(self, stamp: Callable[[], object]) -> AsyncIterator[bytes]:
+        self._n += 1
+        try:
+            # How soon the browser tries again when the server is gone.
+            yield b"retry: 2000\n\n"
+            seen = await asyncio.to_thread(stamp)
+            silent_s = 0.0
+            while not await self._ends_within(_LOOK_EVERY_S):
+                now = await asyncio.to_thread(stamp)
+                silent_s += _LOOK_EVERY_S
+                if now != seen:
+                    yield b"event: changed\ndata: \n\n"
+                elif silent_s >= _SIGN_EVERY_S:
+                    yield b": still here\n\n"
+                else:
+                    continue
+                seen, silent_s = now, 0.0
+        except Refusal:
+            yield b"event: gone\ndata: \n\n"
+        finally:
+            self._n -= 1
+
+    async def _ends_within(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._ending.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True

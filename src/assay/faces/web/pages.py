@@ -1,0 +1,134 @@
+"""Pages, their script and style, and signing in.
+
+A page is a shell without any data: what it shows it fetches, and that needs a role. So pages are public, and
+a link that was shared opens wherever it stands; a browser does not send our cookie along such links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from litestar import MediaType, Request, Response, Router, delete, get, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
+
+from assay.core.markup import Markup, tag
+from assay.faces.web.answers import Body, answer
+from assay.faces.web.refusals import no_token
+from assay.faces.web.security.access import PUBLIC
+from assay.faces.web.security.sessions import Sessions
+from assay.results.pages.bundle import script, style
+
+_Asked = Request[Any, Any, Any]
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+
+class Page(NamedTuple):
+    """A page of the server: where it lies, and what the script is told to show there."""
+
+    path: str
+    name: str
+    title: str
+    in_menu: bool = False
+
+
+VIEW_PAGES = (
+    Page("/", "runs", "Runs", in_menu=True),
+    Page("/runs/{name:str}", "run", "Run"),
+    Page("/compare", "compare", "Comparison"),
+    Page("/leaderboard", "leaderboard", "Leaderboard", in_menu=True),
+)
+
+
+class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person shows."""
+
+    token: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+
+
+def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES) -> Router:
+    """Return the handlers of pages, of what they are made of, and of signing in and out."""
+
+    @get("/assets/app.js", opt=PUBLIC)
+    async def app_script(request: _Asked) -> Response[bytes]:
+        """Send the script of all pages."""
+        return answer(request, _asset("app.js"), keep=_kept_for(request, "app.js"))
+
+    @get("/assets/app.css", opt=PUBLIC)
+    async def app_style(request: _Asked) -> Response[bytes]:
+        """Send the style of all pages."""
+        return answer(request, _asset("app.css"), keep=_kept_for(request, "app.css"))
+
+    @post("/session", opt=PUBLIC, status_code=204)
+    async def sign_in(data: JSONBody[SignIn]) -> Response[None]:
+        """Exchange a token for a cookie."""
+        cookie = await sessions.begin(data.token)
+        if cookie is None:
+            raise no_token()
+        return Response(None, status_code=204, headers={"set-cookie": cookie})
+
+    @delete("/session", opt=PUBLIC, status_code=204)
+    async def sign_out(request: _Asked) -> Response[None]:
+        """Forget the cookie."""
+        header = sessions.end(request.headers.get("cookie", ""))
+        return Response(None, status_code=204, headers={"set-cookie": header})
+
+    shells = [_shell_handler(page, pages) for page in pages]
+    return Router("/", route_handlers=[app_script, app_style, sign_in, sign_out, *shells])
+
+
+def _shell_handler(page: Page, pages: Sequence[Page]) -> HTTPRouteHandler:
+    body = Body(
+        shell(page, pages).encode(), sha256(shell(page, pages).encode()).hexdigest()[:16], MediaType.HTML
+    )
+
+    @get(page.path, opt=PUBLIC, name=f"page {page.name}")
+    async def show(request: _Asked) -> Response[bytes]:
+        return answer(request, body)
+
+    return show
+
+
+def shell(page: Page, pages: Sequence[Page]) -> str:
+    """Return a page without data."""
+    links = [
+        tag("a", one.title, href=one.path, aria_current="page" if one is page else None)
+        for one in pages
+        if one.in_menu
+    ]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{page.title} · Assay"),
+        tag("link", rel="icon", href="data:,"),
+        tag("link", rel="stylesheet", href=_address("app.css")),
+    )
+    body = tag(
+        "body",
+        tag("nav", tag("b", "Assay"), *links, class_="site", aria_label="Pages"),
+        tag("main", id="page"),
+        tag("script", Markup(""), src=_address("app.js")),
+        data_page=page.name,
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _address(name: str) -> str:
+    return f"/assets/{name}?v={_asset(name).tag}"
+
+
+def _kept_for(request: _Asked, name: str) -> str:
+    """Return how long an asset may be kept: for ever under an address that names what is in it."""
+    return _FOR_EVER if request.query_params.get("v") == _asset(name).tag else "no-cache"
+
+
+@cache
+def _asset(name: str) -> Body:
+    content, kind = (script(), "text/javascript") if name == "app.js" else (style(), "text/css")
+    return Body(content.encode(), sha256(content.encode()).hexdigest()[:16], kind)

@@ -1,0 +1,33 @@
+"""What a visitor may do, asked before any handler runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.types import Guard
+
+from assay.core.roles import Role
+from assay.faces.web.refusals import no_token, other_site, small_role
+from assay.faces.web.security.gate import VISITOR, Visitor
+
+PUBLIC = {"is_public": True}
+"""The `opt` of a handler that tells nothing: pages without data, scripts, styles, signing in."""
+
+
+def needs(role: Role) -> Guard:
+    """Return a guard for whoever has at least this role."""
+
+    def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+        if handler.opt.get("is_public"):
+            return
+        visitor: Visitor = connection.scope["state"][VISITOR]
+        if visitor.is_from_elsewhere:
+            raise other_site()
+        if visitor.role is None:
+            raise no_token()
+        if not visitor.role.may(role):
+            raise small_role(visitor.role, role)
+
+    return guard

@@ -1,0 +1,250 @@
+"""The gate in front of everything: no request reaches a handler that did not pass here.
+
+It knows nothing of pages and runs. Of each request it decides whether it came under our name, from our own
+pages or from a program, within the bounds, and what whoever sent it may do. Each answer that goes out gets
+the headers of `headers.py`, refusals and faults as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
+
+from assay.core.roles import Role
+from assay.faces.web.refusals import (
+    Refusal,
+    malformed,
+    no_token,
+    other_site,
+    strange_host,
+    too_large,
+    too_slow,
+)
+from assay.faces.web.security.headers import NOT_KEPT, SECURITY_HEADERS
+from assay.faces.web.security.hosts import Hosts
+from assay.faces.web.security.sessions import Sessions
+
+VISITOR = "assay_visitor"
+"""Under this name the state of a scope holds the `Visitor`."""
+
+_READS = ("GET", "HEAD")
+_OWN_PAGES = ("same-origin", "none")
+"""`none`: a person typed the address, or followed a bookmark."""
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
+"""What a page of another site can send without asking first."""
+
+
+class Visitor(NamedTuple):
+    """Who asks."""
+
+    role: Role | None
+    """None: no token that counts was shown."""
+    is_from_elsewhere: bool = False
+    """Whether a link on another site led here: pages open, data and actions do not."""
+
+
+class Bounds(NamedTuple):
+    """How much is taken, and how long it is waited for."""
+
+    body_bytes: int = 1 << 20
+    uploads: tuple[tuple[str, int], ...] = ()
+    """Beginnings of paths under which more is taken, and how much."""
+    body_s: float = 30.0
+
+    def bytes_at(self, path: str) -> int:
+        """Return the longest body that is taken at a path."""
+        return max((n for start, n in self.uploads if path.startswith(start)), default=self.body_bytes)
+
+
+class Gate:
+    """An ASGI application around another."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Hosts,
+        sessions: Sessions,
+        *,
+        without_token: Role | None,
+        bounds: Bounds,
+    ) -> None:
+        """`without_token`: what a visitor without a token may do; None: nothing but open pages."""
+        self._app = app
+        self._hosts = hosts
+        self._sessions = sessions
+        self._without_token = without_token
+        self._bounds = bounds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        kind: str = scope["type"]
+        if kind == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == ScopeType.HTTP:
+            await self._answer(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+
+    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        guarded = _with_headers(send)
+        try:
+            headers = _single(scope)
+            self._check_host(headers)
+            is_from_elsewhere = _is_from_elsewhere(scope["method"], headers)
+            at_most = self._bounds.bytes_at(scope["path"])
+            _check_length(headers, at_most)
+            token = _token_in_address(scope)
+            if token is not None:
+                await self._exchange(scope, token, guarded)
+                return
+            visitor = await self._visitor(headers)
+            scope.setdefault("state", {})[VISITOR] = visitor._replace(is_from_elsewhere=is_from_elsewhere)
+        except Refusal as refusal:
+            await refuse(refusal, guarded)
+            return
+        await self._app(scope, _bounded(receive, at_most, self._bounds.body_s), guarded)
+
+    def _check_host(self, headers: Mapping[bytes, str]) -> None:
+        if not self._hosts.allows(headers.get(b"host", "")):
+            raise strange_host()
+
+    async def _exchange(self, scope: HTTPScope, token: str, send: Send) -> None:
+        """Give a cookie for the token, and send the browser where it wanted, without the token."""
+        cookie = await self._sessions.begin(token)
+        if cookie is None:
+            raise no_token()
+        rest = [(name, value) for name, value in _query(scope) if name != "token"]
+        # A path of two slashes would be the name of another server.
+        place = "/" + quote(scope["path"].lstrip("/\\"))
+        place += f"?{urlencode(rest)}" if rest else ""
+        headers = [(b"location", place.encode()), (b"content-length", b"0"), (b"set-cookie", cookie.encode())]
+        await send({"type": "http.response.start", "status": 303, "headers": headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _visitor(self, headers: Mapping[bytes, str]) -> Visitor:
+        shown = headers.get(b"authorization")
+        if shown is not None:
+            scheme, _, token = shown.partition(" ")
+            role = await self._sessions.role_of(token.strip()) if scheme.lower() == "bearer" else None
+            # Who shows a wrong token is not let in as somebody who shows none.
+            if role is None:
+                raise no_token()
+            return Visitor(role)
+        role = await self._sessions.role_in(headers.get(b"cookie", ""))
+        return Visitor(self._without_token if role is None else role)
+
+
+async def refuse(refusal: Refusal, send: Send) -> None:
+    """Send a refusal."""
+    body = refusal.body()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _check_length(headers: Mapping[bytes, str], at_most: int) -> None:
+    length = headers.get(b"content-length", "0")
+    if not (length.isascii() and length.isdigit()):
+        raise malformed("the header Content-Length is no number")
+    if len(length) > len(str(at_most)) or int(length) > at_most:
+        raise too_large(at_most)
+
+
+def _bounded(receive: Receive, at_most: int, seconds: float) -> Receive:
+    """Return a `receive` that ends when a body grows too large or does not come."""
+    n_bytes = 0
+    is_whole = False
+
+    async def bounded() -> ReceiveMessage:
+        nonlocal n_bytes, is_whole
+        if is_whole:
+            # What follows the body is the client's going away, which is waited for.
+            return await receive()
+        try:
+            message = await asyncio.wait_for(receive(), seconds)
+        except TimeoutError:
+            raise too_slow(seconds) from None
+        if message["type"] == "http.request":
+            n_bytes += len(message["body"])
+            is_whole = not message["more_body"]
+            if n_bytes > at_most:
+                raise too_large(at_most)
+        return message
+
+    return bounded
+
+
+def _with_headers(send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = list(message["headers"])
+            if not any(name.lower() == b"cache-control" for name, _ in given):
+                given.append(NOT_KEPT)
+            message["headers"] = [*given, *SECURITY_HEADERS]
+        await send(message)
+
+    return guarded
+
+
+_ONCE = frozenset(
+    (
+        b"host",
+        b"origin",
+        b"authorization",
+        b"content-length",
+        b"content-type",
+        b"sec-fetch-site",
+        b"sec-fetch-mode",
+        b"sec-fetch-dest",
+    )
+)
+
+
+def _single(scope: HTTPScope) -> dict[bytes, str]:
+    """Return the headers that decide; one that comes twice could mean one thing here and another there."""
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        if name in _ONCE and name in found:
+            raise malformed(f"the header {name.decode('latin-1')} comes twice")
+        found[name] = value.decode("latin-1").strip()
+    return found
+
+
+def _is_from_elsewhere(method: str, headers: Mapping[bytes, str]) -> bool:
+    """Whether another site's link led here; raise when another site asks for anything but to be left."""
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    if origin is not None and not _is_own(origin, headers[b"host"]):
+        raise other_site()
+    if site is not None and site not in _OWN_PAGES:
+        opens_page = headers.get(b"sec-fetch-mode") == "navigate"
+        opens_page = opens_page and headers.get(b"sec-fetch-dest") == "document"
+        if method not in _READS or not opens_page:
+            raise other_site()
+        return True
+    if method in _READS or origin is not None or b"authorization" in headers:
+        return False
+    if site is not None or headers.get(b"content-type", "").partition(";")[0].strip().lower() in _FORMS:
+        # A browser that says where a change comes from also says its origin; a form of old may say neither.
+        raise other_site()
+    return False
+
+
+def _is_own(origin: str, host: str) -> bool:
+    return origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
+
+
+def _query(scope: HTTPScope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+
+
+def _token_in_address(scope: HTTPScope) -> str | None:
+    if scope["method"] != "GET" or b"token=" not in scope["query_string"]:
+        return None
+    return next((value for name, value in _query(scope) if name == "token"), None)

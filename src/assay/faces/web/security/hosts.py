@@ -1,0 +1,65 @@
+"""The names under which a server lets itself be asked.
+
+A page of another site may have its own name point at this machine (DNS rebinding); the browser then takes our
+answers for that site's. The `Host` header gives it away: it holds the name that the browser was sent to. A
+number needs no name server, so nobody can have one point elsewhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+
+_HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9._-]{0,252}))(?::([0-9]{1,5}))?")
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_EVERYWHERE = ("0.0.0.0", "::")
+_HTTP_PORT = 80
+
+
+class Hosts:
+    """Which `Host` headers are ours."""
+
+    def __init__(self, host: str, port: int, also: Iterable[str] = ()) -> None:
+        """Take the address that is listened on, and names by which proxies pass requests on."""
+        own = {*_LOOPBACK_NAMES, _bracketed(host)}
+        self._takes_numbers = host in _EVERYWHERE
+        if self._takes_numbers:
+            own |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+        self._names = frozenset(name.lower() for name in own)
+        self._port = port
+        self._also = frozenset(name.lower() for name in also)
+
+    def allows(self, header: str) -> bool:
+        """Whether a request with this `Host` header is answered."""
+        found = _HOST.fullmatch(header.lower())
+        if found is None:
+            return False
+        name, port = found[1].rstrip("."), int(found[2] or _HTTP_PORT)
+        if name in self._also or header.lower() in self._also:
+            return True
+        is_ours = name in self._names or (self._takes_numbers and _is_number(name))
+        return is_ours and port == self._port
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address that is listened on."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_number(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""Tokens and the cookies they are exchanged for.
+
+A token that is typed into an address would stay in the browser's history. So it is exchanged at once for a
+cookie that scripts cannot read and other sites cannot send. The cookie is no token: it is forgotten with the
+process. Whether the token still counts is asked again, at most a few seconds late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from assay.core.roles import Role
+
+Who: TypeAlias = Callable[[str], Role | None]
+"""Returns the role of a token, None for one that does not count. Called in a thread; may take its time."""
+
+_KNOWN_FOR_S = 5.0
+"""A token that is taken back is refused so late at most."""
+_SESSION_S = 7 * 24 * 3600.0
+_AT_MOST = 4096
+
+
+def only(token: str, role: Role) -> Who:
+    """Return who knows one token; how long it takes tells nothing of it."""
+    expected = token.encode()
+
+    def who(shown: str) -> Role | None:
+        return role if hmac.compare_digest(shown.encode(errors="surrogatepass"), expected) else None
+
+    return who
+
+
+def new_token() -> str:
+    """Return a token that nobody guesses."""
+    return secrets.token_urlsafe(24)
+
+
+class _Known(NamedTuple):
+    role: Role | None
+    until: float
+
+
+class _Session(NamedTuple):
+    token: str
+    until: float
+
+
+class Sessions:
+    """Who is who, by tokens and by cookies. Bounded: what was used longest ago goes first."""
+
+    def __init__(self, who: Who, cookie: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`cookie` is its name: browsers keep one set of cookies for all servers of a machine."""
+        self._who = who
+        self._cookie = cookie
+        self._clock = clock
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+
+    async def role_of(self, token: str) -> Role | None:
+        """Return what a token may do."""
+        key = hashlib.sha256(token.encode(errors="surrogatepass")).digest()
+        known = self._known.get(key)
+        if known is not None and known.until > self._clock():
+            return known.role
+        role = await asyncio.to_thread(self._who, token)
+        # Wrong ones are not remembered: anybody can send so many that the right ones would be forgotten.
+        if role is not None:
+            self._known[key] = _Known(role, self._clock() + _KNOWN_FOR_S)
+            _bound(self._known)
+        else:
+            self._known.pop(key, None)
+        return role
+
+    async def begin(self, token: str) -> str | None:
+        """Return the header that gives a browser a cookie for a token; None when the token does not count."""
+        if await self.role_of(token) is None:
+            return None
+        session = secrets.token_urlsafe(24)
+        self._sessions[session] = _Session(token, self._clock() + _SESSION_S)
+        _bound(self._sessions)
+        return self._header(session)
+
+    async def role_in(self, cookies: str) -> Role | None:
+        """Return what whoever sends these cookies may do; None where ours is not among them."""
+        session = self._value(cookies)
+        found = self._sessions.get(session)
+        if found is None or found.until < self._clock():
+            self._sessions.pop(session, None)
+            return None
+        self._sessions.move_to_end(session)
+        return await self.role_of(found.token)
+
+    def end(self, cookies: str) -> str:
+        """Forget a cookie; return the header that has the browser forget it."""
+        self._sessions.pop(self._value(cookies), None)
+        return self._header("") + "; Max-Age=0"
+
+    def _header(self, session: str) -> str:
+        return f"{self._cookie}={session}; Path=/; HttpOnly; SameSite=Strict"
+
+    def _value(self, cookies: str) -> str:
+        # Cookies of other programs of this machine come along, in whatever form.
+        for one in cookies.split(";"):
+            name, _, value = one.partition("=")
+            if name.strip() == self._cookie:
+                return value.strip()
+        return ""
+
+
+def _bound(kept: OrderedDict[bytes, _Known] | OrderedDict[str, _Session]) -> None:
+    while len(kept) > _AT_MOST:
+        kept.popitem(last=False)

@@ -1,0 +1,98 @@
+"""`assay view` as a server: runs are read, nothing is changed."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from assay.core.errors import Problem, UsageError
+from assay.core.roles import Role
+from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.comparisons import comparisons_router
+from assay.faces.web.data import data_router
+from assay.faces.web.events import Streams
+from assay.faces.web.pages import pages_router
+from assay.faces.web.run_shelf import RunShelf
+from assay.faces.web.security.hosts import Hosts, is_loopback
+from assay.faces.web.security.sessions import Sessions, new_token, only
+from assay.faces.web.server import Server, listen
+from assay.results.run_list import RunList
+
+USUAL_PORT = 8421
+NEW = "new"
+"""Stands for a token that is made up."""
+_SHORTEST_TOKEN = 16
+
+
+class ViewSettings(msgspec.Struct, frozen=True):
+    """What `assay view` was asked."""
+
+    runs: tuple[Path, ...]
+    host: str = "127.0.0.1"
+    port: int | None = None
+    token: str | None = None
+    also_hosts: tuple[str, ...] = ()
+
+
+class Viewer:
+    """A viewer that listens; `serve` answers until it is told to end."""
+
+    def __init__(self, settings: ViewSettings) -> None:
+        runs = RunList(settings.runs)
+        self._token = _token(settings)
+        self._listener = listen(settings.host, settings.port, USUAL_PORT)
+        self.port: int = self._listener.getsockname()[1]
+        self._host = settings.host
+        streams, shelf = Streams(), RunShelf(runs)
+        who = only(self._token, Role.READER) if self._token else _nobody
+        # Browsers keep one set of cookies for all ports of a machine.
+        sessions = Sessions(who, cookie=f"assay_{self.port}")
+        app = make_app(
+            WebSettings(
+                hosts=Hosts(settings.host, self.port, settings.also_hosts),
+                sessions=sessions,
+                without_token=None if self._token else Role.READER,
+            ),
+            [pages_router(sessions), data_router(shelf, streams), comparisons_router(shelf)],
+        )
+        self.server = Server(app, streams.end)
+
+    @property
+    def address(self) -> str:
+        """Return where the pages are, with the token that opens them."""
+        name = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
+        name = f"[{name}]" if ":" in name else name
+        return f"http://{name}:{self.port}/" + (f"?token={self._token}" if self._token else "")
+
+    def serve(self) -> None:
+        """Answer until Ctrl-C."""
+        self.server.run(sockets=[self._listener])
+
+
+def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:
+    """Show runs; `started` is told the address."""
+    viewer = Viewer(settings)
+    started(viewer.address)
+    viewer.serve()
+
+
+def _token(settings: ViewSettings) -> str | None:
+    """Return the token that is needed: always beyond this machine, else where one is asked for."""
+    if settings.token not in (None, NEW) and len(settings.token or "") < _SHORTEST_TOKEN:
+        raise UsageError(
+            Problem(
+                "WEB-002",
+                f"the token has {len(settings.token or '')} characters; others could guess it",
+                f"give {_SHORTEST_TOKEN} or more, or --token {NEW}, which makes one",
+            )
+        )
+    if settings.token == NEW or (settings.token is None and not is_loopback(settings.host)):
+        return new_token()
+    return settings.token
+
+
+def _nobody(_: str) -> Role | None:
+    return None

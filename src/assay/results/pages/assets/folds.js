@@ -1,0 +1,18 @@
+// Parts of a page that are opened when they are wanted.
+
+import { el, append } from "./dom.js";
+
+// `make` gives what is inside; it is called when the part is first opened.
+export function fold(summary, make, { isOpen = false, ...attributes } = {}) {
+  let isMade = false;
+  const fill = () => {
+    if (!isMade) append(folded, [make()]);
+    isMade = true;
+  };
+  const folded = el("details", { class: "fold", ...attributes, ontoggle: () => folded.open && fill() }, el("summary", {}, summary));
+  if (isOpen) {
+    fill();
+    folded.open = true;
+  }
+  return folded;
+}

@@ -1,0 +1,107 @@
+// Every option's likelihood under each normalisation: which wins, by how much, and whether the ways agree.
+
+import { el, replace, said } from "./dom.js";
+import { setState, stateNow } from "./address.js";
+import { dataTable } from "./data_table.js";
+import { fold } from "./folds.js";
+import { ranked, WAYS, waysFor } from "./likelihoods.js";
+import { NOT_KNOWN, percent, plain } from "./numbers.js";
+
+// Two scales on which longer is likelier, and both begin at a nought that means something.
+const SCALES = {
+  lead: {
+    label: "Leads",
+    words: "A bar is as long as the option's lead, in log-probability, over the least likely one. Beside it: its value and its distance to the best.",
+    lengths: (values) => {
+      const known = values.filter((value) => value !== null);
+      const [low, high] = [Math.min(...known), Math.max(...known)];
+      return values.map((value) => (value === null ? 0 : high > low ? (value - low) / (high - low) : 1));
+    },
+    beside: (value, best) => (value === best ? "best" : plain(value - best)),
+  },
+  shares: {
+    label: "Shares",
+    words: "A bar is the option's share when e to the power of the values is divided between all options.",
+    lengths: shares,
+    beside: (value, best, share) => percent(share),
+  },
+};
+
+function shares(values) {
+  const best = Math.max(...values.filter((value) => value !== null));
+  const powers = values.map((value) => (value === null ? 0 : Math.exp(value - best)));
+  const whole = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / whole);
+}
+
+function width(share) {
+  return { width: `${(100 * share).toFixed(3)}%` };
+}
+
+function bar(label, value, length, start, beside, { isBest, isRight }) {
+  return el("div", { class: `bar-row${isBest ? " is-best" : ""}`, role: "listitem" },
+    el("span", { class: "bar-label" }, said(label), isRight ? el("span", { class: "right-mark", title: "right answer" }, " ✓") : null),
+    el("span", { class: "bar-track" },
+      el("span", { class: "bar", style: width(length) }),
+      // The margin: what the best has beyond the runner-up.
+      isBest && start !== null ? el("span", { class: "bar-margin", title: "lead over the runner-up", style: { left: `${(100 * start).toFixed(3)}%`, ...width(length - start) } }) : null),
+    el("span", { class: "bar-value" }, value === null ? NOT_KNOWN : plain(value)),
+    el("span", { class: "bar-beside" }, value === null ? null : beside));
+}
+
+function panel(way, options, gold, scale, isDeciding) {
+  const values = options.map(way.value);
+  const found = ranked(values);
+  const lengths = scale.lengths(values);
+  const parts = shares(values);
+  const next = found.next === null ? null : lengths[values.findIndex((value, index) => index !== found.best && value === found.next)];
+  return el("div", { class: `panel${isDeciding ? " is-deciding" : ""}`, "data-way": Object.keys(WAYS).find((name) => WAYS[name] === way) ?? "of_rule" },
+    el("h4", {}, way.label, isDeciding ? el("span", { class: "tag" }, "decided") : null),
+    el("p", { class: "faint" }, el("b", { class: gold.has(found.best) ? "o-R" : gold.size ? "o-W" : null }, said(options[found.best].label)), " wins",
+      found.margin === null ? null : `, by ${plain(found.margin)} ${way.unit}`),
+    el("div", { class: "bars", role: "list" }, options.map((option, index) =>
+      bar(option.label, values[index], lengths[index], next, scale.beside(values[index], values[found.best], parts[index]), { isBest: index === found.best, isRight: gold.has(index) }))));
+}
+
+function agreement(ways, options) {
+  const winners = new Map();
+  for (const way of ways) {
+    const label = options[ranked(options.map(way.value)).best].label;
+    winners.set(label, [...(winners.get(label) ?? []), way.label]);
+  }
+  if (ways.length < 2) return null;
+  if (winners.size === 1) return el("p", { class: "faint" }, "The same option wins under every normalisation.");
+  return el("p", { class: "warning" }, "The normalisations disagree: ", [...winners].map(([label, names], nth) => [nth ? "; " : null, el("b", {}, said(label)), ` by ${names.join(", ").toLowerCase()}`]), ".");
+}
+
+function numbers(options) {
+  const rows = options.map((option) => [
+    said(option.label), plain(option.sum_logprob), plain(option.n_tokens), plain(option.n_chars), plain(option.n_bytes), plain(option.unconditional),
+    ...["per_token", "per_char", "per_byte", "pmi"].map((name) => plain(WAYS[name].value(option))),
+    { true: "yes", false: "no" }[option.is_greedy] ?? NOT_KNOWN,
+  ]);
+  return dataTable(["option", "sum", "tokens", "characters", "bytes", "without question", "per token", "per character", "per byte", "pmi", "greedy"], rows, "all numbers of the options");
+}
+
+export function optionsView(options, score, sample) {
+  const gold = new Set(sample.gold ?? []);
+  const { ways, deciding } = waysFor(options, score);
+  const panels = el("div", { class: "panels" });
+  const words = el("p", { class: "faint" });
+  const switches = el("div", { class: "switch", role: "group", "aria-label": "What bars show" });
+  const draw = () => {
+    const chosen = SCALES[stateNow().bars] ? stateNow().bars : "lead";
+    replace(panels, ways.map((way) => panel(way, options, gold, SCALES[chosen], way === deciding)));
+    replace(words, SCALES[chosen].words);
+    replace(switches, Object.entries(SCALES).map(([name, scale]) => el("button", { type: "button", "aria-pressed": String(name === chosen), onclick: () => {
+      setState({ bars: name === "lead" ? null : name });
+      draw();
+    } }, scale.label)));
+  };
+  draw();
+  return el("section", { class: "part", "data-part": "options" },
+    el("div", { class: "part-tools" }, el("h3", {}, "Likelihood of the options"), switches),
+    agreement(ways, options), words, panels,
+    score?.rule && !deciding ? el("p", { class: "faint" }, "What decided is none of these: ", el("code", {}, score.rule), ".") : null,
+    fold("All numbers", () => numbers(options)));
+}

@@ -1,0 +1,173 @@
+// The list of runs: search, filters, sorting, live while runs go on, and a choice of runs to compare.
+
+import { el, replace, said } from "./dom.js";
+import { onState, setState, stateNow } from "./address.js";
+import { count, NOT_KNOWN, seconds } from "./numbers.js";
+import { fetched, watched } from "./source.js";
+
+const SHOWN = 200;
+const SCORES_SHOWN = 3;
+const SILENT_S = 120;
+const STATUSES = { running: "running", answered: "answered, not scored", complete: "complete", damaged: "damaged" };
+const COLUMNS = [["name", "Run"], ["status", "Status"], ["model", "Model"], ["result", "Score"], ["n_samples", "Samples"], ["started", "Started"], ["seconds", "Took"]];
+const SORTS = {
+  name: (run) => run.name, status: (run) => run.status, model: (run) => run.model, result: (run) => run.rows[0]?.value ?? null,
+  n_samples: (run) => run.n_samples, started: (run) => run.started, seconds: (run) => run.seconds,
+};
+
+export async function showRuns(main) {
+  const list = new RunList();
+  replace(main, list.element);
+  list.take((await fetched("/data/runs")).runs);
+  onState((state) => list.follow(state));
+  watched("/data/events", async () => list.take((await fetched("/data/runs")).runs));
+}
+
+function day(iso) {
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? iso : time.toLocaleString(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+}
+
+function ago(time) {
+  return Math.max(0, Date.now() / 1000 - time);
+}
+
+// A share and its interval between 0 and 1, drawn; the numbers stand beside it.
+function meter(row) {
+  if (!row.is_share || row.value === null) return null;
+  const low = row.low ?? row.value;
+  const high = row.high ?? row.value;
+  return el("span", { class: "meter", "aria-hidden": "true" },
+    el("span", { class: "range", style: { left: `${100 * low}%`, width: `${100 * (high - low)}%` } }),
+    el("span", { class: "value", style: { left: `${100 * row.value}%` } }));
+}
+
+function scoreLine(row) {
+  return el("li", {},
+    el("span", { class: "number" }, row.shown, row.is_share ? " %" : ""),
+    meter(row),
+    el("span", { class: "interval" }, row.interval),
+    el("span", { class: "of" }, said(row.label), " · ", said(row.method)));
+}
+
+function scores(run) {
+  if (run.fault) return el("span", { class: "trouble" }, said(run.fault));
+  if (!run.rows.length) return el("span", { class: "of" }, run.datasets.slice(0, SCORES_SHOWN).map((name, nth) => [nth ? ", " : "", said(name)]), run.datasets.length > SCORES_SHOWN ? ` and ${run.datasets.length - SCORES_SHOWN} more` : "");
+  const left = run.rows.length - SCORES_SHOWN;
+  return el("ul", {}, run.rows.slice(0, SCORES_SHOWN).map(scoreLine), left > 0 ? el("li", { class: "of" }, `and ${count(left)} more`) : null);
+}
+
+function status(run) {
+  const share = run.n_samples ? run.n_done / run.n_samples : 0;
+  if (run.status !== "running") return el("span", { class: `status s-${run.status}` }, STATUSES[run.status] ?? run.status);
+  const silent = ago(run.changed);
+  return [
+    el("span", { class: "status s-running" }, silent > SILENT_S ? "not complete" : "running"),
+    el("progress", { max: 1, value: share, "aria-label": "samples done" }),
+    el("span", { class: "of" }, `${count(run.n_done)} of ${count(run.n_samples)}`, silent > SILENT_S ? `, nothing new for ${seconds(silent)}` : ""),
+  ];
+}
+
+function choices(runs, values) {
+  return [...new Set(runs.flatMap(values))].filter(Boolean).sort();
+}
+
+class RunList {
+  constructor() {
+    this.runs = [];
+    this.chosen = new Set();
+    this.isWhole = false;
+    this.search = el("input", { type: "search", placeholder: "Search runs, models, datasets", "aria-label": "Search runs", oninput: () => setState({ q: this.search.value }) });
+    this.selects = el("div", { class: "selects" });
+    this.told = el("p", { class: "told", role: "status" });
+    this.head = el("thead", {});
+    this.body = el("tbody", {});
+    this.more = el("p", {});
+    this.bar = el("div", { class: "compare-bar", role: "region", "aria-label": "Comparison", hidden: true });
+    this.element = el("div", { class: "runs" }, el("h1", {}, "Runs"), el("div", { class: "tools" }, this.search, this.selects), this.told,
+      el("div", { class: "runs-scroll" }, el("table", {}, this.head, this.body)), this.more, this.bar);
+  }
+
+  take(runs) {
+    this.runs = runs;
+    const names = new Set(runs.map((run) => run.name));
+    for (const name of this.chosen) if (!names.has(name)) this.chosen.delete(name);
+    this.follow(stateNow());
+  }
+
+  follow(state) {
+    this.state = state;
+    const words = (state.q ?? "").toLowerCase();
+    const found = this.runs.filter((run) =>
+      (!state.model || run.model === state.model) && (!state.dataset || run.datasets.includes(state.dataset)) && (!state.status || run.status === state.status)
+      && (!words || [run.name, run.model, ...run.datasets].join("\n").toLowerCase().includes(words)));
+    this.draw(this.sorted(found));
+  }
+
+  sorted(runs) {
+    const [name, way] = (this.state.sort ?? "").split(" ");
+    const by = SORTS[name];
+    if (!by) return runs;
+    const sign = way === "down" ? -1 : 1;
+    // What is not known comes last, whichever way the others go.
+    return [...runs].sort((a, b) => {
+      const [one, other] = [by(a), by(b)];
+      if (one === other) return 0;
+      if (one === null || one === "") return 1;
+      if (other === null || other === "") return -1;
+      return sign * (one < other ? -1 : 1);
+    });
+  }
+
+  draw(runs) {
+    this.drawTools(runs);
+    const [name, way] = (this.state.sort ?? "").split(" ");
+    replace(this.head, el("tr", {}, el("th", { class: "choose" }, el("span", { class: "unseen" }, "Compare")), COLUMNS.map(([key, label]) =>
+      el("th", { class: key, "aria-sort": name === key ? (way === "down" ? "descending" : "ascending") : "none" },
+        el("button", { type: "button", onclick: () => setState({ sort: name !== key ? `${key} up` : way === "up" ? `${key} down` : null }) }, label, name === key ? (way === "down" ? " ↓" : " ↑") : "")))));
+    const shown = this.isWhole ? runs : runs.slice(0, SHOWN);
+    replace(this.body, shown.map((run) => this.row(run)));
+    replace(this.more, shown.length < runs.length ? el("button", { type: "button", class: "plain", onclick: () => { this.isWhole = true; this.follow(this.state); } }, `Show all ${count(runs.length)}`) : null);
+    this.drawBar();
+  }
+
+  drawTools(runs) {
+    if (document.activeElement !== this.search) this.search.value = this.state.q ?? "";
+    const choose = (name, label, values, words = (value) => value) => values.length < 2 && !this.state[name] ? null
+      : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
+        el("option", { value: "" }, "all"), values.map((value) => el("option", { value, selected: this.state[name] === value }, words(value)))));
+    replace(this.selects,
+      choose("model", "Model", choices(this.runs, (run) => [run.model])),
+      choose("dataset", "Dataset", choices(this.runs, (run) => run.datasets)),
+      choose("status", "Status", choices(this.runs, (run) => [run.status]), (value) => STATUSES[value] ?? value));
+    replace(this.told, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : "No runs here yet: `assay run data.csv` makes one, and it shows up by itself.");
+  }
+
+  row(run) {
+    const address = `/runs/${encodeURIComponent(run.name)}`;
+    const box = el("input", { type: "checkbox", checked: this.chosen.has(run.name), "aria-label": `compare ${run.name}`, onchange: (event) => this.choose(run.name, event.target.checked) });
+    return el("tr", { class: run.status },
+      el("td", { class: "choose" }, run.fault ? null : box),
+      el("td", { class: "name" }, run.fault ? said(run.name) : el("a", { href: address }, said(run.name))),
+      el("td", { class: "state" }, status(run)),
+      el("td", { class: "model" }, said(run.model || NOT_KNOWN), run.judge ? el("span", { class: "of" }, "judge ", said(run.judge)) : null),
+      el("td", { class: "result" }, scores(run)),
+      el("td", { class: "n_samples" }, count(run.n_samples)),
+      el("td", { class: "started" }, run.started ? day(run.started) : NOT_KNOWN),
+      el("td", { class: "seconds" }, run.status === "running" ? NOT_KNOWN : seconds(run.seconds)));
+  }
+
+  choose(name, isChosen) {
+    if (isChosen) this.chosen.add(name);
+    else this.chosen.delete(name);
+    this.drawBar();
+  }
+
+  drawBar() {
+    this.bar.hidden = this.chosen.size === 0;
+    const address = `/compare?${new URLSearchParams([...this.chosen].map((name) => ["run", name]))}`;
+    replace(this.bar,
+      this.chosen.size < 2 ? el("span", {}, "1 run chosen; choose another to compare it with.") : el("a", { class: "go", href: address }, `Compare ${this.chosen.size} runs`),
+      el("button", { type: "button", class: "plain", onclick: () => { this.chosen.clear(); this.follow(this.state); } }, "Choose none"));
+  }
+}

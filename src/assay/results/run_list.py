@@ -1,0 +1,282 @@
+"""The runs in some folders, as a list that is quick to bring up to date: thousands, also while they grow.
+
+Of a run that has not changed nothing is read again. A name is looked up in the list and never becomes a path;
+a link that leads out of its folder is not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from assay.core.errors import Problem, StoreError
+from assay.core.ids import digest
+from assay.core.origin import Origin
+from assay.core.run import RunManifest, RunStatus
+from assay.core.score import Metric
+from assay.results.families import families, foremost
+from assay.results.pages.data import ScoreRow
+from assay.results.pages.run_facts import score_rows
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
+
+DAMAGED = "damaged"
+"""Stands for the status of a run whose manifest or summary cannot be read."""
+_FRESH_S = 0.5
+"""A list younger than this is not made again."""
+_PIECE = 1 << 20
+_FILES = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
+
+
+class ListedRun(msgspec.Struct, frozen=True):
+    """A run as a list shows it."""
+
+    name: str
+    """By which it is asked for: its folder's name, and a number where two folders share one."""
+    status: str
+    """As in the manifest, or `damaged`."""
+    changed: float
+    """When something was last written, in seconds since 1970."""
+    model: str = ""
+    judge: str | None = None
+    datasets: tuple[str, ...] = ()
+    started: str = ""
+    finished: str | None = None
+    seconds: float | None = None
+    n_samples: int = 0
+    """Samples that the run will have."""
+    n_done: int = 0
+    rows: tuple[ScoreRow, ...] = ()
+    """What each dataset is judged by; none while the run is not complete."""
+    fault: str | None = None
+    """Why it cannot be read."""
+
+
+class Listing(NamedTuple):
+    """The list at one moment."""
+
+    revision: str
+    """Another one: something changed."""
+    folders: dict[str, Path]
+    """Each run's folder, by its name."""
+    json: bytes
+    """`{"revision": ..., "runs": [...]}`, the latest run first."""
+
+
+class RunList:
+    """The runs in some folders. Threads may share it."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        """Take folders of runs, and folders that are runs themselves."""
+        for root in roots:
+            if not root.is_dir():
+                raise StoreError(
+                    Problem(
+                        "STORE-005",
+                        "there is no such folder of runs",
+                        "name a folder of runs or a run; `assay run data.csv` makes both",
+                        Origin(str(root)),
+                    )
+                )
+        self._roots = tuple(dict.fromkeys(root.resolve() for root in roots))
+        self._entries: dict[Path, _Entry] = {}
+        self._lock = threading.Lock()
+        self._listing = Listing("", {}, b"")
+        self._looked = float("-inf")
+
+    def listing(self) -> Listing:
+        """Return the list, at most half a second old."""
+        with self._lock:
+            if time.monotonic() - self._looked > _FRESH_S:
+                self._listing = self._look()
+                self._looked = time.monotonic()
+            return self._listing
+
+    def folder(self, name: str) -> Path | None:
+        """Return the folder of a run; None when there is none of this name."""
+        folder = self._listing.folders.get(name) or self.listing().folders.get(name)
+        return folder if folder is not None and is_run(folder) else None
+
+    def _look(self) -> Listing:
+        entries: dict[Path, _Entry] = {}
+        folders: dict[str, Path] = {}
+        for folder in self._found():
+            entry = self._entries.get(folder) or _Entry(folder)
+            entry.look()
+            entries[folder] = entry
+            folders[_unique(entry.name, folders)] = folder
+        self._entries = entries
+        revision = digest([(name, entries[folder].stamp) for name, folder in folders.items()])
+        if revision == self._listing.revision:
+            return self._listing
+        latest = sorted(folders.items(), key=lambda item: entries[item[1]].started, reverse=True)
+        rows = b",".join(entries[folder].row(name) for name, folder in latest)
+        return Listing(revision, folders, b'{"revision":"%b","runs":[%b]}' % (revision.encode(), rows))
+
+    def _found(self) -> Iterator[Path]:
+        """Yield the folders of runs, each once."""
+        seen: set[Path] = set()
+        for root in self._roots:
+            for folder in (root,) if is_run(root) else _runs_in(root):
+                if folder not in seen:
+                    seen.add(folder)
+                    yield folder
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run, and none of its files leads out of it."""
+    try:
+        found = os.lstat(folder / MANIFEST)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and not any(_leads_out(folder / name) for name in _FILES)
+
+
+def _leads_out(path: Path) -> bool:
+    try:
+        if not stat.S_ISLNK(os.lstat(path).st_mode):
+            return False
+    except OSError:
+        return False
+    return not path.resolve().is_relative_to(path.parent.resolve())
+
+
+def _runs_in(root: Path) -> Iterator[Path]:
+    try:
+        found = sorted(os.scandir(root), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in found:
+        if entry.is_symlink():
+            folder = Path(entry.path).resolve()
+            if not folder.is_relative_to(root):
+                continue
+        folder = Path(entry.path)
+        if is_run(folder):
+            yield folder
+
+
+def _unique(name: str, taken: dict[str, Path]) -> str:
+    unique, number = name, 2
+    while unique in taken:
+        unique, number = f"{name}~{number}", number + 1
+    return unique
+
+
+class _Entry:
+    """What is known of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # A name in another encoding cannot be written into an address as it is.
+        self.name = os.fsencode(folder.name).decode("utf-8", "replace")
+        self.stamp: tuple[tuple[int, int, int], ...] = ()
+        self.started = ""
+        self._head: tuple[tuple[int, int, int], ...] = ()
+        self._run = ListedRun(self.name, DAMAGED, 0.0)
+        self._encoded = b""
+        self._count = _LineCount(folder / SAMPLES)
+
+    def look(self) -> None:
+        """Bring it up to date."""
+        head = (_stamp(self._folder / MANIFEST), _stamp(self._folder / SUMMARY))
+        is_going_on = self._run.status == RunStatus.RUNNING
+        grown = (_stamp(self._folder / SAMPLES), _stamp(self._folder / JOURNAL)) if is_going_on else ()
+        if head == self._head and (*head, *grown) == self.stamp:
+            return
+        if head != self._head:
+            self._head = head
+            self._run = self._read()
+            self.started = self._run.started
+            if self._run.status == RunStatus.RUNNING:
+                grown = (_stamp(self._folder / SAMPLES), _stamp(self._folder / JOURNAL))
+        self.stamp = (*head, *grown)
+        is_complete = self._run.status == RunStatus.COMPLETE
+        self._run = msgspec.structs.replace(
+            self._run,
+            changed=max(one[0] for one in self.stamp) / 1e9,
+            n_done=self._run.n_samples if is_complete else self._count.now(self.started),
+        )
+        self._encoded = b""
+
+    def row(self, name: str) -> bytes:
+        """Return it as JSON."""
+        if name != self._run.name or not self._encoded:
+            self._run = msgspec.structs.replace(self._run, name=name)
+            self._encoded = msgspec.json.encode(self._run)
+        return self._encoded
+
+    def _read(self) -> ListedRun:
+        try:
+            manifest = read_manifest(self._folder)
+            metrics = _metrics(self._folder)
+        except (StoreError, msgspec.DecodeError) as error:
+            # The place on this machine is no part of what is told.
+            fault = error.problems[0].what if isinstance(error, StoreError) else f"{SUMMARY}: {error}"
+            return ListedRun(self.name, DAMAGED, 0.0, fault=fault)
+        if manifest is None:
+            return ListedRun(self.name, DAMAGED, 0.0, fault=f"{MANIFEST} is gone")
+        return _listed(self.name, manifest, metrics)
+
+
+def _listed(name: str, manifest: RunManifest, metrics: Sequence[Metric]) -> ListedRun:
+    is_complete = manifest.status is RunStatus.COMPLETE
+    return ListedRun(
+        name,
+        str(manifest.status),
+        0.0,
+        model=manifest.model.name,
+        judge=None if manifest.judge is None else manifest.judge.name,
+        datasets=tuple(family.name for family in families(manifest.tasks)),
+        started=manifest.started,
+        finished=manifest.finished,
+        seconds=manifest.seconds,
+        n_samples=sum(task.n_samples for task in manifest.tasks),
+        rows=score_rows(foremost(metrics, manifest), manifest) if is_complete else (),
+    )
+
+
+def _metrics(folder: Path) -> list[Metric]:
+    try:
+        content = (folder / SUMMARY).read_bytes()
+    except FileNotFoundError:
+        return []
+    return msgspec.json.decode(content, type=list[Metric])
+
+
+class _LineCount:
+    """How many lines a growing file has."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begun = ""
+        self._place = 0
+        self._n = 0
+
+    def now(self, begun: str) -> int:
+        """Return the number of whole lines; a run that began anew is counted anew."""
+        try:
+            with open(self._path, "rb") as file:
+                if begun != self._begun or os.fstat(file.fileno()).st_size < self._place:
+                    self._begun, self._place, self._n = begun, 0, 0
+                file.seek(self._place)
+                while piece := file.read(_PIECE):
+                    self._place += len(piece)
+                    self._n += piece.count(b"\n")
+        except FileNotFoundError:
+            return 0
+        return self._n
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)

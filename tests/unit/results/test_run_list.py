@@ -1,0 +1,145 @@
+"""The list of runs: what it shows, what it follows, and what it does not read twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from assay.core.errors import StoreError
+from assay.core.run import RunStatus
+from assay.results import run_list
+from assay.results.run_list import RunList
+from fakes.run_folders import append_samples, write_run
+
+
+@pytest.fixture(autouse=True)
+def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every look be a look at the disk."""
+    monkeypatch.setattr(run_list, "_FRESH_S", -1.0)
+
+
+def shown(runs: RunList) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = msgspec.json.decode(runs.listing().json)["runs"]
+    return listed
+
+
+def test_a_complete_run_comes_with_its_score_and_the_latest_first(tmp_path: Path) -> None:
+    write_run(tmp_path / "old", ["yes"], started="2026-01-01T00:00:00+00:00")
+    write_run(tmp_path / "new", ["yes", "no"], started="2026-02-01T00:00:00+00:00", task="말하기")
+    new, old = shown(RunList([tmp_path]))
+    assert (new["name"], old["name"]) == ("new", "old")
+    assert new["datasets"] == ["말하기"]
+    assert (new["n_samples"], new["n_done"], new["status"]) == (2, 2, "complete")
+    (row,) = new["rows"]
+    assert (row["shown"], row["interval"], row["method"]) == ("100.0", "50.0–100.0", "gen")
+
+
+def test_a_run_that_goes_on_is_counted_as_it_grows_and_anew_when_it_begins_anew(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", ["a"], status=RunStatus.RUNNING, n_planned=5)
+    runs = RunList([tmp_path])
+    assert shown(runs)[0]["n_done"] == 1
+    first = runs.listing().revision
+    append_samples(folder, ["b", "c"], first=1)
+    assert shown(runs)[0]["n_done"] == 3
+    assert runs.listing().revision != first
+    with open(folder / "samples.jsonl", "ab") as file:
+        file.write(b'{"half a line')
+    assert shown(runs)[0]["n_done"] == 3
+    # Larger than before, but another start.
+    again = "2026-03-01T00:00:00+00:00"
+    question = "long " * 1000
+    write_run(folder, ["x"], status=RunStatus.RUNNING, n_planned=5, started=again, question=question)
+    assert shown(runs)[0]["n_done"] == 1
+
+
+def test_a_run_that_has_not_changed_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for nth in range(3):
+        write_run(tmp_path / f"run{nth}", ["a"])
+    runs = RunList([tmp_path])
+    before = runs.listing()
+    read: list[Path] = []
+    monkeypatch.setattr(run_list, "read_manifest", read.append)
+    assert runs.listing() is before
+    assert read == []
+    os.utime(tmp_path / "run1" / "manifest.json", (1, 1))
+    runs.listing()
+    assert [path.name for path in read] == ["run1"]
+
+
+def test_a_damaged_run_is_listed_as_damaged_without_its_place(tmp_path: Path) -> None:
+    write_run(tmp_path / "broken", ["a"])
+    (tmp_path / "broken" / "manifest.json").write_text('{"id": 7}')
+    write_run(tmp_path / "half", ["a"])
+    (tmp_path / "half" / "summary.json").write_text("[{")
+    for run in shown(RunList([tmp_path])):
+        assert run["status"] == "damaged"
+        assert run["fault"]
+        assert str(tmp_path) not in run["fault"]
+
+
+def test_deleted_runs_go_and_new_ones_come(tmp_path: Path) -> None:
+    write_run(tmp_path / "one", ["a"])
+    runs = RunList([tmp_path])
+    assert runs.folder("one") == tmp_path / "one"
+    shutil.rmtree(tmp_path / "one")
+    write_run(tmp_path / "two", ["a"])
+    assert runs.folder("one") is None
+    assert runs.folder("two") == tmp_path / "two"
+    assert [run["name"] for run in shown(runs)] == ["two"]
+
+
+def test_folders_of_runs_and_runs_by_themselves_share_names(tmp_path: Path) -> None:
+    one, other = tmp_path / "a", tmp_path / "b"
+    write_run(one / "run", ["a"], model="first")
+    write_run(other / "run", ["a"], model="second")
+    runs = RunList([one, other, one / "run"])
+    assert {run["name"]: run["model"] for run in shown(runs)} == {"run": "first", "run~2": "second"}
+    assert runs.folder("run~2") == other / "run"
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "..", ".", "", "/etc", "run/../run", "run/", "RUN", "run\x00"]
+)
+def test_a_name_is_looked_up_and_never_becomes_a_path(tmp_path: Path, name: str) -> None:
+    write_run(tmp_path / "outside", ["a"])
+    write_run(tmp_path / "runs" / "run", ["a"])
+    assert RunList([tmp_path / "runs"]).folder(name) is None
+
+
+def test_links_that_lead_out_are_not_followed(tmp_path: Path) -> None:
+    secret = write_run(tmp_path / "secret", ["a"])
+    runs = tmp_path / "runs"
+    write_run(runs / "fine", ["a"])
+    (runs / "linked").symlink_to(secret)
+    (runs / "same").symlink_to(runs / "fine")
+    for file in ("manifest.json", "scores.jsonl", "responses.jsonl"):
+        folder = write_run(runs / f"with-{file}", ["a"])
+        (folder / file).unlink()
+        (folder / file).symlink_to(secret / file)
+    listed = RunList([runs])
+    assert {run["name"] for run in shown(listed)} == {"fine", "same"}
+    assert listed.folder("linked") is None
+    # A link that is put there later is seen too.
+    (runs / "fine" / "samples.jsonl").unlink()
+    (runs / "fine" / "samples.jsonl").symlink_to("/etc/passwd")
+    assert listed.folder("fine") is None
+
+
+def test_a_name_in_no_encoding_can_be_asked_for(tmp_path: Path) -> None:
+    write_run(tmp_path / "fine", ["a"]).rename(tmp_path / os.fsdecode(b"bad\xff"))
+    runs = RunList([tmp_path])
+    (run,) = shown(runs)
+    assert run["name"] == "bad\N{REPLACEMENT CHARACTER}"
+    assert runs.folder(run["name"]) is not None
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="STORE-005"):
+        RunList([tmp_path / "nothing"])
