@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 import assay
 from cli import assay as command
+from fakes.viewers import viewing
 
 HOSTILE = "<script>alert(1)</script><svg onload=alert(2)>\u202e{}"
 LONG = "다음 중 조선 시대의 사건에 대한 설명으로 옳은 것을 고르시오. " * 4
@@ -147,3 +148,16 @@ def test_no_width_makes_the_page_scroll_sideways(browser_page: Page, three: str,
     browser_page.locator("a.row").first.click()
     expect(browser_page.locator(".answers")).to_be_visible()
     assert browser_page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_server_shows_the_same(browser_page: Page, runs: Path) -> None:
+    with viewing(runs) as viewer:
+        browser_page.goto(f"{viewer.address}compare?run=bees&run=seas")
+        expect(browser_page.locator("h1")).to_have_text("bees against seas")
+        browser_page.locator(".cell.second").click()
+        assert told(browser_page) == 24
+        browser_page.locator("a.row").first.click()
+        expect(browser_page.locator(".answer-of .outcome.big").nth(1)).to_have_text("right")
+        browser_page.goto(f"{viewer.address}compare?run=bees&methods=ppl,gen")
+        expect(browser_page.locator("h1")).to_have_text("ppl against gen")
+        browser_page.close()

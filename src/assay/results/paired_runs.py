@@ -8,6 +8,7 @@ from itertools import combinations
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.score import Metric, Score, Verdict
@@ -175,7 +176,7 @@ class _Pair:
         values_a, values_b = _values(self.a, metric)[self.rows_a], _values(self.b, metric)[self.rows_b]
         known = ~(np.isnan(values_a) | np.isnan(values_b))
         values_a, values_b = values_a[known], values_b[known]
-        clusters = self._clusters()[known]
+        clusters = self._clusters(known)
         is_factor = False
         if metric in self.a.ratios:
             is_factor = self.a.ratios[metric].is_exponential
@@ -211,10 +212,13 @@ class _Pair:
         for chosen in ((a == 1) & (b == 0), (a == 0) & (b == 1)):
             yield self.rows_a[chosen], self.rows_b[chosen]
 
-    def _clusters(self) -> Clusters:
-        clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a].copy()
-        # Who stands alone is a cluster by itself; hashes of names are not negative.
+    def _clusters(self, known: NDArray[np.bool_]) -> Clusters | None:
+        """Return the clusters of the samples that are known on both sides; None where there are none."""
+        clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a][known]
         alone = np.flatnonzero(clusters < 0)
+        if len(alone) == len(clusters):
+            return None
+        # Who stands alone is a cluster by itself; hashes of names are not negative.
         clusters[alone] = -1 - alone
         return clusters
 
