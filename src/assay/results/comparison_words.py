@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from assay.core.score import MACRO
-from assay.results.comparison import Compared, Comparison
+from assay.results.comparison import REAL_BELOW, Compared, Comparison
 from assay.results.paired import Difference
 from assay.results.rows import markdown_list, markdown_table, plain
 
@@ -17,6 +17,8 @@ HEADINGS = (
 )
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SMALLEST_P = 1e-4
+_SENTENCES = 12
+"""More are told by the table alone."""
 
 
 class Lead(NamedTuple):
@@ -43,6 +45,33 @@ def method(compared: Compared) -> str:
     if name.casefold() == "accuracy" or name.startswith("perplexity"):
         return compared.method
     return f"{compared.method} {name}"
+
+
+def told(comparison: Comparison) -> list[Compared]:
+    """Return what is worth a sentence: what the sides were compared with the first by.
+
+    Of many tasks, the means over subsets, and what is real; the others stand in the table.
+    """
+    every = [one for one in comparison.headlines if one.first == 0]
+    if len(every) <= _SENTENCES:
+        return every
+    return [one for one in every if one.n_subsets or one.is_real][:_SENTENCES]
+
+
+def summary(comparison: Comparison) -> str | None:
+    """Say how many differences of many tasks are real; None where each has a sentence."""
+    every = [one for one in comparison.headlines if one.first == 0 and not one.n_subsets]
+    if len(every) <= _SENTENCES:
+        return None
+    wins: dict[int, int] = {}
+    for one in every:
+        if one.is_real and one.better is not None:
+            wins[one.better] = wins.get(one.better, 0) + 1
+    parts = [f"{letter(side)} is better in {n:,}" for side, n in sorted(wins.items())]
+    parts.append(f"no difference is shown in {len(every) - sum(wins.values()):,}")
+    chance = round(REAL_BELOW * len(every))
+    told_apart = f"of {len(every):,} comparisons: {', '.join(parts)}"
+    return f"{told_apart}; chance alone would make about {chance:,} look real"
 
 
 def sentence(compared: Compared) -> str:
@@ -223,9 +252,10 @@ def markdown(comparison: Comparison) -> str:
         )
     )
     heads = comparison.headlines
-    lines.append(
-        markdown_list([f"**{label(one)} {method(one)}**: {sentence(one)}" for one in heads if one.first == 0])
-    )
+    if (overall := summary(comparison)) is not None:
+        lines.append(overall)
+    if sentences := [f"**{label(one)} {method(one)}**: {sentence(one)}" for one in told(comparison)]:
+        lines.append(markdown_list(sentences))
     lines.append(markdown_table(HEADINGS, comparison_rows(heads)))
     notes = [*comparison.notes, *filter(None, map(left_out, heads))]
     if notes:

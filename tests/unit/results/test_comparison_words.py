@@ -15,6 +15,8 @@ from assay.results.comparison_words import (
     matrix,
     p_shown,
     sentence,
+    summary,
+    told,
 )
 from assay.results.paired import Difference, Fourfold
 
@@ -148,3 +150,17 @@ def test_markdown_has_sides_sentences_table_and_notes() -> None:
 
 def test_letters_go_on_as_numbers() -> None:
     assert [letter(at) for at in (0, 25, 26)] == ["A", "Z", "27"]
+
+
+def test_of_many_tasks_what_is_real_is_told_and_the_others_are_counted() -> None:
+    few = Comparison((side("x"), side("z")), (compared(0.1), compared(0.0, p=1.0)), ())
+    assert summary(few) is None
+    assert told(few) == list(few.metrics)
+    mean = compared(0.01, p=0.4, n_subsets=30)
+    real = [compared(0.2), compared(-0.2), compared(0.3)]
+    many = Comparison((side("x"), side("z")), (mean, *real, *([compared(0.1, p=0.5)] * 27)), ())
+    assert summary(many) == (
+        "of 30 comparisons: A is better in 1, B is better in 2, no difference is shown in 27; chance alone "
+        "would make about 2 look real"
+    )
+    assert told(many) == [mean, *real]

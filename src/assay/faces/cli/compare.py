@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from assay.core.score import Score
     from assay.results.comparison import Comparison, Flip
 
-_SENTENCES = 12
-"""More are told by the table alone."""
 _ANSWER_CHARS = 60
 _NARROW_HEADINGS = (
     *("task", "method", "\nsides", "\nfirst", "\nsecond", "differ-\nence", "95 %\ninterval", "\np"),
@@ -102,7 +100,7 @@ def _show(found: Found) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
-    from assay.results.comparison_words import label, left_out, letter, method, sentence
+    from assay.results.comparison_words import label, left_out, letter, method, sentence, summary, told
 
     comparison = found.comparison
     for at, side in enumerate(comparison.sides):
@@ -110,14 +108,13 @@ def _show(found: Found) -> None:
         out.print(f"[bold]{letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
     out.print()
     heads = comparison.headlines
-    told = [one for one in heads if one.first == 0]
-    for one in told[:_SENTENCES]:
+    if (overall := summary(comparison)) is not None:
+        out.print(escape(overall), soft_wrap=True)
+    for one in told(comparison):
         style = "bold" if one.is_real else "default"
         out.print(
             f"[{style}]{escape(label(one))} {escape(method(one))}:[/] {escape(sentence(one))}", soft_wrap=True
         )
-    if len(told) > _SENTENCES:
-        out.print(f"[dim]... and {len(told) - _SENTENCES:,} more in the table[/]")
     out.print()
     _show_tables(comparison)
     for flips in (one for one in found.flips if one.sides[0] == 0):

@@ -55,6 +55,10 @@ class ComparePage(msgspec.Struct, frozen=True):
     sides: tuple[Side, ...]
     letters: tuple[str, ...]
     rows: tuple[CompareRow, ...]
+    summary: str | None
+    """How many differences of many tasks are real."""
+    told: tuple[int, ...]
+    """The rows that are worth a sentence."""
     notes: tuple[str, ...]
     """What makes the comparison less than fair, and what is left out of it."""
     n_samples: int

@@ -19,6 +19,8 @@ from assay.results.comparison_words import (
     method,
     p_shown,
     sentence,
+    summary,
+    told,
     value_shown,
 )
 from assay.results.pages.bundle import script, style
@@ -62,6 +64,8 @@ class CompareView:
             ),
             tuple(letter(at) for at in range(len(found.sides))),
             tuple(_row(one) for one in heads),
+            summary(found),
+            tuple(heads.index(one) for one in told(found)),
             (*found.notes, *filter(None, map(left_out, heads))),
             self.table.n,
         )

@@ -29,7 +29,7 @@ function drawn(page, rows, unit) {
     const names = pairs ? ` ${page.letters[row.first]} ${page.letters[row.second]}` : "";
     const state = row.is_real ? `by-${row.better % 6}` : "";
     return el("button", {
-      type: "button", class: `forest-row ${state}`, title: row.sentence,
+      type: "button", class: `forest-row ${state}`, title: `${row.label} · ${row.title}: ${row.sentence}`,
       onclick: () => {
         setState({ method: row.method, pair: `${row.first}-${row.second}`, task: row.is_mean ? null : row.task });
         document.getElementById("samples").scrollIntoView();

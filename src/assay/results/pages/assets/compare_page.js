@@ -26,10 +26,9 @@ function header(page) {
 }
 
 function sentences(page) {
-  const told = page.rows.filter((row) => row.first === 0);
-  return el("ul", { class: "sentences" }, told.slice(0, MANY).map((row) => el("li", { class: row.is_real ? "real" : "" },
-    el("b", {}, said(row.label), " · ", said(row.title)), ": ", row.sentence)),
-  told.length > MANY ? el("li", { class: "faint" }, `and ${count(told.length - MANY)} more below`) : null);
+  return el("ul", { class: "sentences" }, page.summary ? el("li", {}, page.summary) : null,
+    page.told.map((at) => page.rows[at]).map((row) => el("li", { class: row.is_real ? "real" : "" },
+      el("b", {}, said(row.label), " · ", said(row.title)), ": ", row.sentence)));
 }
 
 // The row of a metric that the address names; tasks together where it names none.
