@@ -47,6 +47,7 @@ from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
 from assay.faces.cli.explain import explain
 from assay.faces.cli.run import run
+from assay.faces.cli.score import score
 from assay.faces.cli.show import ls, report
 from assay.scoring.aggregations import AGGREGATIONS
 from assay.scoring.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
@@ -299,7 +300,9 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
     assert [key for key in FIELDS if f"`{key}`" not in text] == []
 
 
-@pytest.mark.parametrize("command", [run, check, docs, explain, report, ls], ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command", [run, check, docs, explain, report, ls, score], ids=lambda command: command.name
+)
 def test_every_option_is_documented(command: click.Command) -> None:
     text = whole_documentation()
     options = [

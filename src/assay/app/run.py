@@ -17,7 +17,7 @@ from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
-from assay.app.scorers import scorers_of
+from assay.app.scorers import named_scorers, scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.app.stages import Kept, opened_model
 from assay.core.limit import Limit
@@ -34,6 +34,7 @@ from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
+from assay.results.history import History
 from assay.results.media_store import MediaStore
 from assay.results.pages.report_file import write_report_page
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
@@ -205,9 +206,11 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         _set_aside(folder.path)
-    earlier = folder.claim(manifest)
+    history = History(folder.path)
+    earlier = folder.claim(manifest, history.own)
     started = time.monotonic()
     try:
+        n_scorings = history.step_aside()
         folder.write_manifest(manifest)
         cache = open_cache(backend, manifest.model, values) if work.kept is None else work.kept.answers
         stored = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
@@ -245,6 +248,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         came_up = (
             *work.watch.notes,
             *work.notes,
+            *_kept_scorings(n_scorings),
             *chosen,
             *execution.notes(),
             *backend.notes(),
@@ -265,6 +269,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreements(manifest.tasks),
             groups=totals.members,
+            summary_groups=tuple(work.groups),
             speed=execution.speed(),
         )
         if values.stage == "infer":
@@ -297,6 +302,17 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
         notes=tuple(note for one in work.compiled for note in one.notes),
         judge=grader,
         card=work.backend.card,
+        scorers={task.spec.name: named_scorers(task) for task in work.tasks},
+    )
+
+
+def _kept_scorings(n: int) -> tuple[str, ...]:
+    """Tell of a run that goes on after its answers were scored again."""
+    if not n:
+        return ()
+    return (
+        f"the answers were scored again {n} times: shown now is the run's own score, and those are kept; "
+        "`assay score RUN --list-scorings` shows them",
     )
 
 

@@ -21,6 +21,8 @@ from assay.core.run import Setting
 from assay.core.sizes import read_size
 
 FILE = "assay.toml"
+HIDDEN = "(hidden)"
+"""Stands for a secret."""
 _SECRET = {"key", "token", "secret", "password"}
 
 
@@ -86,10 +88,13 @@ class Settings:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
         plain = msgspec.json.decode(msgspec.json.encode(self.values))
         for given in ("model_args", "judge_args"):
-            plain[given] = {
-                name: "(hidden)" if _is_secret(name) else value for name, value in plain[given].items()
-            }
+            plain[given] = without_secrets(plain[given])
         return {name: Setting(value, self._sources[name]) for name, value in plain.items()}
+
+
+def without_secrets(args: Mapping[str, str]) -> dict[str, str]:
+    """Return arguments as they may be stored and shown."""
+    return {name: HIDDEN if _is_secret(name) else value for name, value in args.items()}
 
 
 def _is_secret(name: str) -> bool:

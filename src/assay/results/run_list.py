@@ -24,6 +24,7 @@ from assay.core.score import Metric
 from assay.results.families import families, foremost
 from assay.results.pages.data import ScoreRow
 from assay.results.pages.run_facts import score_rows
+from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 
 DAMAGED = "damaged"
@@ -130,9 +131,12 @@ class RunList:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run, and none of its files leads out of it."""
+    """Whether a folder holds a run, and none of its files leads out of it.
+
+    A run whose answers were scored again has links to the scoring that it shows.
+    """
     try:
-        found = os.lstat(folder / MANIFEST)
+        found = os.stat(folder / MANIFEST)
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and not any(_leads_out(folder / name) for name in _FILES)
@@ -144,7 +148,9 @@ def _leads_out(path: Path) -> bool:
             return False
     except OSError:
         return False
-    return not path.resolve().is_relative_to(path.parent.resolve())
+    # A scoring shares the answers of its run.
+    run = run_of(path.parent) or path.parent.resolve()
+    return not path.resolve().is_relative_to(run)
 
 
 def _runs_in(root: Path) -> Iterator[Path]:

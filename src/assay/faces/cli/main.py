@@ -17,6 +17,9 @@ _COMMANDS = {
         "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
     ),
     "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
+    "score": Command(
+        "assay.faces.cli.score:score", "Score a run's answers again, without its model; old scores are kept."
+    ),
     "report": Command("assay.faces.cli.show:report", "Print a run's report."),
     "compare": Command("assay.faces.cli.compare:compare", "Say which of several runs is better."),
     "diff": Command("assay.faces.cli.diff:diff", "Say why two runs of one thing have different numbers."),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from assay.core.markup import Markup
-from assay.results.media_store import MEDIA_FOLDER, kept_medium
+from assay.results.media_store import kept_medium, media_folder
 
 MOST_ROWS = 30_000
 """Samples of a page's table: it is held in memory while it is written, and by the browser."""
@@ -84,13 +84,9 @@ class MediaBlocks:
 
     def __init__(self, *runs: Path) -> None:
         self._runs = runs
-        kept = sum(
-            file.stat().st_size
-            for folder in {run / MEDIA_FOLDER for run in runs}
-            if folder.is_dir()
-            for file in folder.iterdir()
-        )
-        self.n_reserved = min(_in_base64(kept), MOST_MEDIA_BYTES)
+        folders = {media_folder(run) for run in runs}
+        files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+        self.n_reserved = min(sum(_in_base64(file.stat().st_size) for file in files), MOST_MEDIA_BYTES)
         """Bytes of the page that are left for them."""
         self._room = self.n_reserved
         self._seen: set[bytes] = set()
