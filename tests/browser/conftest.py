@@ -22,9 +22,12 @@ _FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The system's own Chromium, started once."""
+    """The system's own Chromium, started once for a file.
+
+    Not once for all: while Playwright is open, its event loop runs, and no other test could run one.
+    """
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("there is no program `chromium`: apt-get install chromium")

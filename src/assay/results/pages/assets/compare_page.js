@@ -67,7 +67,7 @@ function matrix(page, table) {
       const row = at(i, j);
       if (!row || row.at === null) return el("td", {}, "–");
       const isWon = row.better === i;
-      return el("td", { class: row.is_real ? (isWon ? "won" : "lost") : "", title: row.sentence }, el("button", { type: "button", class: "link plain", onclick: () => setState({ pair: `${Math.min(i, j)}-${Math.max(i, j)}` }) },
+      return el("td", { class: row.is_real ? (isWon ? "won" : "lost") : "", title: row.sentence }, el("button", { type: "button", class: "pair-link", onclick: () => setState({ pair: `${Math.min(i, j)}-${Math.max(i, j)}` }) },
         i > j ? row.difference : turned(row), row.is_real ? " *" : ""));
     };
     return el("div", { class: "scroll-x" }, el("table", { class: "matrix" }, el("caption", {}, said(label), ": the row's less the column's, * where that is real"),

@@ -75,7 +75,7 @@ function prompts(sides, { page, method, source }) {
 function navigation(table, place, methods, chosen) {
   const step = (by, label, key) => {
     const next = table.beside(place, by);
-    return el("button", { type: "button", class: "step", disabled: next === null, title: `key ${key}`, onclick: () => setState(table.stateOf(next)) }, label);
+    return next === null ? el("span", { class: "step off" }, label) : el("button", { type: "button", class: "step", title: `key ${key}`, onclick: () => setState(table.stateOf(next)) }, label);
   };
   return el("nav", { class: "sample-nav", "aria-label": "Samples" },
     el("button", { type: "button", class: "step", title: "key Escape", onclick: () => setState(ALL, { isStep: true }) }, "All samples"), step(-1, "Previous", "k"), step(1, "Next", "j"),
