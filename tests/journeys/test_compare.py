@@ -105,11 +105,11 @@ def test_why_two_runs_differ(workdir: Path) -> None:
     only = assay("diff", "one", "two", "--methods", "ppl")
     assert "30 are the same" in only.out
     assert assay("diff", "one", "two", "--layer", "output").out.count("gen answer 0") == 1
-    found = json.loads(assay("diff", "one", "two", "--json", "--examples", "2").out)
+    found = json.loads(assay("diff", "one", "two", "--json", "--examples", "2").out)["diff"]
     counts = {one["layer"]: (one["n"], len(one["examples"])) for one in found["layers"]}
     assert counts["parameters"] == (30, 2)
     assert found["n_same"] == 0
-    whole = json.loads(assay("diff", "one", "two", "--json", "--sample", "row:3").out)
+    whole = json.loads(assay("diff", "one", "two", "--json", "--sample", "row:3").out)["sample"]
     assert whole["findings"][0]["layer"] == "parameters"
     assert "nothing differs over this sample" in assay("diff", "one", "one", "--sample", "row:3").out
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from assay.core.errors import Problem, UsageError
 from assay.results.first_difference import (
     TOLERANCE,
@@ -15,49 +13,10 @@ from assay.results.first_difference import (
     all_differences,
     first_difference,
 )
-from assay.results.manifest_differences import Fact, manifest_facts, result_facts
-from assay.results.matched_samples import MatchedBy
+from assay.results.manifest_differences import manifest_facts, result_facts
 from assay.results.read import StoredRun
+from assay.results.run_difference import LayerCount, RunDifference, SampleDifference
 from assay.results.run_pair import RunPair
-
-
-class Example(msgspec.Struct, frozen=True):
-    """A sample that two runs part over."""
-
-    task: str
-    sample_id: str
-    other_id: str
-    """In the second run."""
-    findings: tuple[Finding, ...]
-    """Where they part first; of a sample that was asked for, everything."""
-
-
-class LayerCount(msgspec.Struct, frozen=True):
-    """Samples that part at one layer, and not before."""
-
-    layer: Layer
-    n: int
-    examples: tuple[Example, ...]
-
-
-class RunDiff(msgspec.Struct, frozen=True):
-    """What sets two runs apart."""
-
-    a: str
-    b: str
-    results: tuple[Fact, ...]
-    """Headline numbers that differ."""
-    facts: tuple[Fact, ...]
-    """What differs before any sample is looked at."""
-    matched_by: MatchedBy
-    methods: tuple[str, ...]
-    n: int
-    """Samples that are in both."""
-    n_only_a: int
-    n_only_b: int
-    n_same: int
-    layers: tuple[LayerCount, ...]
-    """In the order in which a sample goes through them."""
 
 
 def diff(
@@ -67,10 +26,10 @@ def diff(
     *,
     n_examples: int = 3,
     tolerance: float = TOLERANCE,
-) -> RunDiff:
+) -> RunDifference:
     """Find for each sample of two runs the first layer at which they part."""
     counts = dict.fromkeys(Layer, 0)
-    examples: dict[Layer, list[Example]] = {layer: [] for layer in Layer}
+    examples: dict[Layer, list[SampleDifference]] = {layer: [] for layer in Layer}
     n_same = 0
     with RunPair(a, b, methods) as pair:
         for one, other in pair.seen():
@@ -81,7 +40,7 @@ def diff(
             counts[finding.layer] += 1
             if len(examples[finding.layer]) < n_examples:
                 examples[finding.layer].append(_example(one, other, finding))
-        return RunDiff(
+        return RunDifference(
             str(a.path),
             str(b.path),
             tuple(result_facts(a.metrics(), b.metrics(), pair.names)),
@@ -98,7 +57,7 @@ def diff(
 
 def diff_sample(
     a: StoredRun, b: StoredRun, wanted: str, methods: Sequence[str] = (), *, tolerance: float = TOLERANCE
-) -> Example:
+) -> SampleDifference:
     """Return everything in which two runs differ over one sample, named as in the first."""
     sample = a.find_sample(wanted).sample
     with RunPair(a, b, methods) as pair:
@@ -114,5 +73,5 @@ def diff_sample(
     )
 
 
-def _example(one: Seen, other: Seen, *findings: Finding) -> Example:
-    return Example(one.record.task, one.record.sample.id, other.record.sample.id, findings)
+def _example(one: Seen, other: Seen, *findings: Finding) -> SampleDifference:
+    return SampleDifference(one.record.task, one.record.sample.id, other.record.sample.id, findings)

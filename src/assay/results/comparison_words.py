@@ -7,8 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from assay.core.score import MACRO
-from assay.results.comparison import REAL_BELOW, Compared, Comparison
-from assay.results.paired import Difference
+from assay.results.comparison import REAL_BELOW, Compared, Comparison, Difference
 from assay.results.rows import markdown_list, markdown_table, plain
 
 HEADINGS = (

@@ -8,29 +8,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from assay.core.ids import digest
+from assay.results.run_difference import MatchedBy
 from assay.results.score_columns import Keys, Places
 from assay.results.store import SAMPLES
 from assay.results.tail import Tail
 
 _ENOUGH = 0.5
 """Of the smaller run's samples: so many must fit for a way of matching to be believed."""
-
-
-class MatchedBy(StrEnum):
-    """How the samples of two runs were paired."""
-
-    ID = "id"
-    ROW = "row"
-    """The number of the row in the dataset's file."""
-    CONTENT = "content"
-    """The longest text of the record, and the right answer."""
 
 
 class Matched(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.comparison import Compared, Comparison, Side
+from assay.results.comparison import Compared, Comparison, Difference, Fourfold, Side
 from assay.results.comparison_words import (
     comparison_rows,
     left_out,
@@ -18,7 +18,6 @@ from assay.results.comparison_words import (
     summary,
     told,
 )
-from assay.results.paired import Difference, Fourfold
 
 
 def compared(

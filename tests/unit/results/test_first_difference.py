@@ -32,9 +32,10 @@ from assay.core.score import Score
 from assay.faces.cli.diff import _LAYERS
 from assay.results.differing_texts import prompts_apart, texts_apart
 from assay.results.first_difference import Finding, Layer, Seen, all_differences, first_difference
-from assay.results.matched_samples import MatchedBy, SampleList
+from assay.results.matched_samples import SampleList
 from assay.results.read import StoredRun
 from assay.results.records import sample_record
+from assay.results.run_difference import MatchedBy
 from fakes.scored_folders import manifest, sample, score, spec, written
 
 words = st.text(alphabet="ab 한", max_size=12)

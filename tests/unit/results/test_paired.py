@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.results.comparison import Difference
 from assay.results.paired import (
-    Difference,
     holm,
     macro_difference,
     mcnemar,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.json_output import Answer
 from assay.faces.cli.options import runs_folder, runs_option
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def compare(
     html: Path | None,
     markdown: bool,
     is_json: bool,
-) -> None:
+) -> Answer | None:
     """Say which of several runs is better, sample by sample, and whether the difference is real.
 
     RUN is a folder, an id or the beginning of one; `last` is the latest. The first is what the others are
@@ -79,10 +80,10 @@ def compare(
 
         write_compare_page(compare_view(stored, chosen, metric, most=MOST_ROWS), html)
     if is_json:
-        import msgspec
+        from assay.faces.cli.answers import ComparisonAnswer
 
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
-    elif markdown:
+        return Answer(ComparisonAnswer(found.comparison, found.flips))
+    if markdown:
         from assay.results.comparison_words import markdown as in_markdown
 
         click.echo(in_markdown(found.comparison), nl=False)
@@ -94,6 +95,7 @@ def compare(
             from assay.faces.cli.render import out
 
             out.print(f"[dim]page[/]  {escape(str(html))}", soft_wrap=True)
+    return None
 
 
 def _show(found: Found) -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import runs_folder, runs_option
 
 if TYPE_CHECKING:
-    from assay.app.diff import Example, RunDiff
     from assay.results.manifest_differences import Fact
+    from assay.results.run_difference import RunDifference, SampleDifference
 
 _FACTS_SHOWN = 20
 _LAYERS = ("row", "prompt", "tokens", "parameters", "output", "extraction", "score")
@@ -48,7 +49,7 @@ _WORDS = {
     show_default=True,
     help="Log-likelihoods per token, and probabilities, so near to each other are the same.",
 )
-@click.option("--json", "is_json", is_flag=True, help="Print everything for a program.")
+@json_option
 def diff(
     a: str,
     b: str,
@@ -59,7 +60,7 @@ def diff(
     n_examples: int,
     tolerance: float,
     is_json: bool,
-) -> None:
+) -> Answer | None:
     """Say why two runs of the same thing do not have the same number.
 
     For each sample the first layer at which they part is found: the row, the prompt, its tokens, the
@@ -72,28 +73,33 @@ def diff(
     root = runs_folder(runs_dir)
     runs = find_run(a, root), find_run(b, root)
     chosen = [name.strip() for name in methods.split(",") if name.strip()]
-    found: RunDiff | Example
     if sample is not None:
-        found = diff_sample(*runs, sample, chosen, tolerance=tolerance)
-    else:
-        found = diff_runs(*runs, chosen, n_examples=n_examples, tolerance=tolerance)
-    if is_json:
-        import msgspec
+        one = diff_sample(*runs, sample, chosen, tolerance=tolerance)
+        if is_json:
+            from assay.faces.cli.answers import SampleDiffAnswer
 
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
-        return
-    from assay.app.diff import RunDiff
+            return Answer(SampleDiffAnswer(one))
+        _show_sample(one)
+        return None
+    found = diff_runs(*runs, chosen, n_examples=n_examples, tolerance=tolerance)
+    if is_json:
+        from assay.faces.cli.answers import DiffAnswer
+
+        return Answer(DiffAnswer(found))
+    _show(found, layer)
+    return None
+
+
+def _show_sample(one: SampleDifference) -> None:
     from assay.faces.cli.render import out
 
-    if isinstance(found, RunDiff):
-        _show(found, layer)
-    elif found.findings:
-        _show_example(found)
+    if one.findings:
+        _show_example(one)
     else:
         out.print("nothing differs over this sample")
 
 
-def _show(found: RunDiff, layer: str | None) -> None:
+def _show(found: RunDifference, layer: str | None) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
@@ -140,7 +146,7 @@ def _show_facts(title: str, facts: tuple[Fact, ...]) -> None:
         out.print(f"  ... and {len(facts) - _FACTS_SHOWN:,} more; --json has all")
 
 
-def _show_example(example: Example) -> None:
+def _show_example(example: SampleDifference) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out

@@ -6,9 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from assay.results.comparison import Side
+from assay.results.comparison import Fourfold, Side
 from assay.results.pages.data import InFile
-from assay.results.paired import Fourfold
 
 
 class CompareRow(msgspec.Struct, frozen=True):
