@@ -34,7 +34,7 @@ export class CompareTable {
     this.body = el("div", { class: "body" });
     this.told = el("p", { class: "told", role: "status" });
     this.scroller = el("div", { class: "scroller", role: "table", tabindex: 0, "aria-label": "Samples", onscroll: () => this.draw() }, this.head, this.body);
-    this.element = el("div", { class: "samples pairs", style: { "--sides": String(page.sides.length) } }, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.told, this.scroller);
+    this.element = el("div", { class: "samples paired", style: { "--sides": String(page.sides.length) } }, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.told, this.scroller);
     new ResizeObserver(() => this.draw()).observe(this.scroller);
   }
 
@@ -154,7 +154,7 @@ export class CompareTable {
     const cells = chosen.method.sides.map((side) => {
       const outcome = side?.outcomes[place] ?? ".";
       const answer = side?.answers[place] || ("PV".includes(outcome) ? plain(side.values[place]) : "");
-      return el("span", { class: "answer", role: "cell", title: OUTCOMES[outcome] }, el("span", { class: `outcome o-${outcome === "." ? "none" : outcome}` }, SIGNS[outcome] ?? "", answer ? said(answer) : OUTCOMES[outcome] ?? NOT_KNOWN));
+      return el("span", { class: "answer", role: "cell", title: OUTCOMES[outcome] }, el("span", { class: `worth o-${outcome === "." ? "none" : outcome}` }, SIGNS[outcome] ?? "", answer ? said(answer) : OUTCOMES[outcome] ?? NOT_KNOWN));
     });
     const state = this.stateOf(place);
     return el("a", { class: `row ${this.standing(place)}`, role: "row", href: linkTo(state), style: { top: `${nth * ROW}px` }, onclick: (event) => {
