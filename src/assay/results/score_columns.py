@@ -38,6 +38,10 @@ class Keys:
     def __len__(self) -> int:
         return len(self._hashes) // _HASH_BYTES
 
+    def digests(self) -> NDArray[np.uint64]:
+        """Return eight bytes of each hash, the same on every machine."""
+        return np.frombuffer(bytes(self._hashes), dtype="<u8")[::2].astype(np.uint64)
+
     def matched(self, other: Keys) -> tuple[Places, Places]:
         """Return the places of the names that both have, in this list and in the other, in this one's order.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.errors import Problem, UsageError
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
@@ -41,8 +41,8 @@ class Viewer:
     """A viewer that listens; `serve` answers until it is told to end."""
 
     def __init__(self, settings: ViewSettings) -> None:
-        runs = RunList(settings.runs)
         self._token = _token(settings)
+        runs = RunList(settings.runs)
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host
@@ -69,7 +69,14 @@ class Viewer:
 
     def serve(self) -> None:
         """Answer until Ctrl-C."""
-        self.server.run(sockets=[self._listener])
+        try:
+            self.server.run(sockets=[self._listener])
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listener.close()
 
 
 def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:
@@ -94,5 +101,5 @@ def _token(settings: ViewSettings) -> str | None:
     return settings.token
 
 
-def _nobody(_: str) -> Role | None:
+def _nobody(_: str) -> Bearer | None:
     return None
