@@ -2,6 +2,7 @@
 
 import { showApi } from "./api_page.js";
 import { showBoard } from "./board_page.js";
+import { showComparison } from "./compare_page.js";
 import { el, replace } from "./dom.js";
 import { showEvaluation } from "./evaluation_page.js";
 import { showEvaluations } from "./evaluations_page.js";
@@ -10,7 +11,7 @@ import { showRun } from "./run_page.js";
 import { showRuns } from "./runs_page.js";
 import { showSignIn } from "./sign_in.js";
 
-const PAGES = { leaderboard: showBoard, run: showRun, runs: showRuns, evaluations: showEvaluations, evaluation: showEvaluation, new_evaluation: showNewEvaluation, api: showApi };
+const PAGES = { compare: showComparison, leaderboard: showBoard, run: showRun, runs: showRuns, evaluations: showEvaluations, evaluation: showEvaluation, new_evaluation: showNewEvaluation, api: showApi };
 
 async function show() {
   const main = document.getElementById("page");
