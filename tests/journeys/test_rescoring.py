@@ -47,7 +47,9 @@ def scored(*arguments: str) -> Any:
 
 
 def listed() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(assay("score", "run", "--list-scorings", "--json").out)
+    found: list[dict[str, Any]] = json.loads(assay("score", "run", "--list-scorings", "--json").out)[
+        "scorings"
+    ]
     return found
 
 

@@ -169,6 +169,7 @@ def _rescore(
         disagreements=sink.disagreements(own.tasks),
         judge=grader,
         groups=dict(totals.members),
+        failures=tally.failures,
         scorers=_recorded(plan),
         scoring=_scoring(draft, label, choices, folder.path),
     )

@@ -129,6 +129,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     """What the model could do, for whoever scores its answers when it is gone."""
     speed: ServerSpeed | None = None
     """How fast the model's server was, where it has one."""
+    failures: dict[str, int] = {}
+    """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
     groups: dict[str, tuple[str, ...]] = {}
     """Tasks that are also reported together, by the name of their group."""
     summary_groups: tuple[SummaryGroup, ...] = ()

@@ -7,17 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.faces.cli.options import is_offline, offline_option, pairs, runs_folder, runs_option
+from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.options import (
+    allow_failures_option,
+    is_offline,
+    offline_option,
+    pairs,
+    runs_folder,
+    runs_option,
+)
+from assay.faces.cli.run import FAILED_SAMPLES
 
 if TYPE_CHECKING:
     from assay.app.chosen_scorers import Choices
     from assay.app.rescore import Rescored
     from assay.core.score import Score
+    from assay.faces.cli.answers import ScoringAnswer
     from assay.results.read import StoredRun
     from assay.results.scoring_changes import Changes
 
-_FAILED_SAMPLES = 3
-"""Exit status of a scoring that is complete but has failed samples, as a run has it."""
 _SHOWN_CHARS = 40
 
 
@@ -45,9 +53,10 @@ _SHOWN_CHARS = 40
 @click.option("--use", metavar="SCORING", help="Show an earlier scoring again: its number or its name.")
 @click.option("--list-scorings", is_flag=True, help="List the scorings of the run with their numbers.")
 @click.option("--list", "list_names", is_flag=True, help="List the extractors and metrics by name.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@allow_failures_option
 @offline_option
 @runs_option
+@json_option
 def score(
     run: str,
     runs_dir: str | None,
@@ -55,38 +64,43 @@ def score(
     use: str | None,
     list_scorings: bool,
     list_names: bool,
-    as_json: bool,
+    allow_failures: str | None,
+    is_json: bool,
     offline: bool | None,
     **chosen: Any,
-) -> int:
+) -> int | Answer:
     """Score the answers of a run again, without its model. RUN is a folder, an id or `last`.
 
     The run's own score is kept, and so is every other. Without options, answers are scored as the run
     was, by this version of Assay.
     """
     if list_names:
-        _show_names(as_json)
-        return 0
+        return _names() if is_json else _show_names()
     from assay.results.read import find_run
 
     stored = find_run(run, runs_folder(runs_dir))
     if list_scorings:
-        _show_scorings(stored, as_json)
-        return 0
+        return _scorings(stored) if is_json else _show_scorings(stored)
     if use is not None:
         from assay.app.rescore import use as show
 
         entry = show(stored.path, use)
-        if as_json:
-            _show_scorings(stored, as_json)
-        else:
-            click.echo(f"shown now: {entry.name}")
+        if is_json:
+            return _scorings(stored)
+        click.echo(f"shown now: {entry.name}")
         return 0
+    from assay.app.allowed_failures import AllowedFailures, allowed_failures, too_many_failed
     from assay.app.rescore import rescore
+    from assay.faces.cli.render import show_failures
 
+    said = None if allow_failures is None else AllowedFailures.parse(allow_failures)
     done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline))
-    _show_rescored(done, as_json)
-    return _FAILED_SAMPLES if done.tally.n_failed else 0
+    allowed = allowed_failures(done.manifest) if said is None else said
+    status = FAILED_SAMPLES if too_many_failed(done.manifest, allowed) else 0
+    if not is_json:
+        _show_rescored(done)
+    show_failures(done.manifest, allowed)
+    return Answer(_rescored(done), status) if is_json else status
 
 
 def _choices(
@@ -128,37 +142,46 @@ def _text_of(path: str) -> str:
         raise UsageError(Problem("RESCORE-008", what, "name a text file", Origin(path))) from error
 
 
-def _show_names(as_json: bool) -> None:
+def _names() -> Answer:
+    from assay.app.chosen_scorers import METRICS
+    from assay.faces.cli.answers import ScorersAnswer
+    from assay.scoring.postprocess.registry import POSTPROCESSORS
+    from assay.scoring.scorers.extractors import OWN, PATTERNS
+
+    return Answer(ScorersAnswer((*OWN, *PATTERNS, *POSTPROCESSORS), tuple(METRICS)))
+
+
+def _show_names() -> int:
     from assay.app.chosen_scorers import METRICS
     from assay.faces.cli.render import out
     from assay.scoring.postprocess.registry import POSTPROCESSORS
     from assay.scoring.scorers.extractors import OWN, PATTERNS
 
-    if as_json:
-        extractors = [*OWN, *PATTERNS, *POSTPROCESSORS]
-        _print_json({"extractors": extractors, "metrics": list(METRICS)})
-        return
     out.print("[bold]extractors[/]")
     for name, what in {**{name: what for name, (_, what) in OWN.items()}, **PATTERNS}.items():
         out.print(f"  {name:<20} {what}", markup=False)
     out.print("  post-processors of configs: " + ", ".join(POSTPROCESSORS), markup=False, soft_wrap=True)
     out.print("[bold]metrics[/]")
     out.print("  " + ", ".join(METRICS), markup=False, soft_wrap=True)
+    return 0
 
 
-def _show_rescored(done: Rescored, as_json: bool) -> None:
-    if as_json:
-        _print_json(
-            {
-                "run": str(done.folder),
-                "scoring": done.manifest.scoring,
-                "judge": done.manifest.judge,
-                "metrics": done.metrics,
-                "changes": done.changes,
-                "notes": done.came_up,
-            }
-        )
-        return
+def _rescored(done: Rescored) -> ScoringAnswer:
+    from assay.faces.cli.answers import ScoringAnswer
+
+    return ScoringAnswer(
+        run=str(done.folder),
+        scoring=done.manifest.scoring,
+        judge=done.manifest.judge,
+        metrics=done.metrics,
+        changes=done.changes,
+        n_failed=done.tally.n_failed,
+        failures=done.tally.failures,
+        notes=done.came_up,
+    )
+
+
+def _show_rescored(done: Rescored) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out, show_metrics, show_notes
@@ -203,7 +226,26 @@ def _said(score: Score) -> str:
     return f"{short!r} {worth} ({score.rule or '-'})"
 
 
-def _show_scorings(stored: StoredRun, as_json: bool) -> None:
+def _scorings(stored: StoredRun) -> Answer:
+    from assay.faces.cli.answers import ListedScoringAnswer, ScoringsAnswer
+    from assay.results.scoring_changes import listed_scorings
+
+    listed = (
+        ListedScoringAnswer(
+            name=one.name,
+            is_shown=one.is_shown,
+            is_of_older_answers=one.is_of_older_answers,
+            scoring=one.manifest.scoring,
+            judge=one.manifest.judge,
+            metrics=one.heads,
+            differences=tuple(one.differences),
+        )
+        for one in listed_scorings(stored)
+    )
+    return Answer(ScoringsAnswer(tuple(listed)))
+
+
+def _show_scorings(stored: StoredRun) -> int:
     from rich.markup import escape
     from rich.table import Table
 
@@ -211,27 +253,10 @@ def _show_scorings(stored: StoredRun, as_json: bool) -> None:
     from assay.results.rows import interval, value
     from assay.results.scoring_changes import listed_scorings
 
-    listed = list(listed_scorings(stored))
-    if as_json:
-        _print_json(
-            [
-                {
-                    "name": one.name,
-                    "is_shown": one.is_shown,
-                    "is_of_older_answers": one.is_of_older_answers,
-                    "scoring": one.manifest.scoring,
-                    "judge": one.manifest.judge,
-                    "metrics": one.heads,
-                    "differences": one.differences,
-                }
-                for one in listed
-            ]
-        )
-        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("scoring", "task", "method", "metric", "score", "95 % interval", "to the first", ""):
         table.add_column(heading, overflow="fold")
-    for one in listed:
+    for one in listed_scorings(stored):
         marks = [
             *(["shown"] if one.is_shown else []),
             *(["older answers"] if one.is_of_older_answers else []),
@@ -247,9 +272,4 @@ def _show_scorings(stored: StoredRun, as_json: bool) -> None:
             table.add_row(escape(head), "not scored", *[""] * 5, mark)
     print_table(table)
     out.print("[dim]`assay score RUN --use NUMBER` shows another[/]")
-
-
-def _print_json(value: Any) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
+    return 0
