@@ -20,6 +20,7 @@ import click
 import msgspec
 import pytest
 
+from assay.app.team.settings import TeamSettings
 from assay.backends.cache_dir import cache_dir
 from assay.backends.hf_arguments import HfArgs
 from assay.backends.infer_server import InferArgs
@@ -55,6 +56,8 @@ from assay.faces.cli.json_output import ErrorAnswer
 from assay.faces.cli.progress_views import ProgressEvent
 from assay.faces.cli.run import run
 from assay.faces.cli.score import score
+from assay.faces.cli.serve import serve
+from assay.faces.cli.serve_token import token
 from assay.faces.cli.show import ls, report
 from assay.results.records import AskRecord
 from assay.scoring.aggregations import AGGREGATIONS
@@ -309,7 +312,9 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [run, check, docs, explain, report, ls, score], ids=lambda command: command.name
+    "command",
+    [run, check, docs, explain, report, ls, score, serve, *token.commands.values()],
+    ids=lambda command: command.name,
 )
 def test_every_option_is_documented(command: click.Command) -> None:
     text = whole_documentation()
@@ -321,6 +326,13 @@ def test_every_option_is_documented(command: click.Command) -> None:
     ]
     missing = [name for name in options if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
     assert missing == []
+
+
+def test_every_setting_of_a_team_is_documented() -> None:
+    text = (DOCS / "serve.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|.*\|.*\|", text.partition("## Settings")[2], re.MULTILINE) == [
+        *TeamSettings.__struct_fields__
+    ]
 
 
 @pytest.mark.parametrize(

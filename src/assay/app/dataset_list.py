@@ -41,6 +41,19 @@ def datasets_in(folder: Path) -> list[ListedDataset]:
     return list({one.name: one for one in _listed(folder, _DEPTH)}.values())
 
 
+def tables_in(folder: Path) -> list[ListedDataset]:
+    """Return the tables of a folder and of the folders in it, without running any file."""
+    return list(_tables(folder, _DEPTH))
+
+
+def _tables(folder: Path, depth: int) -> Iterator[ListedDataset]:
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and _is_table(path):
+            yield ListedDataset(str(path), TABLE)
+        elif depth and path.is_dir() and _is_looked_into(path):
+            yield from _tables(path, depth - 1)
+
+
 def _listed(folder: Path, depth: int) -> Iterator[ListedDataset]:
     name = str(folder)
     language = language_of(name, None, {})

@@ -96,10 +96,10 @@ class Settings:
 
 def without_secrets(args: Mapping[str, str]) -> dict[str, str]:
     """Return arguments as they may be stored and shown."""
-    return {name: HIDDEN if _is_secret(name) else value for name, value in args.items()}
+    return {name: HIDDEN if is_secret(name) else value for name, value in args.items()}
 
 
-def _is_secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
     """Whether an argument's name says so, as `hf_token` does. `batch_tokens` does not, nor does `key_env`,
     which names a variable: hidden, the model could not be opened again as it was.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Role(StrEnum):
@@ -18,6 +19,14 @@ class Role(StrEnum):
     def may(self, needed: Role) -> bool:
         """Whether this role may do what `needed` may."""
         return _ORDER.index(self) >= _ORDER.index(needed)
+
+
+class Bearer(NamedTuple):
+    """Somebody whose token counts, or who needs none."""
+
+    name: str
+    """The token's name: evaluations are noted under it."""
+    role: Role
 
 
 _ORDER = (Role.READER, Role.RUNNER, Role.OWNER)

@@ -7,19 +7,24 @@ What is written here is SQL that both understand; where they differ, this file a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.pool import QueuePool
 
 from assay.core.errors import Problem, StoreError
+from assay.ledger import tables as _tables  # noqa: F401 (describes every table before they are made)
 from assay.ledger.schema import bring_up_to_date
 
+MEMORY = ":memory:"
+"""The place of a database that goes away with the process."""
 _BUSY_S = 30.0
 """How long a writer waits for another one's transaction to end."""
 _DRIVERS = {"sqlite": "sqlite", "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
@@ -44,14 +49,40 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Look at the database as it is at one moment."""
-        with self._engine.connect() as connection, connection.begin():
+        with self._in_reach(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Change the database, as a whole or not at all; in SQLite one writer at a time."""
-        with self._engine.connect().execution_options(is_writer=True) as connection, connection.begin():
+        options = {"is_writer": True}
+        with (
+            self._in_reach(),
+            self._engine.connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
             yield connection
+
+    @contextmanager
+    def _in_reach(self) -> Iterator[None]:
+        """Tell a database that went away, or is busy for too long, as an error of the house."""
+        try:
+            yield
+        except OperationalError as error:
+            said = str(error.orig).strip().splitlines()
+            what = f"{self.place}: the database cannot be used: {said[0] if said else 'no reason given'}"
+            raise StoreError(
+                Problem("STORE-023", what, "see that it runs and has room; then try again")
+            ) from error
+
+    def now(self, connection: Connection) -> float:
+        """Return the time in seconds since 1970, by the clock that all who share the database go by."""
+        if not self.is_shared:
+            return time.time()
+        read: float = connection.execute(
+            text("SELECT extract(epoch FROM clock_timestamp())::float8")
+        ).scalar_one()
+        return read
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -64,10 +95,8 @@ def open_database(place: str | Path) -> Database:
     Its tables are made, or brought up to date, as needed.
     """
     url = _url(str(place))
-    if url.get_backend_name() == "sqlite" and url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     try:
-        engine = sqlalchemy.create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+        engine = _engine(url)
     except ModuleNotFoundError as error:
         raise _problem(
             url, f"the driver {error.name!r} is not installed", "pip install 'assay-eval[postgres]'"
@@ -88,6 +117,23 @@ def open_database(place: str | Path) -> Database:
         engine.dispose()
         raise
     return Database(engine)
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return sqlalchemy.create_engine(url, pool_pre_ping=True)
+    if url.database == MEMORY:
+        # Every connection would have a database of its own: threads take turns with a single one.
+        return sqlalchemy.create_engine(
+            url,
+            poolclass=QueuePool,
+            pool_size=1,
+            max_overflow=0,
+            connect_args={"check_same_thread": False},
+        )
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    return sqlalchemy.create_engine(url)
 
 
 def _url(place: str) -> URL:

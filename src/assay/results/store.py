@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,6 +85,15 @@ class RunFolder:
         """Take away what an earlier start came to, where answers are not scored now."""
         for name in (SUMMARY, REPORT, HTML_REPORT):
             (self.path / name).unlink(missing_ok=True)
+
+    def delete(self) -> None:
+        """Remove the run and all that was kept with it, unless a process is writing it."""
+        if self.path.is_dir():
+            self.hold()
+            try:
+                shutil.rmtree(self.path)
+            finally:
+                self.release()
 
     def release(self) -> None:
         """Let another process take the folder."""

@@ -20,6 +20,9 @@ _COMMANDS = {
     "check": Command(
         "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
     ),
+    "serve": Command(
+        "assay.faces.cli.serve:serve", "Serve a team: datasets, a queue of evaluations, a leaderboard."
+    ),
     "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
     "score": Command(
         "assay.faces.cli.score:score", "Score a run's answers again, without its model; old scores are kept."
@@ -30,6 +33,10 @@ _COMMANDS = {
     ),
     "view": Command("assay.faces.cli.view:view", "Show runs in a browser, also while they go on."),
     "ls": Command("assay.faces.cli.show:ls", "List the runs, or the datasets in a folder."),
+    "leaderboard": Command(
+        "assay.faces.cli.leaderboard:leaderboard",
+        "Rank models by datasets, and say which differences are real.",
+    ),
     "prepare": Command(
         "assay.faces.cli.prepare:prepare", "Make the data of UltraEval dataset folders by their own scripts."
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple
 
 from litestar.response import Stream
 
@@ -13,6 +14,14 @@ _LOOK_EVERY_S = 0.5
 _SIGN_EVERY_S = 15.0
 """A connection that says nothing for long is cut by what lies between."""
 _MOST = 128
+
+
+class News(NamedTuple):
+    """What a stream has to tell now."""
+
+    message: bytes | None
+    """A whole event; None: nothing."""
+    is_last: bool = False
 
 
 class Streams:
@@ -34,6 +43,31 @@ class Streams:
         if self._n >= _MOST:
             raise too_many_streams(_MOST)
         return Stream(self._events(stamp), media_type="text/event-stream")
+
+    def follow(self, look: Callable[[], News]) -> Stream:
+        """Return a stream of what `look` has to tell, asked in a thread, until nothing more will come."""
+        if self._n >= _MOST:
+            raise too_many_streams(_MOST)
+        return Stream(self._news(look), media_type="text/event-stream")
+
+    async def _news(self, look: Callable[[], News]) -> AsyncIterator[bytes]:
+        self._n += 1
+        try:
+            yield b"retry: 2000\n\n"
+            silent_s = 0.0
+            while True:
+                news = await asyncio.to_thread(look)
+                if news.message is not None:
+                    yield news.message
+                    silent_s = 0.0
+                elif silent_s >= _SIGN_EVERY_S:
+                    yield b": still here\n\n"
+                    silent_s = 0.0
+                if news.is_last or await self._ends_within(_LOOK_EVERY_S):
+                    return
+                silent_s += _LOOK_EVERY_S
+        finally:
+            self._n -= 1
 
     async def _events(self, stamp: Callable[[], object]) -> AsyncIterator[bytes]:
         self._n += 1

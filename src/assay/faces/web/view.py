@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.errors import Problem, UsageError
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
@@ -100,5 +100,5 @@ def _token(settings: ViewSettings) -> str | None:
     return settings.token
 
 
-def _nobody(_: str) -> Role | None:
+def _nobody(_: str) -> Bearer | None:
     return None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
@@ -20,7 +20,10 @@ from fakes.asgi_client import AsgiClient
 from fakes.run_folders import write_run
 
 PORT = 8421
-TOKENS = {"a-readers-token-1": Role.READER, "an-owners-token-1": Role.OWNER}
+TOKENS = {
+    "a-readers-token-1": Bearer("rene", Role.READER),
+    "an-owners-token-1": Bearer("ola", Role.OWNER),
+}
 _USUAL = Bounds()
 
 

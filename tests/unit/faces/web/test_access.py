@@ -11,7 +11,7 @@ from litestar.params import FromPath, JSONBody
 
 from assay.core.errors import BackendError, Problem, StoreError, UsageError
 from assay.core.origin import Origin
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.faces.web import events
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.events import Streams
@@ -22,7 +22,7 @@ from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions, only
 from fakes.asgi_client import AsgiClient
 
-ROLES = {f"token-of-a-{role}": role for role in Role}
+BEARERS = {f"token-of-a-{role}": Bearer("ann", role) for role in Role}
 ERRORS = {"usage": UsageError, "store": StoreError, "backend": BackendError}
 
 
@@ -54,7 +54,7 @@ async def raising(kind: FromPath[str]) -> str:
 
 @pytest.fixture
 def client() -> Iterator[AsgiClient]:
-    settings = WebSettings(Hosts("127.0.0.1", 80), Sessions(ROLES.get, "assay"), None, Bounds(body_s=0.05))
+    settings = WebSettings(Hosts("127.0.0.1", 80), Sessions(BEARERS.get, "assay"), None, Bounds(body_s=0.05))
     with AsgiClient(make_app(settings, [read, start, remove, opened, raising]), "127.0.0.1") as client:
         yield client
 
@@ -64,10 +64,10 @@ def client() -> Iterator[AsgiClient]:
     [("/read", {"reader", "runner", "owner"}), ("/start", {"runner", "owner"}), ("/remove", {"owner"})],
 )
 def test_each_role_may_what_it_may(client: AsgiClient, path: str, allowed: set[str]) -> None:
-    for token, role in ROLES.items():
+    for token, bearer in BEARERS.items():
         headers = {"authorization": f"Bearer {token}"}
         answer = client.get(path, headers) if path == "/read" else client.post(path, {"a": 1}, headers)
-        if role in allowed:
+        if bearer.role in allowed:
             assert answer.status in (200, 201)
         else:
             assert (answer.status, answer.json()["code"]) == (403, "WEB-013")
@@ -102,23 +102,24 @@ def test_a_body_of_the_wrong_kind_is_told(client: AsgiClient) -> None:
 
 def test_a_token_that_is_taken_back_is_refused_soon() -> None:
     clock = [0.0]
-    known = {"t": Role.OWNER}
+    owner, reader = Bearer("ann", Role.OWNER), Bearer("ann", Role.READER)
+    known = {"t": owner}
     sessions = Sessions(known.get, "assay", clock=lambda: clock[0])
 
     async def look() -> None:
         cookie = await sessions.begin("t")
         assert cookie is not None
         session = cookie.partition(";")[0]
-        assert await sessions.role_in(f"other=1; {session}") is Role.OWNER
+        assert await sessions.bearer_in(f"other=1; {session}") is owner
         known.clear()
         clock[0] = 4.0
-        assert await sessions.role_in(session) is Role.OWNER
+        assert await sessions.bearer_in(session) is owner
         clock[0] = 6.0
-        assert await sessions.role_in(session) is None
-        known["t"] = Role.READER
-        assert await sessions.role_of("t") is Role.READER
+        assert await sessions.bearer_in(session) is None
+        known["t"] = reader
+        assert await sessions.bearer_of("t") is reader
         clock[0] = 8 * 24 * 3600.0
-        assert await sessions.role_in(session) is None
+        assert await sessions.bearer_in(session) is None
 
     asyncio.run(look())
 
@@ -129,10 +130,10 @@ def test_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def look() -> None:
         cookies = [await sessions.begin("the-token") for _ in range(30)]
-        roles = [await sessions.role_in(str(cookie).partition(";")[0]) for cookie in cookies]
-        assert roles == [None] * 20 + [Role.READER] * 10
+        bearers = [await sessions.bearer_in(str(cookie).partition(";")[0]) for cookie in cookies]
+        assert bearers == [None] * 20 + [Bearer("visitor", Role.READER)] * 10
         for nth in range(30):
-            assert await sessions.role_of(f"guess {nth}") is None
+            assert await sessions.bearer_of(f"guess {nth}") is None
         assert len(sessions._known) == 1
 
     asyncio.run(look())

@@ -8,7 +8,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.types import Guard
 
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.faces.web.refusals import no_token, other_site, small_role
 from assay.faces.web.security.gate import VISITOR, Visitor
 
@@ -25,9 +25,17 @@ def needs(role: Role) -> Guard:
         visitor: Visitor = connection.scope["state"][VISITOR]
         if visitor.is_from_elsewhere:
             raise other_site()
-        if visitor.role is None:
+        if visitor.bearer is None:
             raise no_token()
-        if not visitor.role.may(role):
-            raise small_role(visitor.role, role)
+        if not visitor.bearer.role.may(role):
+            raise small_role(visitor.bearer.role, role)
 
     return guard
+
+
+def bearer_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Bearer:
+    """Return who asks, behind a guard."""
+    visitor: Visitor = connection.scope["state"][VISITOR]
+    if visitor.bearer is None:
+        raise no_token()
+    return visitor.bearer

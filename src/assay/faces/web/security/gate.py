@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
 
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 from assay.faces.web.refusals import (
     Refusal,
     malformed,
@@ -39,10 +39,13 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plai
 """What a page of another site can send without asking first."""
 
 
+_NOBODY = "(no token)"
+
+
 class Visitor(NamedTuple):
     """Who asks."""
 
-    role: Role | None
+    bearer: Bearer | None
     """None: no token that counts was shown."""
     is_from_elsewhere: bool = False
     """Whether a link on another site led here: pages open, data and actions do not."""
@@ -77,7 +80,7 @@ class Gate:
         self._app = app
         self._hosts = hosts
         self._sessions = sessions
-        self._without_token = without_token
+        self._without_token = None if without_token is None else Bearer(_NOBODY, without_token)
         self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,13 +133,13 @@ class Gate:
         shown = headers.get(b"authorization")
         if shown is not None:
             scheme, _, token = shown.partition(" ")
-            role = await self._sessions.role_of(token.strip()) if scheme.lower() == "bearer" else None
+            bearer = await self._sessions.bearer_of(token.strip()) if scheme.lower() == "bearer" else None
             # Who shows a wrong token is not let in as somebody who shows none.
-            if role is None:
+            if bearer is None:
                 raise no_token()
-            return Visitor(role)
-        role = await self._sessions.role_in(headers.get(b"cookie", ""))
-        return Visitor(self._without_token if role is None else role)
+            return Visitor(bearer)
+        bearer = await self._sessions.bearer_in(headers.get(b"cookie", ""))
+        return Visitor(self._without_token if bearer is None else bearer)
 
 
 async def refuse(refusal: Refusal, send: Send) -> None:

@@ -16,10 +16,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from assay.core.roles import Role
+from assay.core.roles import Bearer, Role
 
-Who: TypeAlias = Callable[[str], Role | None]
-"""Returns the role of a token, None for one that does not count. Called in a thread; may take its time."""
+Who: TypeAlias = Callable[[str], Bearer | None]
+"""Returns whose a token is, None for one that does not count. Called in a thread; may take its time."""
 
 _KNOWN_FOR_S = 5.0
 """A token that is taken back is refused so late at most."""
@@ -31,8 +31,10 @@ def only(token: str, role: Role) -> Who:
     """Return who knows one token; how long it takes tells nothing of it."""
     expected = token.encode()
 
-    def who(shown: str) -> Role | None:
-        return role if hmac.compare_digest(shown.encode(errors="surrogatepass"), expected) else None
+    bearer = Bearer("visitor", role)
+
+    def who(shown: str) -> Bearer | None:
+        return bearer if hmac.compare_digest(shown.encode(errors="surrogatepass"), expected) else None
 
     return who
 
@@ -43,7 +45,7 @@ def new_token() -> str:
 
 
 class _Known(NamedTuple):
-    role: Role | None
+    bearer: Bearer
     until: float
 
 
@@ -63,39 +65,39 @@ class Sessions:
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
-    async def role_of(self, token: str) -> Role | None:
-        """Return what a token may do."""
+    async def bearer_of(self, token: str) -> Bearer | None:
+        """Return whose a token is."""
         key = hashlib.sha256(token.encode(errors="surrogatepass")).digest()
         known = self._known.get(key)
         if known is not None and known.until > self._clock():
-            return known.role
-        role = await asyncio.to_thread(self._who, token)
+            return known.bearer
+        bearer = await asyncio.to_thread(self._who, token)
         # Wrong ones are not remembered: anybody can send so many that the right ones would be forgotten.
-        if role is not None:
-            self._known[key] = _Known(role, self._clock() + _KNOWN_FOR_S)
+        if bearer is not None:
+            self._known[key] = _Known(bearer, self._clock() + _KNOWN_FOR_S)
             _bound(self._known)
         else:
             self._known.pop(key, None)
-        return role
+        return bearer
 
     async def begin(self, token: str) -> str | None:
         """Return the header that gives a browser a cookie for a token; None when the token does not count."""
-        if await self.role_of(token) is None:
+        if await self.bearer_of(token) is None:
             return None
         session = secrets.token_urlsafe(24)
         self._sessions[session] = _Session(token, self._clock() + _SESSION_S)
         _bound(self._sessions)
         return self._header(session)
 
-    async def role_in(self, cookies: str) -> Role | None:
-        """Return what whoever sends these cookies may do; None where ours is not among them."""
+    async def bearer_in(self, cookies: str) -> Bearer | None:
+        """Return who sends these cookies; None where ours is not among them."""
         session = self._value(cookies)
         found = self._sessions.get(session)
         if found is None or found.until < self._clock():
             self._sessions.pop(session, None)
             return None
         self._sessions.move_to_end(session)
-        return await self.role_of(found.token)
+        return await self.bearer_of(found.token)
 
     def end(self, cookies: str) -> str:
         """Forget a cookie; return the header that has the browser forget it."""

@@ -1,0 +1,45 @@
+"""What can be known of an evaluation before it is queued, found out in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from itertools import islice
+
+from assay.app.check import Checked, check
+from assay.app.settings import Settings
+from assay.app.team.folders import require_allowed
+from assay.app.team.messages import AllChecked, Check, CheckedTask
+from assay.backends.registry import open_backend
+
+
+def checked(order: Check) -> AllChecked:
+    """Compile the datasets and look at every row; raise what is wrong."""
+    if order.folder is not None:
+        # So errors name the file as whoever sent it does, and tell nothing of this machine.
+        os.chdir(order.folder)
+    values = order.plan.values
+    require_allowed(order.plan.datasets, order.allow_python)
+    try_model(values.model, values.model_args)
+    settings = Settings(values, order.plan.sources)
+    found = check(order.plan.datasets, settings, with_model=False)
+    return AllChecked(tuple(_task(one, order.n_rows) for one in found))
+
+
+def try_model(spec: str, args: Mapping[str, str]) -> None:
+    """Raise where a model cannot be opened: its files, packages and arguments are looked at, no more."""
+    open_backend(spec, args).close()
+
+
+def _task(one: Checked, n_rows: int) -> CheckedTask:
+    task = one.compiled.task
+    rows = tuple(sample.fields for sample in islice(task.samples(), n_rows))
+    return CheckedTask(
+        task.spec.name,
+        task.spec.dialect,
+        task.spec.methods,
+        task.spec.n_samples,
+        tuple(dict.fromkeys(name for row in rows for name in row)),
+        rows,
+        tuple(finding.text for finding in one.findings if finding.is_warning),
+    )

@@ -1,0 +1,121 @@
+"""Asking for evaluations, and what may be done with those that were asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from assay.app.run_names import short_name, slug
+from assay.app.team.messages import AllChecked, Check, CheckedTask
+from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
+from assay.app.team.team import Team
+from assay.app.team.worker import log_of
+from assay.core.errors import Problem, UsageError
+from assay.core.roles import Bearer, Role
+from assay.ledger.jobs import Job, JobRequest, JobState
+from assay.ledger.models import Model
+from assay.results.store import RunFolder
+
+_LONGEST_LABEL = 100
+
+
+class EvaluationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked for: a model on some datasets."""
+
+    model: str
+    """A registered model's name. The owner may also write what `--model` takes."""
+    datasets: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=200)]
+    """Registered datasets' names; they become one run."""
+    settings: AskedSettings = AskedSettings()
+    judge: str | None = None
+    """A registered model that grades answers, where the datasets need one."""
+    priority: Annotated[int, msgspec.Meta(ge=-10, le=10)] = 0
+    """Higher ones come first."""
+    model_args: dict[str, str] = {}
+    """Arguments of a model that is not registered."""
+
+
+class Submitted(msgspec.Struct, frozen=True):
+    """An evaluation in the queue, and how its datasets were understood."""
+
+    job: Job
+    tasks: tuple[CheckedTask, ...]
+
+
+def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
+    """Check everything that can be known without the model, and put an evaluation into the queue."""
+    model = _model(team, asked, by)
+    judge = None if asked.judge is None else team.models.get(asked.judge)
+    datasets = [team.datasets.get(name) for name in dict.fromkeys(asked.datasets)]
+    of_server = {"runs_dir": team.settings.runs_dir, "offline": team.settings.offline}
+    if team.settings.data_root is not None:
+        of_server["data_root"] = team.settings.data_root
+    plan = make_plan(model, datasets, asked.settings, judge=judge, of_server=of_server)
+    _require_room(team)
+    checked = team.asker.ask(Check(plan, team.settings.allow_python))
+    assert isinstance(checked, AllChecked)
+    names = [dataset.name for dataset in datasets]
+    label = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}"
+    request = JobRequest(
+        model=model.name,
+        datasets=tuple(names),
+        settings=plan.shown(),
+        plan=msgspec.json.encode(plan),
+        label=slug(f"{label}-{short_name(model.name)}"[:_LONGEST_LABEL]),
+        submitted_by=by.name,
+        priority=asked.priority,
+    )
+    return Submitted(team.queue.submit(request), checked.tasks)
+
+
+def stop(team: Team, number: int, by: Bearer) -> Job:
+    """Stop an evaluation: its answers are kept."""
+    _require_own(team.queue.get(number), by, "stop")
+    return team.queue.stop(number)
+
+
+def resume(team: Team, number: int, by: Bearer) -> Job:
+    """Put a stopped or failed evaluation back into the queue."""
+    _require_own(team.queue.get(number), by, "resume")
+    return team.queue.resume(number)
+
+
+def delete(team: Team, number: int, by: Bearer) -> None:
+    """Forget an evaluation that nobody works on, with its run."""
+    _require_own(team.queue.get(number), by, "delete")
+    job = team.queue.delete(number)
+    run_folder(team, job).delete()
+    log_of(team.settings, number).unlink(missing_ok=True)
+
+
+def run_folder(team: Team, job: Job) -> RunFolder:
+    """Return the folder of an evaluation's run."""
+    return RunFolder(Path(team.settings.runs_dir) / job.run)
+
+
+def _model(team: Team, asked: EvaluationRequest, by: Bearer) -> Model:
+    is_registered = any(model.name == asked.model for model in team.models.every())
+    if is_registered or by.role is not Role.OWNER:
+        if asked.model_args:
+            what = f"the model {asked.model!r} is registered with its arguments; others were given"
+            raise UsageError(
+                Problem("TEAM-033", what, "leave model_args away, or have another model registered")
+            )
+        return team.models.get(asked.model)
+    require_no_secrets(asked.model_args)
+    return Model(asked.model, asked.model, asked.model_args)
+
+
+def _require_room(team: Team) -> None:
+    waiting = team.queue.count([JobState.QUEUED])
+    if waiting >= team.settings.max_waiting:
+        what = f"{waiting:,} evaluations wait already, no more are taken"
+        raise UsageError(Problem("TEAM-063", what, "wait until some have ended, or stop some"))
+
+
+def _require_own(job: Job, by: Bearer, verb: str) -> None:
+    if by.role is not Role.OWNER and job.submitted_by != by.name:
+        what = f"evaluation {job.id} is {job.submitted_by}'s; {by.name} may not {verb} it"
+        raise UsageError(Problem("TEAM-064", what, "ask them, or the owner"))

@@ -1,0 +1,87 @@
+"""The datasets of the folders that the owner named. Python is run only in the folders that allow it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from assay.app.dataset_list import ListedDataset, datasets_in, tables_in
+from assay.app.languages import TABLE, language_of
+from assay.app.run_names import slug
+from assay.app.team.messages import Found, FoundDataset
+from assay.app.team.settings import TeamSettings
+from assay.core.errors import AssayError, AuthorError, Problem
+
+
+def found(settings: TeamSettings) -> Found:
+    """Return all datasets, each under a name of its own, and why some could not be read."""
+    listed: dict[str, tuple[Path, ListedDataset]] = {}
+    problems: list[Problem] = []
+    for named in dict.fromkeys((*settings.allow_python, *settings.datasets)):
+        folder = Path(named)
+        try:
+            inside = datasets_in(folder) if _is_inside(folder, settings.allow_python) else tables_in(folder)
+        except AssayError as error:
+            problems += error.problems
+            continue
+        for one in inside:
+            if not _is_inside(_path_in(one.name), (settings.home, settings.runs_dir)):
+                listed.setdefault(one.name, (folder, one))
+    names = _names(list(listed.values()))
+    return Found(
+        tuple(
+            FoundDataset(names[place], place, one.dialect, one.about, one.metrics, one.headline)
+            for place, (_, one) in listed.items()
+        ),
+        tuple(problems),
+    )
+
+
+def require_allowed(datasets: Iterable[str], allow_python: Sequence[str]) -> None:
+    """Raise where a dataset is no table, and lies in no folder whose Python may be run.
+
+    Asked whenever one is about to be read: a file may have changed since it was registered, and so may what
+    the owner allows.
+    """
+    for place in datasets:
+        if language_of(place, None, {}) != TABLE and not _is_inside(_path_in(place), allow_python):
+            what = f"the dataset {_last_word(place)!r} is no table, and its folder is not allowed to run code"
+            fix = "the owner may start the server with --allow-python FOLDER"
+            raise AuthorError(Problem("TEAM-045", what, fix))
+
+
+def _is_inside(path: Path, folders: Sequence[str]) -> bool:
+    """Whether a path lies in one of some folders; where links lead counts, not where they are."""
+    place = path.resolve()
+    return any(place.is_relative_to(Path(folder).resolve()) for folder in folders)
+
+
+def _path_in(place: str) -> Path:
+    """Return the path of `path`, `path:names` or `path::Class`."""
+    while not Path(place).exists() and ":" in place:
+        place = place.rpartition(":")[0].rstrip(":")
+    return Path(place)
+
+
+def _names(listed: list[tuple[Path, ListedDataset]]) -> dict[str, str]:
+    """Return a name for each place: its last word, or its whole path where that is another's too."""
+    short = {one.name: _last_word(one.name) for _, one in listed}
+    counts = Counter(short.values())
+    return {
+        one.name: short[one.name] if counts[short[one.name]] == 1 else _path_as_name(folder, one.name)
+        for folder, one in listed
+    }
+
+
+def _last_word(place: str) -> str:
+    """Return `klue_ynat` for `folder:klue_ynat`, `data` for `folder/data.csv.gz`."""
+    _, colon, chosen = place.rpartition(":")
+    if colon and "/" not in chosen:
+        return slug(chosen)
+    return slug(Path(place).name.partition(".")[0])
+
+
+def _path_as_name(folder: Path, place: str) -> str:
+    """Return the path under the folder's own, with dots for slashes."""
+    return slug(str(Path(place).relative_to(folder.parent)).replace("/", ".").replace(":", "."))

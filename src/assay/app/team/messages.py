@@ -1,0 +1,125 @@
+"""What the server and its workers say to the processes that they start, and what those answer: JSON lines."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from assay.app.team.plan import Plan
+from assay.app.team.settings import TeamSettings
+from assay.core.errors import Problem
+
+
+class Evaluate(msgspec.Struct, frozen=True, tag=True):
+    """Do an evaluation."""
+
+    plan: Plan
+    out: str
+    """The run's folder."""
+    allow_python: tuple[str, ...]
+    """Folders whose Python may be run."""
+
+
+class Check(msgspec.Struct, frozen=True, tag=True):
+    """Find out everything that can be known about an evaluation without its model."""
+
+    plan: Plan
+    allow_python: tuple[str, ...]
+    folder: str | None = None
+    """The folder from which the datasets' paths count; None: they are whole."""
+    n_rows: int = 0
+    """So many samples are shown."""
+
+
+class ListFolders(msgspec.Struct, frozen=True, tag=True):
+    """Find the datasets of the folders that the owner named."""
+
+    settings: TeamSettings
+
+
+class TryModel(msgspec.Struct, frozen=True, tag=True):
+    """Find out whether a model can be opened, without loading or calling it."""
+
+    spec: str
+    args: dict[str, str]
+
+
+class Serve(msgspec.Struct, frozen=True, tag=True):
+    """Be a worker: do evaluations until the line to the server is cut."""
+
+    settings: TeamSettings
+    worker: str
+    """Its name in the queue."""
+
+
+Order: TypeAlias = Evaluate | Check | ListFolders | TryModel | Serve
+
+
+class Advanced(msgspec.Struct, frozen=True, tag=True):
+    """How far an evaluation is."""
+
+    progress: dict[str, Any]
+    n_new: int
+    """Answers that no earlier attempt had."""
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """The evaluation is complete, or the model can be opened."""
+
+
+class Stopped(msgspec.Struct, frozen=True, tag=True):
+    """The evaluation was interrupted; what was answered is kept."""
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """It cannot be done, and why."""
+
+    problems: tuple[Problem, ...]
+    total: int
+
+
+class CheckedTask(msgspec.Struct, frozen=True):
+    """A dataset that compiles, as a person sees it."""
+
+    name: str
+    dialect: str
+    methods: tuple[str, ...]
+    n_samples: int
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    """The first samples' fields."""
+    findings: tuple[str, ...]
+    """What is odd about it."""
+
+
+class AllChecked(msgspec.Struct, frozen=True, tag=True):
+    """Nothing is in the way of an evaluation, as far as can be known without the model."""
+
+    tasks: tuple[CheckedTask, ...]
+
+
+class FoundDataset(msgspec.Struct, frozen=True):
+    """A dataset in a folder."""
+
+    name: str
+    place: str
+    dialect: str
+    explanation: str
+    metrics: tuple[str, ...]
+    headline: str | None
+
+
+class Found(msgspec.Struct, frozen=True, tag=True):
+    """The datasets of the owner's folders."""
+
+    datasets: tuple[FoundDataset, ...]
+    problems: tuple[Problem, ...]
+    """Why some folders, or parts of them, could not be read."""
+
+
+Event: TypeAlias = Advanced | Done | Stopped | Refused | AllChecked | Found
+
+decode_order = msgspec.json.Decoder(Order).decode
+decode_event = msgspec.json.Decoder(Event).decode
+encode = msgspec.json.Encoder().encode

@@ -1,0 +1,101 @@
+"""A leaderboard on a terminal: in blocks of as many columns as fit beside the models' names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from assay.faces.cli.render import out, show_notes
+from assay.results.leaderboard.board import Board
+from assay.results.leaderboard.grid import By, Grid, Words, grid
+
+_NAME_WIDTH = 32
+"""Longer names of models and columns are folded."""
+_HEADING_WIDTH = 16
+_GAP = 2
+
+
+def show_board(board: Board, by: By, output: Path | None = None) -> None:
+    """Print the board, or write it to a file, and what to know of it."""
+    if output is not None:
+        with output.open("w", encoding="utf-8") as file:
+            _print(Console(file=file, width=out.width, highlight=False), board, by)
+        return
+    _print(out, board, by)
+    show_notes(board.notes)
+
+
+def _print(console: Console, board: Board, by: By) -> None:
+    table = grid(board, by)
+    if not table.models:
+        console.print("no complete runs: `assay run data.csv` makes one")
+        return
+    if not table.headings:
+        console.print("no dataset names an ability; --abilities FILE says which there are")
+        return
+    for columns in _blocks(table, console.width):
+        console.print(_block(table, columns), soft_wrap=not console.is_terminal, crop=False)
+        console.print()
+    console.print(
+        "[dim]percent with 95 % intervals; # the ranks a model may have: differences within them are not "
+        f"real (paired tests, Holm over a column, {100 * board.level:g} %); bold: none is really better[/]",
+        soft_wrap=True,
+    )
+
+
+def _blocks(table: Grid, width: int) -> Iterator[list[int]]:
+    """Yield the places of columns that fit side by side; each block has one at least."""
+    names = min(_NAME_WIDTH, max(map(cell_len, table.models)))
+    block: list[int] = []
+    left = width - names
+    for at in range(len(table.headings)):
+        needed = _width(table, at) + _GAP
+        if block and needed > left:
+            yield block
+            block, left = [], width - names
+        block.append(at)
+        left -= needed
+    if block:
+        yield block
+
+
+def _width(table: Grid, at: int) -> int:
+    heading = table.headings[at]
+    words = [row[at] for row in table.rows]
+    cells = [cell_len(line) for one in words if one is not None for line in _lines(one)]
+    longest_word = max(cell_len(word) for word in (*heading.name.split(), *heading.about.split(), ""))
+    return max(*cells, min(_HEADING_WIDTH, longest_word), 1)
+
+
+def _block(table: Grid, columns: list[int]) -> Table:
+    made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    made.add_column("model", overflow="fold", max_width=_NAME_WIDTH, vertical="top")
+    for at in columns:
+        heading = table.headings[at]
+        name = Text(heading.name)
+        name.append(f"\n{heading.about}", style="not bold dim")
+        width = _width(table, at)
+        made.add_column(name, justify="right", overflow="fold", width=width, vertical="top")
+    for model, row in zip(table.models, table.rows, strict=True):
+        made.add_row(Text(model), *(_cell(row[at]) for at in columns))
+    return made
+
+
+def _lines(words: Words) -> tuple[str, str]:
+    place = f"#{words.rank}" if words.rank else words.lacks
+    return f"{words.value} {place}".rstrip(), words.interval
+
+
+def _cell(words: Words | None) -> Text:
+    if words is None:
+        return Text("-", style="dim")
+    first, second = _lines(words)
+    text = Text(first, style="bold" if words.is_leading else "")
+    if second:
+        text.append(f"\n{second}", style="not bold dim")
+    return text

@@ -1,0 +1,92 @@
+"""assay leaderboard"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from assay.faces.cli.options import pairs, runs_folder, runs_option
+
+if TYPE_CHECKING:
+    from assay.results.leaderboard.exports import Format
+    from assay.results.leaderboard.grid import By
+
+
+@click.command()
+@click.argument("folders", nargs=-1, metavar="[RUNS_DIR]...", type=click.Path(path_type=Path))
+@runs_option
+@click.option(
+    "--database",
+    metavar="PLACE",
+    help="Index runs there and show all that it holds: a file, or postgresql://USER@HOST/NAME. "
+    "[RUNS_DIR/.assay.db]",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="DATASET=METRIC",
+    help="Tell a dataset by this metric in the place of its headline.",
+)
+@click.option(
+    "--abilities",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help='A TOML file: ability = ["dataset", ...].',
+)
+@click.option("--by", type=click.Choice(["dataset", "ability"]), default="dataset", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "csv", "latex", "json"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, do not print.")
+def leaderboard(
+    folders: tuple[Path, ...],
+    runs_dir: str | None,
+    database: str | None,
+    metrics: tuple[str, ...],
+    abilities: Path | None,
+    by: By,
+    form: Format | Literal["table"],
+    output: Path | None,
+) -> None:
+    """Rank models by datasets, and say which differences are real.
+
+    The latest complete run of each model stands for it. Each dataset is told by its headline metric. Values
+    under other shots, samples, data or judges have columns of their own.
+    """
+    from assay.app.leaderboard import indexed_runs
+    from assay.core.errors import AssayError
+    from assay.faces.cli.board_screen import show_board
+    from assay.faces.cli.render import err, show_error
+    from assay.results.leaderboard.abilities import read_abilities
+    from assay.results.leaderboard.exports import exported
+
+    headlines = pairs(metrics, "--metric klue_ynat=macro_f1")
+    own = None if abilities is None else read_abilities(abilities)
+    with indexed_runs(folders or _default_folders(runs_dir, database), database) as runs:
+        problems = runs.refresh()
+        board = runs.board(headlines=headlines, abilities=own)
+    if problems:
+        show_error(AssayError(problems))
+    for note in runs.notes:
+        err.print(note, markup=False, soft_wrap=True)
+    if form == "table":
+        show_board(board, by, output)
+        return
+    text = exported(board, form, by=by)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _default_folders(runs_dir: str | None, database: str | None) -> tuple[Path, ...]:
+    """Return where runs are kept; a machine that only looks into a shared database may have none."""
+    folder = runs_folder(runs_dir)
+    return () if database is not None and runs_dir is None and not folder.is_dir() else (folder,)

@@ -1,0 +1,97 @@
+"""/api/v1/datasets: what models may be evaluated on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Router, delete, get, post
+from litestar.datastructures import UploadFile
+from litestar.enums import RequestEncodingType
+from litestar.params import Body, FromPath
+
+from assay.app.team.registering import preview
+from assay.app.team.team import Team
+from assay.app.team.uploads import Upload, delete_upload, keep_upload
+from assay.core.roles import Role
+from assay.faces.web.api.bodies import DatasetBody, DatasetPreview
+from assay.faces.web.api.errors import refusals
+from assay.faces.web.api.slow_work import SlowWork
+from assay.faces.web.security.access import bearer_of, needs
+
+_Asked = Request[Any, Any, Any]
+
+
+class UploadForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table that is uploaded, as a form of several parts."""
+
+    file: UploadFile
+    """The table: .csv, .tsv, .json, .jsonl or .parquet."""
+    name: str
+    """How evaluations name it."""
+    meta: UploadFile | None = None
+    """What describes its columns, as `<file>.meta.json` does."""
+    explanation: str = ""
+    """What it tests, in a sentence."""
+    abilities: str = ""
+    """The abilities that it tests, with commas between."""
+    headline: str = ""
+    """The one metric that the leaderboard shows; empty: the one that its method is judged by."""
+
+
+_MOST_PREVIEWS = 256
+"""Looks at datasets that are kept: each took a process."""
+_Form = Annotated[UploadForm, Body(media_type=RequestEncodingType.MULTI_PART)]
+
+
+def datasets_router(team: Team, slow: SlowWork) -> Router:
+    """Return the handlers under /datasets."""
+
+    @get("/", sync_to_thread=True, responses=refusals())
+    def list_datasets() -> list[DatasetBody]:
+        """List the registered datasets, by name."""
+        return [DatasetBody.of(dataset) for dataset in team.datasets.every()]
+
+    previews: OrderedDict[tuple[str, float], DatasetPreview] = OrderedDict()
+
+    @get("/{name:str}", responses=refusals(400, 404, 422, 429))
+    async def get_dataset(name: FromPath[str]) -> DatasetPreview:
+        """Show a dataset: its columns, its first rows, and what is odd about it."""
+        dataset = await asyncio.to_thread(team.datasets.get, name)
+        key = (dataset.name, dataset.added_at)
+        if key not in previews:
+            tasks = await slow.done(lambda: preview(team, dataset))
+            previews[key] = DatasetPreview(DatasetBody.of(dataset), tasks)
+        found = previews[key]
+        previews.move_to_end(key)
+        if len(previews) > _MOST_PREVIEWS:
+            previews.popitem(last=False)
+        return found
+
+    @post("/", guards=[needs(Role.OWNER)], responses=refusals(400, 409, 413, 422, 429))
+    async def upload_dataset(request: _Asked, data: _Form) -> DatasetBody:
+        """Upload a table. It is checked as `assay check` does before it is kept; Python is never taken."""
+        kept = await slow.done(lambda: keep_upload(team, _upload(data), bearer_of(request)))
+        return DatasetBody.of(kept)
+
+    @delete("/{name:str}", sync_to_thread=True, guards=[needs(Role.OWNER)], responses=refusals(404, 409))
+    def delete_dataset(name: FromPath[str]) -> None:
+        """Delete an uploaded dataset. Runs on it stay, as they stand alone."""
+        delete_upload(team, name)
+
+    handlers = [list_datasets, get_dataset, upload_dataset, delete_dataset]
+    return Router("/datasets", route_handlers=handlers, tags=["datasets"])
+
+
+def _upload(form: UploadForm) -> Upload:
+    return Upload(
+        form.name,
+        form.file.filename,
+        form.file.file.read(),
+        None if form.meta is None else form.meta.file.read(),
+        form.explanation,
+        tuple(part.strip() for part in form.abilities.split(",") if part.strip()),
+        form.headline or None,
+    )

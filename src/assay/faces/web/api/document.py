@@ -1,0 +1,122 @@
+"""The OpenAPI document: Litestar's, with the words that stand beside the fields in the code.
+
+What is said of a field is written once, below it in its class, where editors and readers find it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from litestar import MediaType, Request
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import OpenAPIRenderPlugin
+
+import assay
+from assay.app.team.evaluations import EvaluationRequest
+from assay.app.team.messages import CheckedTask
+from assay.app.team.plan import AskedSettings
+from assay.core.score import Metric
+from assay.faces.web.api import bodies
+from assay.faces.web.api.datasets import UploadForm
+from assay.faces.web.api.router import PATH
+from assay.results.leaderboard import board
+
+_SCHEMAS = "#/components/schemas/"
+_INTRODUCTION = (
+    "Send a token: `Authorization: Bearer TOKEN`. A reader looks, a runner starts evaluations and stops "
+    "their own, an owner may do everything. Errors have one shape: a code that docs/errors.md explains, "
+    "what is wrong, and what to do about it."
+)
+
+
+def openapi_config() -> OpenAPIConfig:
+    """Return how the document is made and where it lies: /api/v1/openapi.json."""
+    return OpenAPIConfig(
+        title="Assay",
+        version=assay.__version__,
+        description=_INTRODUCTION,
+        # Litestar answers everything else below this path with a page of its own.
+        path=f"{PATH}/openapi.json",
+        render_plugins=[_Described()],
+        use_handler_docstrings=True,
+    )
+
+
+class _Described(OpenAPIRenderPlugin):
+    """Writes the document as JSON, of the API alone and with the fields' words."""
+
+    def __init__(self) -> None:
+        super().__init__(path=["/", "/openapi.json"], media_type=MediaType.JSON)
+        self._made: bytes | None = None
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        """Return the document."""
+        if self._made is None:
+            self._made = msgspec.json.encode(_described(openapi_schema))
+        return self._made
+
+
+def _described(document: dict[str, Any]) -> dict[str, Any]:
+    paths = {path: item for path, item in document["paths"].items() if path.startswith(PATH)}
+    schemas = document["components"]["schemas"]
+    used = {name: schemas[name] for name in sorted(_named_in(paths, schemas))}
+    words = {cls.__name__: cls for cls in _bodies()}
+    for name, schema in used.items():
+        if name in words:
+            _describe(schema, words[name])
+    scheme = {"token": {"type": "http", "scheme": "bearer"}}
+    components = {"schemas": used, "securitySchemes": scheme}
+    return {**document, "paths": paths, "components": components, "security": [{"token": []}]}
+
+
+def _named_in(part: Any, schemas: dict[str, Any]) -> set[str]:
+    """Return the schemas that a part of the document refers to, and those that these refer to."""
+    found: set[str] = set()
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            name = str(one.get("$ref", "")).removeprefix(_SCHEMAS)
+            if name in schemas and name not in found:
+                found.add(name)
+                waiting.append(schemas[name])
+            waiting += one.values()
+    return found
+
+
+def _describe(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
+    schema["description"] = inspect.getdoc(cls)
+    words = field_words(cls)
+    for name, field in schema.get("properties", {}).items():
+        if name in words:
+            # Beside a reference, other keys count since version 3.1 of the standard.
+            field["description"] = words[name]
+
+
+def _bodies() -> Iterator[type[msgspec.Struct]]:
+    yield from (EvaluationRequest, AskedSettings, CheckedTask, Metric, UploadForm)
+    for one in (*vars(bodies).values(), *vars(board).values()):
+        if isinstance(one, type) and issubclass(one, msgspec.Struct):
+            yield one
+
+
+def field_words(cls: type[msgspec.Struct]) -> dict[str, str]:
+    """Return the text that stands below each field of a class."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(tree, ast.ClassDef)
+    words = {}
+    for field, text in zip(tree.body, tree.body[1:], strict=False):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+        ):
+            words[field.target.id] = inspect.cleandoc(ast.literal_eval(text.value))
+    return words

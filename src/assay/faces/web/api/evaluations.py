@@ -1,0 +1,147 @@
+"""/api/v1/evaluations: start, watch, stop, resume, delete, and what came out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Response, Router, delete, get, post
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+from litestar.response import Stream
+
+from assay.app.team import evaluations
+from assay.app.team.evaluations import EvaluationRequest
+from assay.app.team.team import Team
+from assay.core.roles import Role
+from assay.faces.web.api.bodies import EvaluationBody, ResultsBody, StartedBody
+from assay.faces.web.api.errors import refusals
+from assay.faces.web.api.slow_work import SlowWork
+from assay.faces.web.events import News, Streams
+from assay.faces.web.security.access import bearer_of, needs
+from assay.ledger.jobs import Job, JobState
+from assay.results.read import StoredRun
+from assay.results.store import read_manifest
+
+_Asked = Request[Any, Any, Any]
+_Limit = Annotated[int, QueryParameter(ge=1, le=500, description="So many at most.")]
+_States = Annotated[
+    list[JobState] | None, QueryParameter(name="state", description="Only those in these states.")
+]
+_Before = Annotated[int | None, QueryParameter(description="Only those with a lower number: the next page.")]
+_LastId = Annotated[
+    str | None,
+    HeaderParameter(
+        name="last-event-id", description="The id of the last event that was seen, to go on from it."
+    ),
+]
+
+
+def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
+    """Return the handlers under /evaluations."""
+
+    @get("/", sync_to_thread=True, responses=refusals(400))
+    def list_evaluations(
+        states: _States = None, limit: _Limit = 100, before: _Before = None
+    ) -> list[EvaluationBody]:
+        """List evaluations, the newest first."""
+        return [EvaluationBody.of(job) for job in team.queue.jobs(states or (), at_most=limit, before=before)]
+
+    @post("/", guards=[needs(Role.RUNNER)], responses=refusals(400, 404, 422, 429))
+    async def start_evaluation(request: _Asked, data: JSONBody[EvaluationRequest]) -> StartedBody:
+        """Start an evaluation: all that needs no model is checked, then it waits for a worker."""
+        submitted = await slow.done(lambda: evaluations.submit(team, data, bearer_of(request)))
+        return StartedBody(EvaluationBody.of(submitted.job), submitted.tasks)
+
+    @get("/{number:int}", sync_to_thread=True, responses=refusals(404))
+    def get_evaluation(number: FromPath[int]) -> EvaluationBody:
+        """Show an evaluation."""
+        return EvaluationBody.of(team.queue.get(number))
+
+    @get(
+        "/{number:int}/events",
+        sync_to_thread=True,
+        responses=refusals(404),
+        media_type="text/event-stream",
+    )
+    def watch_evaluation(number: FromPath[int], last_id: _LastId = None) -> Stream | Response[bytes]:
+        """Watch an evaluation by server-sent events, each of which holds the whole evaluation.
+
+        The events are `progress`, and `end`, after which the stream ends. Who lost the connection goes on
+        with the header Last-Event-ID, and is answered 204 where nothing more will come.
+        """
+        seen = int(last_id) if last_id is not None and last_id.isdecimal() else 0
+        job = team.queue.get(number)
+        if job.has_ended and job.version <= seen:
+            return Response(b"", status_code=204)
+        return streams.follow(_Watch(team, number, seen).look)
+
+    @post(
+        "/{number:int}/stop",
+        sync_to_thread=True,
+        guards=[needs(Role.RUNNER)],
+        responses=refusals(404),
+        status_code=200,
+    )
+    def stop_evaluation(request: _Asked, number: FromPath[int]) -> EvaluationBody:
+        """Stop an evaluation, and keep its answers. One that runs is `stopping` until its worker hears it."""
+        return EvaluationBody.of(evaluations.stop(team, number, bearer_of(request)))
+
+    @post(
+        "/{number:int}/resume",
+        sync_to_thread=True,
+        guards=[needs(Role.RUNNER)],
+        responses=refusals(404, 409),
+        status_code=200,
+    )
+    def resume_evaluation(request: _Asked, number: FromPath[int]) -> EvaluationBody:
+        """Put a stopped or failed evaluation back into the queue; it goes on from what was answered."""
+        return EvaluationBody.of(evaluations.resume(team, number, bearer_of(request)))
+
+    @delete("/{number:int}", sync_to_thread=True, guards=[needs(Role.RUNNER)], responses=refusals(404, 409))
+    def delete_evaluation(request: _Asked, number: FromPath[int]) -> None:
+        """Delete an evaluation that nobody works on, with its run."""
+        evaluations.delete(team, number, bearer_of(request))
+
+    @get("/{number:int}/results", sync_to_thread=True, responses=refusals(404))
+    def get_results(number: FromPath[int]) -> ResultsBody:
+        """Show what came out: every metric with its counts and its interval."""
+        return _results(team, team.queue.get(number))
+
+    handlers = [
+        list_evaluations,
+        start_evaluation,
+        get_evaluation,
+        watch_evaluation,
+        stop_evaluation,
+        resume_evaluation,
+        delete_evaluation,
+        get_results,
+    ]
+    return Router("/evaluations", route_handlers=handlers, tags=["evaluations"])
+
+
+class _Watch:
+    """One who watches an evaluation, and what they have seen of it."""
+
+    def __init__(self, team: Team, number: int, seen: int) -> None:
+        self._team = team
+        self._number = number
+        self._seen = seen
+
+    def look(self) -> News:
+        """Return the evaluation, if it has changed."""
+        job = self._team.queue.get(self._number)
+        if job.version <= self._seen:
+            return News(None, job.has_ended)
+        self._seen = job.version
+        body = msgspec.json.encode(EvaluationBody.of(job))
+        name = b"end" if job.has_ended else b"progress"
+        return News(b"id: %d\nevent: %s\ndata: %s\n\n" % (job.version, name, body), job.has_ended)
+
+
+def _results(team: Team, job: Job) -> ResultsBody:
+    folder = evaluations.run_folder(team, job).path
+    if read_manifest(folder) is None:
+        return ResultsBody(job.id, job.state, job.run, (), ())
+    run = StoredRun(folder)
+    return ResultsBody(job.id, job.state, job.run, tuple(run.metrics()), run.manifest.notes)

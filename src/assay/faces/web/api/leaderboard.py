@@ -1,0 +1,37 @@
+"""/api/v1/leaderboard: models by datasets."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from litestar import MediaType, Response, Router, get
+from litestar.params import FromPath, FromQuery
+
+from assay.app.team.leaderboard import team_board
+from assay.app.team.team import Team
+from assay.faces.web.api.errors import refusals
+from assay.faces.web.api.slow_work import SlowWork
+from assay.results.leaderboard.board import Board
+from assay.results.leaderboard.exports import exported
+
+_TYPES = {"markdown": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "latex": "text/plain"}
+
+
+def leaderboard_router(team: Team, slow: SlowWork) -> Router:
+    """Return the handlers of /leaderboard."""
+
+    @get("/", responses=refusals(429))
+    async def get_leaderboard() -> Board:
+        """Show models by datasets, with intervals, ranks, and which differences are real."""
+        return await slow.done(lambda: team_board(team))
+
+    @get("/{form:str}", responses=refusals(404, 429), media_type=MediaType.TEXT)
+    async def export_leaderboard(
+        form: FromPath[Literal["markdown", "csv", "latex"]],
+        by: FromQuery[Literal["dataset", "ability"]] = "dataset",
+    ) -> Response[str]:
+        """Export the leaderboard for a page, a sheet or a paper, by datasets or by abilities."""
+        board = await slow.done(lambda: team_board(team))
+        return Response(exported(board, form, by=by), media_type=_TYPES[form])
+
+    return Router("/leaderboard", route_handlers=[get_leaderboard, export_leaderboard], tags=["leaderboard"])

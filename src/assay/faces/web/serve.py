@@ -1,0 +1,100 @@
+"""`assay serve` as a server: the pages of `assay view`, the API, and the workers that do what is asked."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import msgspec
+
+from assay.app.team.settings import TeamSettings
+from assay.app.team.supervise import Supervisor
+from assay.app.team.team import Team
+from assay.core.roles import Role
+from assay.faces.web.api.document import openapi_config
+from assay.faces.web.api.router import PATH, api_router
+from assay.faces.web.api.slow_work import SlowWork
+from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.data import data_router
+from assay.faces.web.events import Streams
+from assay.faces.web.pages import VIEW_PAGES, Page, pages_router
+from assay.faces.web.run_shelf import RunShelf
+from assay.faces.web.security.gate import Bounds
+from assay.faces.web.security.hosts import Hosts, is_loopback
+from assay.faces.web.security.sessions import Sessions
+from assay.faces.web.server import Server, listen
+from assay.results.run_list import RunList
+
+USUAL_PORT = 8422
+SERVE_PAGES = (
+    *VIEW_PAGES,
+    Page("/evaluations", "evaluations", "Evaluations", in_menu=True),
+    Page("/evaluations/new", "new_evaluation", "New evaluation"),
+    Page("/evaluations/{number:int}", "evaluation", "Evaluation"),
+    Page("/api", "api", "API", in_menu=True),
+)
+_MB = 1_000_000
+_FORM_BYTES = 100_000
+"""What an upload's form has beside the dataset."""
+
+
+class ServeSettings(msgspec.Struct, frozen=True):
+    """Where the server lets itself be reached; the rest are the team's settings."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+    also_hosts: tuple[str, ...] = ()
+
+
+class TeamServer:
+    """A team's server that listens; `serve` answers, and has evaluations done, until it is told to end."""
+
+    def __init__(self, team: Team, settings: ServeSettings) -> None:
+        Path(team.settings.runs_dir).mkdir(parents=True, exist_ok=True)
+        self._team = team
+        self._listener = listen(settings.host, settings.port, USUAL_PORT)
+        self.port: int = self._listener.getsockname()[1]
+        self._host = settings.host
+        self.supervisor = Supervisor(team.settings, team.queue)
+        streams = Streams()
+        sessions = Sessions(team.tokens.bearer, cookie=f"assay_{self.port}")
+        self.app = make_app(
+            WebSettings(
+                hosts=Hosts(settings.host, self.port, settings.also_hosts),
+                sessions=sessions,
+                # Who is on this machine could read the folder of runs as well; to change it needs a token.
+                without_token=Role.READER if is_loopback(settings.host) else None,
+                bounds=_bounds(team.settings),
+            ),
+            [
+                pages_router(sessions, SERVE_PAGES),
+                data_router(RunShelf(RunList((Path(team.settings.runs_dir),))), streams),
+                api_router(team, streams, SlowWork()),
+            ],
+            openapi=openapi_config(),
+        )
+        self.server = Server(self.app, streams.end)
+
+    @property
+    def address(self) -> str:
+        """Return where the pages are."""
+        name = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
+        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}/"
+
+    def close(self) -> None:
+        """Listen no more; `serve` does so by itself."""
+        self._listener.close()
+
+    def serve(self) -> None:
+        """Answer until Ctrl-C; evaluations that are under way then go back into the queue."""
+        self.supervisor.start()
+        try:
+            self.server.run(sockets=[self._listener])
+        finally:
+            self._team.asker.end()
+            self.supervisor.end()
+
+
+def _bounds(settings: TeamSettings) -> Bounds:
+    upload = settings.max_upload_mb * _MB + _FORM_BYTES
+    return Bounds(uploads=((f"{PATH}/datasets", upload),))

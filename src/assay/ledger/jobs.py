@@ -1,0 +1,410 @@
+"""The queue of evaluations: none is lost, none is done twice.
+
+A worker claims a job for a short time (its lease) and makes the lease longer while it works. Each claim has a
+number, the attempt: what a worker says counts only as long as its attempt is the job's latest. A worker that
+died lets its lease run out, and the job goes back into the queue; its run folder keeps what was answered.
+
+The queue does not know what a job asks for: its plan is bytes that the worker reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import sqlalchemy
+from sqlalchemy import Column, Connection, Double, Integer, LargeBinary, Table, Text, Update, case
+
+from assay.core.errors import AssayError, Problem, StoreError
+from assay.ledger.schema import METADATA
+
+if TYPE_CHECKING:
+    from assay.ledger.database import Database
+
+LEASE_S = 15.0
+"""How long a claim is good for without a word from its worker."""
+LOSSES_AT_MOST = 3
+"""So often in a row may a job's own process die without one new answer."""
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    """Its worker has been asked to stop, and has not answered yet."""
+    STOPPED = "stopped"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+
+UNDER_WAY = (JobState.RUNNING, JobState.STOPPING)
+ENDED = (JobState.STOPPED, JobState.COMPLETE, JobState.FAILED)
+
+
+class JobRequest(msgspec.Struct, frozen=True):
+    """What is put into the queue."""
+
+    model: str
+    """The model's name, for lists."""
+    datasets: tuple[str, ...]
+    """The datasets' names, for lists."""
+    settings: dict[str, Any]
+    """What was set for it, for lists."""
+    plan: bytes
+    """All that the worker needs."""
+    label: str
+    """What the run folder's name begins with."""
+    submitted_by: str
+    """Who asked for it."""
+    priority: int = 0
+    """Higher ones come first; alike ones in the order in which they came."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A job as it is at one moment."""
+
+    id: int
+    state: JobState
+    model: str
+    datasets: tuple[str, ...]
+    settings: dict[str, Any]
+    plan: bytes
+    run: str
+    """The name of its run folder."""
+    submitted_by: str
+    priority: int
+    submitted_at: float
+    """Seconds since 1970, as all times here."""
+    started_at: float | None
+    """When it was first claimed."""
+    finished_at: float | None
+    attempt: int
+    """How often it was claimed."""
+    progress: dict[str, Any]
+    """How far it is, as its worker last said."""
+    problems: tuple[Problem, ...]
+    """Why it failed."""
+    version: int
+    """Grows with every change of it."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will happen to it by itself."""
+        return self.state in ENDED
+
+
+class Claim(NamedTuple):
+    """A job that a worker may do, as long as its attempt is the latest."""
+
+    job: Job
+    worker: str
+
+
+class LostClaim(AssayError):
+    """The job is another worker's by now, or is gone: what this one does for it no longer counts."""
+
+
+_jobs = Table(
+    "assay_evaluations",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("state", Text, nullable=False, index=True),
+    Column("model", Text, nullable=False),
+    Column("datasets", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("plan", LargeBinary, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("submitted_by", Text, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("submitted_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("finished_at", Double),
+    Column("attempt", Integer, nullable=False),
+    Column("worker", Text),
+    Column("lease_until", Double),
+    Column("n_lost", Integer, nullable=False),
+    Column("progress", Text, nullable=False),
+    Column("problems", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    # The number of a deleted job must not come again: run folders and links bear it.
+    sqlite_autoincrement=True,
+)
+_c = _jobs.c
+_OVER = Problem(
+    "TEAM-010",
+    f"its process died {LOSSES_AT_MOST} times in a row without a new answer",
+    "look into its log for the reason, such as too little memory; then resume it",
+)
+
+
+class Queue:
+    """The evaluations of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def submit(self, asked: JobRequest) -> Job:
+        """Put a job into the queue."""
+        with self._database.writing() as connection:
+            row = {
+                "state": JobState.QUEUED,
+                "model": asked.model,
+                "datasets": _text(asked.datasets),
+                "settings": _text(asked.settings),
+                "plan": asked.plan,
+                "run": "",
+                "submitted_by": asked.submitted_by,
+                "priority": asked.priority,
+                "submitted_at": self._database.now(connection),
+                "attempt": 0,
+                "n_lost": 0,
+                "progress": "{}",
+                "problems": "[]",
+                "version": 1,
+            }
+            number = connection.execute(_jobs.insert().values(row).returning(_c.id)).scalar_one()
+            connection.execute(_jobs.update().where(_c.id == number).values(run=f"{asked.label}-{number}"))
+            return _got(connection, number)
+
+    def get(self, number: int) -> Job:
+        """Return a job, or raise TEAM-001."""
+        with self._database.reading() as connection:
+            return _got(connection, number)
+
+    def jobs(
+        self, states: Collection[JobState] = (), *, at_most: int = 100, before: int | None = None
+    ) -> list[Job]:
+        """Return jobs, the newest first; `before`: only those with a lower number."""
+        query = sqlalchemy.select(_jobs).order_by(_c.id.desc()).limit(at_most)
+        if states:
+            query = query.where(_c.state.in_(states))
+        if before is not None:
+            query = query.where(_c.id < before)
+        with self._database.reading() as connection:
+            return [_job(row) for row in connection.execute(query)]
+
+    def count(self, states: Collection[JobState], submitted_by: str | None = None) -> int:
+        """Return how many jobs are in one of these states."""
+        query = sqlalchemy.select(sqlalchemy.func.count()).where(_c.state.in_(states))
+        if submitted_by is not None:
+            query = query.where(_c.submitted_by == submitted_by)
+        with self._database.reading() as connection:
+            number: int = connection.execute(query).scalar_one()
+            return number
+
+    def claim(self, worker: str, *, lease_s: float = LEASE_S) -> Claim | None:
+        """Take the next job, if there is one: no two workers get the same."""
+        # Workers without work only read: writers of SQLite would have to wait for them.
+        if not self._has_work():
+            return None
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            _take_back(connection, now, _c.lease_until < now)
+            waiting = (
+                sqlalchemy.select(_c.id)
+                .where(_c.state == JobState.QUEUED)
+                .order_by(_c.priority.desc(), _c.id)
+                .limit(1)
+                # SQLite has one writer at a time; in PostgreSQL others pass over what this one looks at.
+                .with_for_update(skip_locked=True)
+            )
+            number = connection.execute(waiting).scalar_one_or_none()
+            if number is None:
+                return None
+            connection.execute(
+                _changed(_c.id == number).values(
+                    state=JobState.RUNNING,
+                    attempt=_c.attempt + 1,
+                    worker=worker,
+                    lease_until=now + lease_s,
+                    started_at=sqlalchemy.func.coalesce(_c.started_at, now),
+                )
+            )
+            return Claim(_got(connection, number), worker)
+
+    def report(
+        self,
+        claim: Claim,
+        progress: dict[str, Any] | None = None,
+        *,
+        has_advanced: bool = False,
+        lease_s: float = LEASE_S,
+    ) -> JobState:
+        """Keep a claim, and say how far the job is; return `running`, or `stopping` where it is to stop.
+
+        `has_advanced`: there is a new answer, so that a later loss is no sign of a job that cannot be done.
+        """
+        with self._database.writing() as connection:
+            kept = _jobs.update().where(_is_held(claim))
+            kept = kept.values(lease_until=self._database.now(connection) + lease_s)
+            if has_advanced:
+                kept = kept.values(n_lost=0)
+            if progress is not None:
+                kept = kept.values(progress=_text(progress), version=_c.version + 1)
+            return JobState(self._said(connection, claim, kept))
+
+    def finish(self, claim: Claim, state: JobState, problems: Sequence[Problem] = ()) -> None:
+        """End a job as complete, failed or stopped."""
+        with self._database.writing() as connection:
+            ended = _changed(_is_held(claim)).values(
+                state=state,
+                problems=_text(problems),
+                finished_at=self._database.now(connection),
+                worker=None,
+                lease_until=None,
+            )
+            self._said(connection, claim, ended)
+
+    def release(self, claim: Claim) -> None:
+        """Give a job back unfinished, through no fault of its own; one that was to stop has stopped."""
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            self._said(connection, claim, _given_back(_is_held(claim), now))
+
+    def lose(self, claim: Claim) -> None:
+        """Give a job back whose own process died; one that does so again and again has failed."""
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            is_hopeless = sqlalchemy.and_(_c.state == JobState.RUNNING, _c.n_lost + 1 >= LOSSES_AT_MOST)
+            connection.execute(
+                _changed(_is_held(claim), is_hopeless).values(
+                    state=JobState.FAILED,
+                    problems=_text([_OVER]),
+                    finished_at=now,
+                    worker=None,
+                    lease_until=None,
+                )
+            )
+            connection.execute(_given_back(_is_held(claim), now).values(n_lost=_c.n_lost + 1))
+
+    def take_back_from(self, worker: str) -> None:
+        """Give the jobs of a worker back that is known to be dead, before their leases run out."""
+        with self._database.writing() as connection:
+            _take_back(connection, self._database.now(connection), _c.worker == worker)
+
+    def take_back_expired(self) -> None:
+        """Give the jobs back whose workers have said nothing for too long; claims do so too."""
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            _take_back(connection, now, _c.lease_until < now)
+
+    def stop(self, number: int) -> Job:
+        """Take a job out of the queue, or ask its worker to stop; one that has ended stays as it is."""
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            connection.execute(
+                _changed(_c.id == number, _c.state == JobState.QUEUED).values(
+                    state=JobState.STOPPED, finished_at=now
+                )
+            )
+            connection.execute(
+                _changed(_c.id == number, _c.state == JobState.RUNNING).values(state=JobState.STOPPING)
+            )
+            return _got(connection, number)
+
+    def resume(self, number: int) -> Job:
+        """Put a stopped or failed job back into the queue; it goes on from what was answered."""
+        with self._database.writing() as connection:
+            again = _changed(_c.id == number, _c.state.in_((JobState.STOPPED, JobState.FAILED)))
+            result = connection.execute(
+                again.values(state=JobState.QUEUED, finished_at=None, problems="[]", n_lost=0)
+            )
+            job = _got(connection, number)
+            if not result.rowcount:
+                raise _wrong_state(job, "resumed", "only stopped and failed ones are resumed")
+            return job
+
+    def delete(self, number: int) -> Job:
+        """Forget a job that nobody works on; return what it was."""
+        with self._database.writing() as connection:
+            job = _got(connection, number)
+            gone = _jobs.delete().where(_c.id == number, _c.state.not_in(UNDER_WAY))
+            if not connection.execute(gone).rowcount:
+                raise _wrong_state(job, "deleted", "stop it first, and wait until it has stopped")
+            return job
+
+    def _has_work(self) -> bool:
+        with self._database.reading() as connection:
+            is_expired = _c.lease_until < self._database.now(connection)
+            query = sqlalchemy.select(_c.id).where((_c.state == JobState.QUEUED) | is_expired).limit(1)
+            return connection.execute(query).first() is not None
+
+    def _said(self, connection: Connection, claim: Claim, change: Update) -> str:
+        """Make a worker's change, or raise where its claim is lost; return the job's state."""
+        state: str | None = connection.execute(change.returning(_c.state)).scalar_one_or_none()
+        if state is None:
+            what = f"evaluation {claim.job.id}: attempt {claim.job.attempt} is no longer the latest"
+            raise LostClaim(Problem("TEAM-011", what, "leave it to the worker that has it now"))
+        return state
+
+
+def _changed(*conditions: sqlalchemy.ColumnElement[bool]) -> Update:
+    """Return a change of jobs that whoever watches them will see."""
+    return _jobs.update().where(*conditions).values(version=_c.version + 1)
+
+
+def _is_held(claim: Claim) -> sqlalchemy.ColumnElement[bool]:
+    """Whether a claim is the latest, and has not been ended."""
+    return sqlalchemy.and_(
+        _c.id == claim.job.id,
+        _c.attempt == claim.job.attempt,
+        _c.worker == claim.worker,
+        _c.state.in_(UNDER_WAY),
+    )
+
+
+def _given_back(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
+    """Return the change that ends a claim without an end of the job."""
+    is_to_stop = _c.state == JobState.STOPPING
+    return _changed(whose).values(
+        state=case((is_to_stop, JobState.STOPPED.value), else_=JobState.QUEUED.value),
+        finished_at=case((is_to_stop, now), else_=None),
+        worker=None,
+        lease_until=None,
+    )
+
+
+def _take_back(connection: Connection, now: float, whose: sqlalchemy.ColumnElement[bool]) -> None:
+    """End claims whose workers died. That is not the jobs' fault: servers are killed for other reasons."""
+    connection.execute(_given_back(sqlalchemy.and_(_c.state.in_(UNDER_WAY), whose), now))
+
+
+def _got(connection: Connection, number: int) -> Job:
+    row = connection.execute(sqlalchemy.select(_jobs).where(_c.id == number)).one_or_none()
+    if row is None:
+        what = f"there is no evaluation {number}"
+        raise StoreError(Problem("TEAM-001", what, "list the evaluations to see their numbers"))
+    return _job(row)
+
+
+def _job(row: sqlalchemy.Row[Any]) -> Job:
+    return Job(
+        id=row.id,
+        state=JobState(row.state),
+        model=row.model,
+        datasets=tuple(msgspec.json.decode(row.datasets)),
+        settings=msgspec.json.decode(row.settings),
+        plan=bytes(row.plan),
+        run=row.run,
+        submitted_by=row.submitted_by,
+        priority=row.priority,
+        submitted_at=row.submitted_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        attempt=row.attempt,
+        progress=msgspec.json.decode(row.progress),
+        problems=msgspec.json.decode(row.problems, type=tuple[Problem, ...]),
+        version=row.version,
+    )
+
+
+def _wrong_state(job: Job, done: str, fix: str) -> StoreError:
+    return StoreError(Problem("TEAM-002", f"evaluation {job.id} is {job.state} and cannot be {done}", fix))
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,276 @@
+"""The index of runs: what their folders say, kept so that models are compared from the database alone.
+
+A run is one row, with a row for each of its metrics, one for the samples of each task, and one for the
+samples' values by each metric. Machines that share a database see each other's runs without the folders.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import sqlalchemy
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    UniqueConstraint,
+)
+from sqlalchemy.exc import DBAPIError
+
+from assay.core.errors import Problem, StoreError
+from assay.core.origin import Origin
+from assay.core.run_index import (
+    IndexedRun,
+    MetricValues,
+    ReadRun,
+    SampleValues,
+    TaskSamples,
+)
+from assay.core.score import Metric
+from assay.ledger.schema import METADATA
+from assay.ledger.upsert import upsert
+
+if TYPE_CHECKING:
+    from assay.ledger.database import Database
+
+_runs = Table(
+    "assay_runs",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("host", String, nullable=False),
+    Column("root", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("stamp", String, nullable=False),
+    Column("model_name", String, nullable=False, index=True),
+    Column("model_digest", String, nullable=False, index=True),
+    Column("status", String, nullable=False),
+    Column("started", String, nullable=False),
+    Column("finished", String),
+    Column("fingerprint", String, nullable=False, index=True),
+    # The whole IndexedRun; the columns above are there to be asked for.
+    Column("facts", LargeBinary, nullable=False),
+    UniqueConstraint("host", "root", "name"),
+)
+
+
+def _of_run(**arguments: Any) -> Column[int]:
+    return Column("run", Integer, ForeignKey(_runs.c.id, ondelete="CASCADE"), primary_key=True, **arguments)
+
+
+_metrics = Table(
+    "assay_run_metrics",
+    METADATA,
+    _of_run(),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("task", String, nullable=False),
+    Column("method", String, nullable=False),
+    Column("metric", String, nullable=False),
+    Column("group", String),
+    Column("value", Float(53)),
+    Column("low", Float(53)),
+    Column("high", Float(53)),
+    Column("n", Integer, nullable=False),
+    Column("n_scored", Integer, nullable=False),
+    Column("n_unanswered", Integer, nullable=False),
+    Column("n_truncated", Integer, nullable=False),
+    Column("n_failed", Integer, nullable=False),
+    Column("stderr", Float(53)),
+    Column("higher_is_better", Boolean, nullable=False),
+    Column("is_headline", Boolean, nullable=False),
+    Column("is_share", Boolean, nullable=False),
+)
+
+_samples = Table(
+    "assay_run_samples",
+    METADATA,
+    _of_run(),
+    Column("task", String, primary_key=True),
+    Column("ids", LargeBinary, nullable=False),
+    Column("clusters", LargeBinary),
+)
+
+_values = Table(
+    "assay_run_values",
+    METADATA,
+    _of_run(),
+    Column("task", String, primary_key=True),
+    Column("method", String, primary_key=True),
+    Column("metric", String, primary_key=True),
+    Column("samples", LargeBinary, nullable=False),
+    Column("weights", LargeBinary),
+    Column("is_exponential", Boolean, nullable=False),
+)
+
+
+class Known(NamedTuple):
+    """A run of the index."""
+
+    key: int
+    run: IndexedRun
+
+
+class RunIndex:
+    """The runs in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, read: ReadRun) -> None:
+        """Keep a run, in the place of what was kept of the same folder; as a whole or not at all."""
+        run = read.run
+        try:
+            with self._database.writing() as connection:
+                # Holds the run's row first, so that two who read the same folder write one after the other.
+                key = upsert(connection, _runs, ("host", "root", "name"), _row(run))
+                for table in (_metrics, _samples, _values):
+                    connection.execute(table.delete().where(table.c.run == key))
+                _insert(connection, _metrics, _metric_rows(key, read.metrics))
+                _insert(connection, _samples, _sample_rows(key, read.samples))
+                _insert(connection, _values, _value_rows(key, read.values))
+        except DBAPIError as error:
+            raise StoreError(
+                Problem(
+                    "BOARD-002",
+                    f"the database does not take the run: {_first_line(error)}",
+                    "a name in it may hold what the database cannot store, such as a zero byte; "
+                    "or use SQLite",
+                    Origin(f"{run.root}/{run.name}"),
+                )
+            ) from error
+
+    def remove(self, host: str, root: str, names: Collection[str]) -> None:
+        """Forget runs whose folders are gone."""
+        with self._database.writing() as connection:
+            for name in names:
+                connection.execute(_runs.delete().where(*_place(host, root), _runs.c.name == name))
+
+    def stamps(self, host: str, root: str) -> dict[str, str]:
+        """Return what is known of one folder of runs: each run's name and its stamp."""
+        query = sqlalchemy.select(_runs.c.name, _runs.c.stamp).where(*_place(host, root))
+        with self._database.reading() as connection:
+            return {row.name: row.stamp for row in connection.execute(query)}
+
+    def runs(self) -> list[Known]:
+        """Return every run, the earliest first."""
+        query = sqlalchemy.select(_runs.c.id, _runs.c.facts)
+        with self._database.reading() as connection:
+            found = [
+                Known(row.id, msgspec.json.decode(row.facts, type=IndexedRun))
+                for row in connection.execute(query)
+            ]
+        # Not sorted by the database: each has its own idea of the order of texts.
+        return sorted(found, key=lambda one: (one.run.started, one.run.host, one.run.root, one.run.name))
+
+    def metrics(self) -> dict[int, list[Metric]]:
+        """Return the metrics of every run, by the run's key."""
+        names = Metric.__struct_fields__
+        query = sqlalchemy.select(_metrics.c.run, *(_metrics.c[name] for name in names))
+        found: dict[int, list[Metric]] = {}
+        with self._database.reading() as connection:
+            for row in connection.execute(query.order_by(_metrics.c.run, _metrics.c.place)):
+                found.setdefault(row.run, []).append(Metric(*row[1:]))
+        return found
+
+    def values(self, key: int, task: str, method: str, metric: str) -> SampleValues | None:
+        """Return what each sample is worth by a metric; None where the metric is not made of such values."""
+        query = (
+            sqlalchemy.select(_samples.c.ids, _samples.c.clusters, _values)
+            .join_from(
+                _values,
+                _samples,
+                sqlalchemy.and_(_samples.c.run == _values.c.run, _samples.c.task == _values.c.task),
+            )
+            .where(_values.c.run == key, _values.c.task == task)
+            .where(_values.c.method == method, _values.c.metric == metric)
+        )
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        samples = TaskSamples(_digests(row.ids), None if row.clusters is None else _digests(row.clusters))
+        weights = None if row.weights is None else _numbers(row.weights)
+        return SampleValues.of(samples, MetricValues(_numbers(row.samples), weights, row.is_exponential))
+
+
+def _place(host: str, root: str) -> tuple[sqlalchemy.ColumnElement[bool], ...]:
+    return _runs.c.host == host, _runs.c.root == root
+
+
+def _insert(connection: sqlalchemy.Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        connection.execute(table.insert(), list(rows))
+
+
+def _row(run: IndexedRun) -> dict[str, Any]:
+    return {
+        "host": run.host,
+        "root": run.root,
+        "name": run.name,
+        "stamp": run.stamp,
+        "model_name": run.model.name,
+        "model_digest": run.model.digest,
+        "status": run.status.value,
+        "started": run.started,
+        "finished": run.finished,
+        "fingerprint": run.fingerprint,
+        "facts": msgspec.json.encode(run),
+    }
+
+
+def _metric_rows(key: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
+    return [
+        {"run": key, "place": place, **msgspec.structs.asdict(metric)} for place, metric in enumerate(metrics)
+    ]
+
+
+def _sample_rows(key: int, samples: Mapping[str, TaskSamples]) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": key,
+            "task": task,
+            "ids": _packed(one.ids),
+            "clusters": None if one.clusters is None else _packed(one.clusters),
+        }
+        for task, one in samples.items()
+    ]
+
+
+def _value_rows(key: int, values: Mapping[tuple[str, str, str], MetricValues]) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": key,
+            "task": task,
+            "method": method,
+            "metric": metric,
+            "samples": _packed(one.values),
+            "weights": None if one.weights is None else _packed(one.weights),
+            "is_exponential": one.is_exponential,
+        }
+        for (task, method, metric), one in values.items()
+    ]
+
+
+def _packed(numbers: np.ndarray[Any, Any]) -> bytes:
+    """Return numbers in few bytes, whatever the order of bytes of the machine is."""
+    return zlib.compress(np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).tobytes(), 6)
+
+
+def _digests(packed: bytes) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    return np.frombuffer(zlib.decompress(packed), "<u8").astype(np.uint64)
+
+
+def _numbers(packed: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.frombuffer(zlib.decompress(packed), "<f8").astype(np.float64)
+
+
+def _first_line(error: DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]

@@ -1,0 +1,98 @@
+"""What comes out when runs, or methods of one run, are set against each other. `paired_runs` makes it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assay.core.score import Score
+from assay.results.paired import Difference
+
+REAL_BELOW = 0.05
+"""A difference is called real where chance alone gives one as large less often than this."""
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One of the things that are compared."""
+
+    name: str
+    """The model's name; where that does not tell the sides apart, the method's or the folder's."""
+    run: str
+    """The run's id."""
+    folder: str
+    model: str
+    method: str | None
+    """The method that is looked at; None: every method, each with the same one of the others."""
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One metric of one task, of two sides."""
+
+    task: str
+    """As the first side names it; a dataset's name where its subsets are taken together."""
+    method: str
+    metric: str
+    first: int
+    second: int
+    """Which of the sides."""
+    result: Difference
+    """What the second has over the first."""
+    is_headline: bool
+    is_share: bool
+    """Whether it is read in percent."""
+    is_factor: bool
+    """Whether the difference is the second's value over the first's, as of perplexities."""
+    higher_is_better: bool
+    n_only_first: int = 0
+    n_only_second: int = 0
+    """Samples that the other does not have."""
+    n_failed: int = 0
+    """Samples of both that failed in one of them at least: left out."""
+    n_ungraded: int = 0
+    """Samples of both without a right answer, or without this metric: left out."""
+    n_subsets: int = 0
+    """How many subsets of a dataset it is a mean over; 0: a task by itself."""
+    p_corrected: float | None = None
+    """Holm's p among all pairs of sides; None where there is one pair."""
+
+    @property
+    def p(self) -> float | None:
+        """Return the p that decides."""
+        return self.result.p if self.p_corrected is None else self.p_corrected
+
+    @property
+    def is_real(self) -> bool:
+        """Whether chance alone would seldom give such a difference."""
+        return self.p is not None and self.p < REAL_BELOW
+
+    @property
+    def better(self) -> int | None:
+        """Return the side with the better value; None if they are equal, or nothing is known."""
+        difference = self.result.difference
+        none = 1.0 if self.is_factor else 0.0
+        if difference is None or difference == none:
+            return None
+        return self.second if (difference > none) == self.higher_is_better else self.first
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """All that was compared."""
+
+    sides: tuple[Side, ...]
+    metrics: tuple[Compared, ...]
+    """Means over subsets first, then by task, method and metric, for each pair of sides."""
+    notes: tuple[str, ...]
+    """What makes the comparison less than fair."""
+
+    @property
+    def headlines(self) -> list[Compared]:
+        """Return what the tasks are judged by."""
+        return [one for one in self.metrics if one.is_headline]
+
+
+class Flip(msgspec.Struct, frozen=True):
+    """A sample that one side has right and the other wrong."""
+
+    first: Score
+    second: Score
+    question: str
+    """Its beginning."""

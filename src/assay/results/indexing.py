@@ -1,0 +1,184 @@
+"""A run folder as the index keeps it: its facts, its metrics, and what every sample is worth.
+
+Knows run folders, not databases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from assay.core.errors import Problem, StoreError
+from assay.core.ids import digest
+from assay.core.origin import Origin
+from assay.core.run import RunManifest, RunStatus
+from assay.core.run_index import (
+    Digests,
+    IndexedRun,
+    IndexedTask,
+    MetricValues,
+    Numbers,
+    ReadRun,
+    TaskSamples,
+)
+from assay.core.score import Metric
+from assay.core.task import TaskSpec
+from assay.results.read import StoredRun
+from assay.results.score_columns import RunColumns, ScoreColumns
+from assay.results.store import MANIFEST, SUMMARY
+
+_LONGEST = 80
+"""Characters of a setting that are kept as they are; a longer one is kept by its hash."""
+_ROUNDED = 1e-4
+"""Values over all samples may be rounded to four decimals, as in LEAP."""
+
+
+def stamp_of(folder: Path) -> str:
+    """Return what changes whenever the files that say what came out are written."""
+    parts = []
+    for name in (MANIFEST, SUMMARY):
+        try:
+            status = (folder / name).stat()
+        except FileNotFoundError:
+            parts.append("-")
+        else:
+            parts.append(f"{status.st_mtime_ns}:{status.st_size}")
+    return " ".join(parts)
+
+
+def read_run(folder: Path, *, host: str, root: str) -> ReadRun:
+    """Read a run folder; of one that is not complete, the facts alone."""
+    # The stamp first: what is written while the folder is read makes it out of date.
+    stamp = stamp_of(folder)
+    stored = StoredRun(folder)
+    run = _facts(stored.manifest, host=host, root=root, name=folder.name, stamp=stamp)
+    if run.status is not RunStatus.COMPLETE:
+        return ReadRun(run)
+    try:
+        metrics = stored.metrics()
+        columns = RunColumns(folder).by_method
+    except (OSError, msgspec.DecodeError) as error:
+        raise StoreError(
+            Problem(
+                "BOARD-001",
+                f"the run cannot be read, and is not on the leaderboard: {error}",
+                "the same `assay run` writes its files again; or remove the folder",
+                Origin(str(folder)),
+            )
+        ) from error
+    samples = _samples(columns)
+    return ReadRun(run, tuple(metrics), samples, _values(columns, metrics, samples))
+
+
+def _facts(manifest: RunManifest, *, host: str, root: str, name: str, stamp: str) -> IndexedRun:
+    return IndexedRun(
+        host=host,
+        root=root,
+        name=name,
+        stamp=stamp,
+        id=manifest.id,
+        fingerprint=manifest.fingerprint,
+        status=manifest.status,
+        started=manifest.started,
+        finished=manifest.finished,
+        model=manifest.model,
+        judge=manifest.judge,
+        tasks=tuple(_task(spec) for spec in manifest.tasks),
+        groups=manifest.groups,
+    )
+
+
+def _task(spec: TaskSpec) -> IndexedTask:
+    settings = dict(spec.settings)
+    shots = settings.pop("shots", None)
+    return IndexedTask(
+        spec.name,
+        spec.data_hash,
+        spec.n_samples,
+        spec.n_rows,
+        family=spec.family,
+        categories=spec.categories,
+        about=str(settings.pop("explain", "")),
+        headline=settings.pop("headline", None),
+        shots={method: _shots_of(shots, method) for method in spec.methods},
+        settings={name: _as_text(value) for name, value in settings.items()},
+    )
+
+
+def _shots_of(shots: Any, method: str) -> str:
+    """Return a method's number of solved examples; a dialect may have one for each."""
+    own = shots.get(method) if isinstance(shots, Mapping) else shots
+    return "0" if own is None else str(own)
+
+
+def _as_text(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else f"#{digest(value)}"
+
+
+def _samples(columns: Mapping[tuple[str, str], ScoreColumns]) -> dict[str, TaskSamples]:
+    """Return the samples of each task, of all its methods together."""
+    found: dict[str, list[ScoreColumns]] = {}
+    for (task, _), of_method in columns.items():
+        found.setdefault(task, []).append(of_method)
+    samples = {}
+    for task, parts in found.items():
+        ids, first = np.unique(np.concatenate([one.keys.digests() for one in parts]), return_index=True)
+        clusters = np.concatenate([np.array(one.clusters, dtype=np.int64) for one in parts])[first]
+        is_alone = clusters < 0
+        # A sample that stands alone is a cluster of its own.
+        named = None if is_alone.all() else np.where(is_alone, ids, clusters.astype(np.uint64))
+        samples[task] = TaskSamples(ids, named)
+    return samples
+
+
+def _values(
+    columns: Mapping[tuple[str, str], ScoreColumns],
+    metrics: list[Metric],
+    samples: Mapping[str, TaskSamples],
+) -> dict[tuple[str, str, str], MetricValues]:
+    """Return the values of metrics that are means, or ratios of sums, of what the samples have.
+
+    A metric of a whole list, such as a macro F1, may have values of samples too; they do not make it up, so
+    a test on them would be a test of something else.
+    """
+    whole = {(one.task, one.method, one.metric): one.value for one in metrics if one.group is None}
+    found = {}
+    for (task, method), one in columns.items():
+        order = np.searchsorted(samples[task].ids, one.keys.digests())
+
+        def placed(numbers: Any, order: Any = order, ids: Digests = samples[task].ids) -> Numbers:
+            there = np.full(len(ids), np.nan)
+            there[order] = np.array(numbers, dtype=np.float64)
+            return there
+
+        for name, values in one.means.items():
+            found[task, method, name] = MetricValues(placed(values))
+        for name, ratio in one.ratios.items():
+            found[task, method, name] = MetricValues(
+                placed(ratio.numerators), placed(ratio.denominators), ratio.is_exponential
+            )
+    return {key: made for key, made in found.items() if _makes_up(made, whole.get(key))}
+
+
+def _makes_up(metric: MetricValues, value: float | None) -> bool:
+    """Whether a metric's value over all samples is what their values come to."""
+    has_value = ~np.isnan(metric.values)
+    if value is None or not has_value.any():
+        return False
+    total = float(metric.values[has_value].sum())
+    if metric.weights is None:
+        made = total / int(has_value.sum())
+    else:
+        by = float(metric.weights[has_value].sum())
+        if by <= 0:
+            return False
+        made = total / by
+        if metric.is_exponential:
+            made = math.exp(min(made, 700.0))
+    return math.isclose(made, value, rel_tol=_ROUNDED, abs_tol=_ROUNDED)

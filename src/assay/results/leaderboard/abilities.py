@@ -1,0 +1,90 @@
+"""Which columns belong to which ability: by a person's file, else by what the datasets say of themselves."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.origin import Origin
+from assay.results.leaderboard.columns import Column
+
+Abilities: TypeAlias = Mapping[str, Sequence[str]]
+"""By an ability's name: datasets, `dataset`, or categories of their subsets, `dataset:[category]`."""
+
+
+def read_abilities(path: Path) -> dict[str, list[str]]:
+    """Read `ability = ["dataset", ...]` from a TOML file."""
+    try:
+        written = tomllib.loads(path.read_text(encoding="utf-8"))
+        return msgspec.convert(written, dict[str, list[str]])
+    except OSError as error:
+        what, fix = f"the file cannot be read: {error.strerror}", "check the path"
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        what = f"not valid TOML: {error}"
+        fix = 'correct the file; a name that is not plain ASCII stands in quotes: "추론" = ["nli"]'
+    except msgspec.ValidationError as error:
+        what = f"{error}; expected a list of datasets for each ability"
+        fix = 'write: reasoning = ["gsm8k", "mmlu:[STEM]"]'
+    raise UsageError(Problem("BOARD-004", what, fix, Origin(str(path))))
+
+
+def told_abilities(columns: Sequence[Column]) -> dict[str, list[str]]:
+    """Return the abilities that the datasets name: their categories, their registry's words, their groups."""
+    found: dict[str, dict[str, None]] = {}
+
+    def add(ability: str, member: str) -> None:
+        found.setdefault(ability, {})[member] = None
+
+    has_parts = {column.shown.dataset for column in columns if column.shown.part is not None}
+    for column in columns:
+        shown = column.shown
+        if shown.part is not None:
+            add(shown.part, _name(column))
+            continue
+        if shown.about:
+            add(shown.about, shown.dataset)
+        for entry in column.entries.values():
+            if shown.dataset not in has_parts:
+                for category in entry.tasks[0].categories:
+                    add(category, shown.dataset)
+            members = {task.name for task in entry.tasks}
+            for group, tasks in entry.source.run.groups.items():
+                if members <= set(tasks):
+                    add(group, shown.dataset)
+    return {ability: list(members) for ability, members in found.items()}
+
+
+def columns_by_ability(
+    abilities: Abilities, columns: Sequence[Column], *, is_from_file: bool
+) -> tuple[dict[str, tuple[int, ...]], list[str]]:
+    """Return the places of each ability's columns, and notes on what has no place in any mean."""
+    places = {_name(column): place for place, column in enumerate(columns) if column.shown.counts}
+    notes = []
+    found: dict[str, tuple[int, ...]] = {}
+    for ability, members in abilities.items():
+        unknown = [name for name in members if name not in places]
+        if unknown and is_from_file:
+            notes.append(
+                f"ability {ability!r} names datasets that no run has: {listing(unknown)}"
+                f"{nearest(unknown[0], places)}"
+            )
+        known = [places[name] for name in dict.fromkeys(members) if name in places]
+        told = tuple(place for place in known if is_averaged(columns[place]))
+        if told:
+            found[ability] = told
+    return found, notes
+
+
+def is_averaged(column: Column) -> bool:
+    """Whether a column's values can be averaged with others: shares of which more is better."""
+    return column.shown.counts and column.shown.is_share and column.shown.higher_is_better
+
+
+def _name(column: Column) -> str:
+    shown = column.shown
+    return shown.dataset if shown.part is None else f"{shown.dataset}:[{shown.part}]"

@@ -1,0 +1,134 @@
+"""Entries become columns: which values stand together, which column stands for its dataset, and its name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from assay.results.leaderboard.board import BoardColumn
+from assay.results.leaderboard.duels import Duels, ValuesOf, Verdicts, duels, verdicts
+from assay.results.leaderboard.entries import Conditions, Entry, differing_settings
+
+_SHORT = 6
+"""Characters of a hash that tell two apart for a person."""
+
+
+class Column(NamedTuple):
+    """A column with all that it was made of."""
+
+    shown: BoardColumn
+    entries: dict[str, Entry]
+    """By the model's digest."""
+    compared: Duels
+    """By the places of the entries."""
+    verdicts: Verdicts
+
+
+def columns_of(entries: Sequence[Entry], values_of: ValuesOf) -> list[Column]:
+    """Return the columns by dataset: that which counts first, then those of other conditions; parts last."""
+    by_conditions: dict[Conditions, dict[str, Entry]] = {}
+    for entry in entries:
+        by_conditions.setdefault(entry.conditions, {})[entry.model.digest] = entry
+    by_dataset: dict[tuple[str, str | None], list[Conditions]] = {}
+    for conditions in by_conditions:
+        by_dataset.setdefault((conditions.dataset, conditions.part), []).append(conditions)
+    n_by_method = Counter(entry.conditions.method for entry in entries)
+    made = []
+    for _, variants in sorted(by_dataset.items(), key=lambda one: _order(*one[0])):
+        variants.sort(key=lambda one: _weight(by_conditions[one], n_by_method), reverse=True)
+        for place, conditions in enumerate(variants):
+            apart = _apart(conditions, variants)
+            made.append(_column(by_conditions[conditions], apart, values_of, counts=place == 0))
+    return made
+
+
+def _order(dataset: str, part: str | None) -> tuple[bool, str, str]:
+    return (part is not None, dataset.casefold(), part or "")
+
+
+def _weight(entries: Mapping[str, Entry], n_by_method: Mapping[str, int]) -> tuple[int, int, int, str, str]:
+    """Return what makes a column stand for its dataset: models, then samples, then the board's usual method,
+    so that a mean mixes methods only where it must, then the latest run.
+    """
+    latest = max(entry.source.run.started for entry in entries.values())
+    one = next(iter(entries.values()))
+    method = one.conditions.method
+    return (len(entries), one.n_samples, n_by_method[method], latest, method)
+
+
+def _column(
+    entries: dict[str, Entry], apart: tuple[str, ...], values_of: ValuesOf, *, counts: bool
+) -> Column:
+    members = list(entries.values())
+    first = members[0]
+    conditions, metric = first.conditions, first.metric
+    name = conditions.dataset + ("" if conditions.part is None else f":[{conditions.part}]")
+    label = f"{name} ({', '.join(apart)})" if apart else name
+    compared = duels(members, values_of)
+    known = {pair: one.difference for pair, one in compared.items() if one.difference is not None}
+    ways = [one.how for one in compared.values()]
+    notes = []
+    if differing := differing_settings(members):
+        notes.append(f"{label}: its runs also differ in {', '.join(differing)}")
+    if "untested" in ways:
+        n = ways.count("untested")
+        notes.append(
+            f"{label}: {n} of {len(ways)} pairs of models cannot be compared: {conditions.metric} has no "
+            "values of samples and no standard error"
+        )
+    if "unpaired" in ways:
+        n = ways.count("unpaired")
+        notes.append(
+            f"{label}: {n} of {len(ways)} pairs of models are compared without pairing their samples"
+        )
+    about = dict.fromkeys(task.about for entry in members for task in entry.tasks if task.about)
+    shown = BoardColumn(
+        dataset=conditions.dataset,
+        part=conditions.part,
+        label=label,
+        apart=apart,
+        method=conditions.method,
+        metric=conditions.metric,
+        conditions=_in_words(conditions),
+        about="; ".join(about),
+        is_share=metric.is_share and not metric.metric.startswith("perplexity"),
+        higher_is_better=metric.higher_is_better,
+        counts=counts,
+        n_models=len(members),
+        n_paired=ways.count("paired"),
+        n_unpaired=ways.count("unpaired"),
+        n_untested=ways.count("untested"),
+        notes=tuple(notes),
+    )
+    decided = verdicts(len(members), known, higher_is_better=metric.higher_is_better)
+    return Column(shown, entries, compared, decided)
+
+
+def _in_words(conditions: Conditions) -> dict[str, str]:
+    said = {
+        "shots": conditions.shots,
+        "samples": conditions.samples,
+        "data": conditions.data,
+        "fidelity": conditions.fidelity,
+        "windows": conditions.windows,
+        "judge": conditions.judge,
+    }
+    return {name: text for name, text in said.items() if text}
+
+
+def _apart(conditions: Conditions, variants: Sequence[Conditions]) -> tuple[str, ...]:
+    """Return in words what sets a column apart from the others of its dataset."""
+    words = {
+        "method": conditions.method,
+        "metric": conditions.metric,
+        "shots": f"{conditions.shots}-shot",
+        "samples": conditions.samples,
+        "fidelity": conditions.fidelity,
+        "windows": conditions.windows,
+        "judge": f"judge {conditions.judge}" if conditions.judge else "no judge",
+        "data": f"data {conditions.data[:_SHORT]}",
+    }
+    return tuple(
+        text for field, text in words.items() if text and len({getattr(one, field) for one in variants}) > 1
+    )

@@ -1,0 +1,256 @@
+"""From runs to entries: which metric of which run is a model's value on a dataset, and under what conditions.
+
+A dataset with subsets is one dataset: the mean over its subsets. Values meet in one column only when their
+conditions are the same: data, samples, shots, fidelity, windows, metric, judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.ids import digest
+from assay.core.model import ModelIdentity
+from assay.core.run import RunStatus
+from assay.core.run_index import IndexedRun, IndexedTask
+from assay.core.score import MACRO, NO_METRIC, Metric
+
+MIXED = "mixed"
+_APART = ("limit", "limit_seed", "fidelity", "windows")
+"""Settings that set columns apart; of all others it is said when they differ."""
+
+_WHICH = ("drawn", "first", "last")
+"""The words for which samples a limit takes."""
+
+
+class BoardRun(NamedTuple):
+    """A run with its metrics, and the key that its samples' values are found by."""
+
+    key: Hashable
+    run: IndexedRun
+    metrics: Sequence[Metric]
+
+
+class Conditions(NamedTuple):
+    """What must be the same for two values to stand in one column."""
+
+    dataset: str
+    part: str | None
+    method: str
+    metric: str
+    data: str
+    samples: str
+    shots: str
+    fidelity: str
+    windows: str
+    judge: str
+
+
+class Entry(NamedTuple):
+    """One value of one run."""
+
+    conditions: Conditions
+    source: BoardRun
+    metric: Metric
+    tasks: tuple[IndexedTask, ...]
+    """The task, or the subsets that the value is a mean of."""
+
+    @property
+    def model(self) -> ModelIdentity:
+        """Return whose value it is."""
+        return self.source.run.model
+
+    @property
+    def sample_metric(self) -> str:
+        """Return the metric by which samples have values: a mean over subsets is made of theirs."""
+        return self.metric.metric.removesuffix(MACRO) if self.is_mean else self.metric.metric
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is a mean over subsets."""
+        return self.metric.task not in {task.name for task in self.tasks}
+
+    @property
+    def n_samples(self) -> int:
+        """Return how many samples it is about."""
+        return sum(task.n_samples for task in self.tasks)
+
+
+class Found(NamedTuple):
+    """The entries of all runs, the latest of each model under each set of conditions."""
+
+    entries: list[Entry]
+    n_earlier: Mapping[tuple[str, Conditions], int]
+    """Runs that a later one stands for, by the model's digest and the conditions."""
+    notes: list[str]
+
+
+def entries_of(
+    runs: Iterable[BoardRun], headlines: Mapping[str, str], registered: Mapping[str, str] | None = None
+) -> Found:
+    """Return what each model has on each dataset; `headlines` says by which metric a dataset is told.
+
+    `registered` says so too, for datasets that no run may have, over what runs say of themselves.
+    """
+    latest: dict[tuple[str, Conditions], Entry] = {}
+    earlier: dict[tuple[str, Conditions], int] = {}
+    notes: list[str] = []
+    choice = _Choice(headlines, registered or {})
+    for one in _each_once(runs):
+        if one.run.status is not RunStatus.COMPLETE:
+            notes.append(f"{one.run.name} is {one.run.status}: it is not on the board until it is complete")
+            continue
+        for place in _places(one):
+            metric = choice.of(place)
+            if metric is None:
+                continue
+            if metric.value is None:
+                notes.append(f"{one.run.name}: nothing of {place.dataset} could be scored")
+                continue
+            entry = Entry(_conditions(one.run, place, metric), one, metric, place.tasks)
+            key = (entry.model.digest, entry.conditions)
+            if key in latest:
+                earlier[key] = earlier.get(key, 0) + 1
+            latest[key] = entry
+    choice.check()
+    return Found(list(latest.values()), earlier, notes)
+
+
+def _each_once(runs: Iterable[BoardRun]) -> list[BoardRun]:
+    """Return the runs by when they ended; copies of one run, as on several machines, are one run."""
+    distinct = {(run.run.id, run.run.fingerprint, run.run.started, run.run.finished): run for run in runs}
+    return sorted(distinct.values(), key=_when)
+
+
+def _when(one: BoardRun) -> tuple[str, str, str, str]:
+    run = one.run
+    return (run.finished or run.started, run.host, run.root, run.name)
+
+
+class _Place(NamedTuple):
+    """A dataset of one run, or a category of its subsets, by one method."""
+
+    dataset: str
+    part: str | None
+    metrics: list[Metric]
+    tasks: tuple[IndexedTask, ...]
+
+
+def _places(one: BoardRun) -> Iterator[_Place]:
+    """Yield the datasets of a run: a task by itself, or its subsets together where they have a mean."""
+    tasks = {task.name: task for task in one.run.tasks}
+    families: dict[str, list[IndexedTask]] = {}
+    for task in one.run.tasks:
+        if task.family is not None:
+            families.setdefault(task.family, []).append(task)
+    cells: dict[tuple[str, str, str | None], list[Metric]] = {}
+    for metric in one.metrics:
+        is_own = metric.task in tasks and metric.group is None
+        is_family = metric.task not in tasks and metric.task in families
+        if (is_own or is_family) and metric.metric != NO_METRIC:
+            cells.setdefault((metric.task, metric.method, metric.group), []).append(metric)
+    for (name, method, part), metrics in cells.items():
+        if name not in tasks:
+            members = (task for task in families[name] if part is None or part in task.categories)
+            yield _Place(name, part, metrics, tuple(members))
+            continue
+        task = tasks[name]
+        if task.family is None or (task.family, method, None) not in cells:
+            yield _Place(name, None, metrics, (task,))
+            continue
+        for category in task.categories:
+            # A mean over a single subset is not made: the subset itself is all of its category.
+            if sum(category in other.categories for other in families[task.family]) == 1:
+                yield _Place(task.family, category, metrics, (task,))
+
+
+class _Choice:
+    """Which metric a dataset is told by: the one asked for, its registry's, else the first that leads."""
+
+    def __init__(self, asked: Mapping[str, str], registered: Mapping[str, str]) -> None:
+        self._asked = asked
+        self._registered = registered
+        self._found: set[str] = set()
+        self._known: dict[str, set[str]] = {}
+
+    def of(self, place: _Place) -> Metric | None:
+        """Return the metric; None where it is not among the place's."""
+        self._known.setdefault(place.dataset, set()).update(one.metric for one in place.metrics)
+        asked = self._asked.get(place.dataset)
+        if asked is not None:
+            chosen = _called(asked, place.metrics)
+            if chosen is not None:
+                self._found.add(place.dataset)
+            return chosen
+        registered = self._registered.get(place.dataset, place.tasks[0].headline)
+        named = None if registered is None else _called(registered, place.metrics)
+        return named or next((one for one in place.metrics if one.is_headline), None)
+
+    def check(self) -> None:
+        """Refuse what was asked for and is nowhere."""
+        for dataset in self._asked.keys() - self._found:
+            metric, names = self._asked[dataset], sorted(self._known.get(dataset, ()))
+            if names:
+                what = f"{dataset!r} has no metric {metric!r}{nearest(metric, names)}"
+                fix = f"its metrics are {listing(names)}"
+            else:
+                what = f"no run has the dataset {dataset!r}{nearest(dataset, self._known)}"
+                fix = f"the datasets are {listing(sorted(self._known))}"
+            raise UsageError(Problem("BOARD-003", f"--metric: {what}", fix))
+
+
+def _called(name: str, metrics: Sequence[Metric]) -> Metric | None:
+    """Return the metric of a name; a mean over subsets goes by the name of what it is a mean of, too."""
+    return next((one for one in metrics if one.metric in (name, f"{name}{MACRO}")), None)
+
+
+def _conditions(run: IndexedRun, place: _Place, metric: Metric) -> Conditions:
+    tasks = place.tasks
+
+    def shared(values: Iterable[str]) -> str:
+        different = set(values)
+        return different.pop() if len(different) == 1 else MIXED
+
+    hashes = sorted((task.name, task.data_hash) for task in tasks)
+    return Conditions(
+        dataset=place.dataset,
+        part=place.part,
+        method=metric.method,
+        metric=metric.metric,
+        data=tasks[0].data_hash if len(tasks) == 1 else digest(hashes, size=16),
+        samples=_samples(tasks),
+        shots=shared(task.shots.get(metric.method, "0") for task in tasks),
+        fidelity=shared(_plain(task.settings.get("fidelity", "")) for task in tasks),
+        windows=shared(_plain(task.settings.get("windows", "")) for task in tasks),
+        judge="" if run.judge is None else f"{run.judge.name} {run.judge.digest[:6]}",
+    )
+
+
+def _plain(text: str) -> str:
+    return "" if text == "null" else text.strip('"')
+
+
+def _samples(tasks: Sequence[IndexedTask]) -> str:
+    """Say which of the dataset's rows were evaluated."""
+    n, of = sum(task.n_samples for task in tasks), sum(task.n_rows for task in tasks)
+    limits = {task.settings.get("limit", "null") for task in tasks}
+    if limits == {"null"}:
+        return f"all {n:,}" if n == of else f"{n:,} of {of:,}"
+    which = next((name for name in _WHICH if all(f'"{name}"' in limit for limit in limits)), MIXED)
+    seeds = {task.settings.get("limit_seed", task.settings.get("seed", "0")) for task in tasks}
+    seed = f" with seed {MIXED if len(seeds) > 1 else seeds.pop()}" if which == "drawn" else ""
+    return f"{n:,} of {of:,} {which}{seed}"
+
+
+def differing_settings(entries: Sequence[Entry]) -> list[str]:
+    """Return in words the settings in which runs of one column are not alike, and set no column apart."""
+    # The subsets of a dataset are set up alike; its first one stands for them.
+    settings = [entry.tasks[0].settings for entry in entries]
+    found = []
+    for name in dict.fromkeys(name for one in settings for name in one):
+        values = list(dict.fromkeys(one.get(name, "null") for one in settings))
+        if name not in _APART and len(values) > 1:
+            is_short = not any(text.startswith("#") for text in values)
+            found.append(f"{name} ({', '.join(values)})" if is_short else name)
+    return found

@@ -1,0 +1,163 @@
+"""A leaderboard to take away: Markdown, csv with all numbers as they are, LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assay.results.leaderboard.board import Board
+from assay.results.leaderboard.grid import By, Grid, Words, grid
+from assay.results.rows import markdown_list, markdown_table
+
+Format: TypeAlias = Literal["markdown", "csv", "latex", "json"]
+
+_LEGEND = (
+    "Values are in percent, with 95 % intervals. Behind # stand the ranks a model may have: 1 to 2 says that "
+    "no model is really better than it but one, and so on. Differences are real where a test pair by pair, "
+    "corrected for the number of pairs in the column (Holm), says so at 5 %. **Bold**: none is really better."
+)
+
+_NUMBERS = ("value", "low", "high", "stderr")
+_COUNTS = ("n", "n_scored", "n_unanswered", "n_truncated", "n_failed")
+_FIELDS = (
+    *("kind", "model", "model_digest", "name", "dataset", "part", "method", "metric", "shots", "samples"),
+    *("data", "higher_is_better", "counts", *_NUMBERS, *_COUNTS, "rank_best", "rank_worst"),
+    *("n_columns", "n_lacking", "run", "host", "started"),
+)
+
+
+def exported(board: Board, form: Format, *, by: By = "dataset") -> str:
+    """Return the board as a file's text."""
+    return _EXPORTS[form](board, by)
+
+
+def _markdown(board: Board, by: By) -> str:
+    table = grid(board, by)
+    headings = ["model", *(f"{one.name} ({one.about})" for one in table.headings)]
+    rows = [
+        [model, *(_markdown_cell(words) for words in row)]
+        for model, row in zip(table.models, table.rows, strict=True)
+    ]
+    parts = [markdown_table(headings, rows), _LEGEND]
+    if board.notes:
+        parts.append(markdown_list(board.notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_cell(words: Words | None) -> str:
+    if words is None:
+        return "-"
+    value = f"**{words.value}**" if words.is_leading else words.value
+    parts = [value, words.interval, f"#{words.rank}" if words.rank else words.lacks]
+    return " ".join(part for part in parts if part)
+
+
+def _csv(board: Board, by: By) -> str:
+    """Return a line for each model and column, and each model and mean: also for those it has no value in."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for row, model in enumerate(board.models):
+        head: dict[str, object] = {"model": model.name, "model_digest": model.digest}
+        for mean, mean_cell in zip(board.means, board.mean_cells[row], strict=True):
+            if (mean.kind == "ability") == (by == "ability"):
+                n = 0 if mean_cell is None else mean_cell.n_columns
+                line = {**head, "kind": mean.kind, "name": mean.name, "higher_is_better": True}
+                line |= {"n_columns": n, "n_lacking": len(mean.columns) - n}
+                writer.writerow(line | _company(mean_cell))
+        for column, cell in zip(board.columns, board.cells[row], strict=True):
+            if by == "dataset" and column.part is None:
+                line = {**head, "kind": "dataset", "name": column.label, "dataset": column.dataset}
+                line |= {"method": column.method, "metric": column.metric, "counts": column.counts}
+                line |= {key: column.conditions.get(key, "") for key in ("shots", "samples", "data")}
+                line["higher_is_better"] = column.higher_is_better
+                writer.writerow(line | _company(cell))
+    return text.getvalue()
+
+
+def _company(cell: msgspec.Struct | None) -> dict[str, object]:
+    """Return the numbers of a cell, as exact as they are."""
+    if cell is None:
+        return {}
+    names = (*_NUMBERS, *_COUNTS, "run", "host", "started")
+    found = {name: getattr(cell, name) for name in names if hasattr(cell, name)}
+    rank = getattr(cell, "rank", None)
+    return found | ({} if rank is None else {"rank_best": rank.best, "rank_worst": rank.worst})
+
+
+def _latex(board: Board, by: By) -> str:
+    """Return a booktabs table; whichever are more, models or columns, go down the page."""
+    table = grid(board, by)
+    if len(table.headings) > len(table.models):
+        names = [heading.name for heading in table.headings]
+        across, rows = table.models, [list(column) for column in zip(*table.rows, strict=True)]
+    else:
+        names, across, rows = table.models, [heading.name for heading in table.headings], table.rows
+    body = [
+        " & ".join([latex_text(name), *(_latex_cell(words) for words in row)]) + r" \\"
+        for name, row in zip(names, rows, strict=True)
+    ]
+    lines = [
+        *_preamble(table),
+        rf"\begin{{tabular}}{{l{'r' * len(across)}}}",
+        r"\toprule",
+        " & ".join(["", *(latex_text(name) for name in across)]) + r" \\",
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _preamble(table: Grid) -> list[str]:
+    lines = [
+        r"% \usepackage{booktabs}",
+        "% Bold: the best value. A star: none is really better (paired tests, Holm's correction).",
+    ]
+    if not "".join((*table.models, *(one.name for one in table.headings))).isascii():
+        lines.append("% Names beyond ASCII: compile with XeLaTeX or LuaLaTeX and a font that has them.")
+    return lines
+
+
+def _latex_cell(words: Words | None) -> str:
+    if words is None:
+        return "--"
+    value = rf"\textbf{{{words.value}}}" if words.is_best else words.value
+    star = "$^{*}$" if words.is_leading else ""
+    interval = rf" {{\scriptsize {words.interval.replace('–', '--')}}}" if words.interval else ""
+    lacks = rf" {{\scriptsize ({words.lacks})}}" if words.lacks else ""
+    return f"{value}{star}{interval}{lacks}"
+
+
+_LATEX: Mapping[str, str] = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "↓": r"$\downarrow$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def latex_text(text: str) -> str:
+    """Return a text that LaTeX prints as it is, whatever is in it; line ends become spaces."""
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _json(board: Board, by: By) -> str:
+    return msgspec.json.format(msgspec.json.encode(board), indent=1).decode() + "\n"
+
+
+_EXPORTS: Mapping[Format, Callable[[Board, By], str]] = {
+    "markdown": _markdown,
+    "csv": _csv,
+    "latex": _latex,
+    "json": _json,
+}

@@ -1,0 +1,136 @@
+"""A leaderboard as words in rows and columns: what every table of it shows, on a terminal or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+from assay.results.leaderboard.board import Board, BoardCell, MeanCell
+from assay.results.rows import plain
+
+By: TypeAlias = Literal["dataset", "ability"]
+
+LESS_IS_MORE = "↓"
+"""Stands behind the name of a column whose lower values are better."""
+
+
+class Words(NamedTuple):
+    """One value in words."""
+
+    value: str
+    interval: str
+    """Empty where there is none."""
+    rank: str
+    """Empty where it is not ranked."""
+    lacks: str
+    """How many of its datasets a mean is of, where some are lacking; else empty."""
+    is_best: bool
+    """Whether no other value of the column is better."""
+    is_leading: bool
+    """Whether no other is really better, and some are really worse."""
+
+
+class Heading(NamedTuple):
+    """One column in words."""
+
+    name: str
+    about: str
+    """Method and shots, or how many datasets a mean is of."""
+    is_mean: bool
+
+
+class Grid(NamedTuple):
+    """Rows of models; a place without a value is None."""
+
+    headings: list[Heading]
+    models: list[str]
+    rows: list[list[Words | None]]
+
+
+def grid(board: Board, by: By) -> Grid:
+    """Return the table by datasets, the means over all of them in front; or by abilities."""
+    headings: list[Heading] = []
+    columns: list[list[Words | None]] = []
+    for heading, words in _columns(board, by):
+        headings.append(heading)
+        columns.append(words)
+    rows = [[column[row] for column in columns] for row in range(len(board.models))]
+    return Grid(headings, [model.name for model in board.models], rows)
+
+
+def _columns(board: Board, by: By) -> Iterator[tuple[Heading, list[Words | None]]]:
+    for at, mean in enumerate(board.means):
+        if by == "dataset" and mean.kind == "ability":
+            continue
+        cells = [row[at] for row in board.mean_cells]
+        n = len(mean.columns)
+        about = f"{n} dataset{'s' if n > 1 else ''}" if mean.kind == "ability" else mean.kind
+        best = max((cell.value for cell in cells if cell is not None and cell.rank is not None), default=None)
+        yield Heading(mean.name, about, True), _with_leaders([_mean_words(cell, n, best) for cell in cells])
+    if by == "ability":
+        return
+    for at, column in enumerate(board.columns):
+        if column.part is not None:
+            continue
+        own = [row[at] for row in board.cells]
+        values = [cell.value for cell in own if cell is not None]
+        top = max(values) if column.higher_is_better else min(values)
+        name = column.label if column.higher_is_better else f"{column.label} {LESS_IS_MORE}"
+        shots = column.conditions.get("shots", "0")
+        words = [_words(cell, top, is_share=column.is_share) for cell in own]
+        # What sets the column apart is in its name already.
+        beside = [one for one in (column.method, f"{shots}-shot", column.metric) if one not in column.apart]
+        yield Heading(name, ", ".join(beside), False), _with_leaders(words)
+
+
+def _with_leaders(column: list[Words | None]) -> list[Words | None]:
+    """Return a column in which nobody leads where nobody is really behind, nor has a rank where alone."""
+    ranked = [words for words in column if words is not None and words.rank]
+    if not all(words.is_leading for words in ranked):
+        return column
+    alone = len(ranked) == 1
+    return [
+        None
+        if words is None
+        else words._replace(
+            is_leading=False, is_best=words.is_best and not alone, rank="" if alone else words.rank
+        )
+        for words in column
+    ]
+
+
+def _words(cell: BoardCell | None, top: float, *, is_share: bool) -> Words | None:
+    if cell is None:
+        return None
+    return Words(
+        number(cell.value, is_share=is_share),
+        _interval(cell.low, cell.high, is_share=is_share),
+        str(cell.rank),
+        "",
+        cell.value == top,
+        cell.rank.best == 1,
+    )
+
+
+def _mean_words(cell: MeanCell | None, n: int, top: float | None) -> Words | None:
+    if cell is None:
+        return None
+    return Words(
+        number(cell.value, is_share=True),
+        _interval(cell.low, cell.high, is_share=True),
+        "" if cell.rank is None else str(cell.rank),
+        f"{cell.n_columns} of {n}" if cell.lacks else "",
+        cell.rank is not None and cell.value == top,
+        cell.rank is not None and cell.rank.best == 1,
+    )
+
+
+def number(value: float, *, is_share: bool) -> str:
+    """Return a value as a person compares it: a share in percent."""
+    return f"{100 * value:.1f}" if is_share else plain(value)
+
+
+def _interval(low: float | None, high: float | None, *, is_share: bool) -> str:
+    if low is None or high is None:
+        return ""
+    return f"{number(low, is_share=is_share)}–{number(high, is_share=is_share)}"

@@ -1,0 +1,139 @@
+"""Means over columns, and how models stand against each other.
+
+Each dataset counts once. A model that lacks one of a mean's columns keeps its mean over the others, which
+says so, and is not ranked with those that lack none: a mean over other datasets is another number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from assay.core.score import Metric
+from assay.results.leaderboard.board import BoardMean, MeanCell, Standing
+from assay.results.leaderboard.columns import Column
+from assay.results.leaderboard.duels import verdicts
+from assay.results.paired import Difference, macro_difference
+from assay.scoring.statistics import Estimate, clipped, macro, wilson
+
+
+def mean_cells(mean: BoardMean, models: Sequence[str], columns: Sequence[Column]) -> list[MeanCell | None]:
+    """Return each model's mean; ranks are among the models that have every column of it."""
+    complete = [model for model in models if all(model in columns[at].entries for at in mean.columns)]
+    decided = verdicts(len(complete), _differences(mean, complete, columns), higher_is_better=True)
+    row = {model: place for place, model in enumerate(models)}
+    cells: list[MeanCell | None] = []
+    for model in models:
+        there = [at for at in mean.columns if model in columns[at].entries]
+        estimate = _mean(columns[at].entries[model].metric for at in there)
+        if estimate.value is None:
+            cells.append(None)
+            continue
+        place = complete.index(model) if model in complete else None
+        cells.append(
+            MeanCell(
+                estimate.value,
+                estimate.low,
+                estimate.high,
+                estimate.stderr,
+                len(there),
+                tuple(at for at in mean.columns if at not in there),
+                None if place is None else decided.ranks[place],
+                () if place is None else tuple(sorted(row[complete[at]] for at in decided.beats[place])),
+            )
+        )
+    return cells
+
+
+def standings(models: Sequence[str], columns: Sequence[Column]) -> list[Standing]:
+    """Return how each model stands against the others, over the columns that count."""
+    counting = [column for column in columns if column.shown.counts and column.shown.part is None]
+    shared = [column for column in counting if len(column.entries) == len(models)]
+    ranks: dict[str, list[float]] = {model: [] for model in models}
+    for column in shared:
+        for model, rank in _ranks_by_value(column).items():
+            ranks[model].append(rank)
+    won: dict[str, float] = dict.fromkeys(models, 0.0)
+    fought = dict.fromkeys(models, 0)
+    real_wins, real_losses = dict.fromkeys(models, 0), dict.fromkeys(models, 0)
+    for column in counting:
+        own = list(column.entries)
+        for model in own:
+            fought[model] += len(own) - 1
+            won[model] += sum(_beats(column, model, other) for other in own if other != model)
+        for model, beaten in zip(own, column.verdicts.beats, strict=True):
+            real_wins[model] += len(beaten)
+            for place in beaten:
+                real_losses[own[place]] += 1
+    return [
+        Standing(
+            sum(ranks[model]) / len(shared) if shared else None,
+            won[model] / fought[model] if fought[model] else None,
+            fought[model],
+            real_wins[model],
+            real_losses[model],
+        )
+        for model in models
+    ]
+
+
+def _differences(
+    mean: BoardMean, models: Sequence[str], columns: Sequence[Column]
+) -> dict[tuple[int, int], Difference]:
+    """Return the differences of the models' means; none for two of which a column says nothing."""
+    found = {}
+    for first, second in combinations(range(len(models)), 2):
+        parts = [_difference(columns[at], models[first], models[second]) for at in mean.columns]
+        known = [part for part in parts if part is not None]
+        if known and len(known) == len(parts):
+            together = macro_difference(known) if len(known) > 1 else known[0]
+            if together is not None:
+                found[first, second] = together
+    return found
+
+
+def _difference(column: Column, model: str, other: str) -> Difference | None:
+    """Return what the other has over a model, in whichever order the column compared them."""
+    order = list(column.entries)
+    a, b = order.index(model), order.index(other)
+    found = column.compared[min(a, b), max(a, b)].difference
+    if found is None or found.difference is None or a < b:
+        return found
+    return Difference(
+        found.n,
+        found.n_units,
+        found.b,
+        found.a,
+        -found.difference,
+        None if found.high is None else -found.high,
+        None if found.low is None else -found.low,
+        found.stderr,
+        found.p,
+        found.test,
+    )
+
+
+def _mean(metrics: Iterable[Metric]) -> Estimate:
+    """Return the mean of values that each count once, and its interval; all are shares."""
+    estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in metrics)
+    if estimate.value is None or estimate.stderr != 0:
+        return clipped(estimate)
+    # Datasets all right or all wrong have no spread to build on; the counts still have an interval.
+    low, high = wilson(estimate.value * estimate.n, estimate.n)
+    return estimate._replace(low=low, high=high)
+
+
+def _beats(column: Column, model: str, other: str) -> float:
+    """Return 1 where a model's value is the better one, 0.5 where both are the same."""
+    mine, theirs = column.entries[model].metric.value, column.entries[other].metric.value
+    if mine is None or theirs is None or mine == theirs:
+        return 0.5
+    return float((mine > theirs) == column.shown.higher_is_better)
+
+
+def _ranks_by_value(column: Column) -> dict[str, float]:
+    """Return the ranks by value alone, 1 being best; equal values share the mean of their ranks."""
+    return {
+        model: 1 + sum(1 - _beats(column, model, other) for other in column.entries if other != model)
+        for model in column.entries
+    }

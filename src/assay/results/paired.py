@@ -1,0 +1,348 @@
+"""How two columns of paired numbers differ, and how sure that is. Knows numbers and clusters, not runs.
+
+The second column against the first: a positive difference says that the second has the larger values.
+docs/compare.md writes the formulas down. Conventions: intervals are two-sided 95 %, tests two-sided; what
+cannot be known (one pair, no spread) is None, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.scoring.statistics import Interval, normal_quantile, student_p, student_quantile
+
+Numbers: TypeAlias = NDArray[np.float64]
+Clusters: TypeAlias = NDArray[np.int64]
+"""One number per pair; pairs of the same number are not independent. A pair alone has one of its own."""
+
+POWER = 0.8
+"""How often a difference that is there should be seen."""
+_DEVIATES = normal_quantile() + normal_quantile(2 * POWER - 1)
+"""How many standard errors a true difference must measure to be seen that often, at 5 % two-sided."""
+
+
+class Fourfold(msgspec.Struct, frozen=True):
+    """Pairs of right and wrong answers, counted."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        """Return all pairs."""
+        return self.both + self.only_a + self.only_b + self.neither
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What the second of two paired columns has over the first."""
+
+    n: int
+    """Pairs."""
+    n_units: int
+    """Independent pairs: clusters, and pairs that stand alone."""
+    a: float | None
+    b: float | None
+    """Both values, over the pairs alone."""
+    difference: float | None
+    """b - a; of perplexities b / a, so that 1 is no difference."""
+    low: float | None
+    high: float | None
+    stderr: float | None
+    """Of the difference; of perplexities, of its logarithm."""
+    p: float | None
+    """How often chance alone gives a difference as large as this."""
+    test: Literal["mcnemar", "student"]
+    """McNemar's exact test, or Student's on the paired differences."""
+    p_mid: float | None = None
+    """McNemar's mid-p, which is less cautious than the exact test."""
+    fourfold: Fourfold | None = None
+    """Of right and wrong answers: how they fall together."""
+    smallest: float | None = None
+    """The smallest true difference that so many pairs show four times in five; of perplexities a factor."""
+    n_for_a_point: int | None = None
+    """Pairs that would show a true difference of 0.01 as often; of perplexities, of one in a hundred."""
+
+
+def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> Difference:
+    """Compare right and wrong answers, 1 and 0.
+
+    Independent pairs: Tango's score interval and McNemar's exact test. With clusters: mean difference ± t ·
+    clustered error, and its test. Where that error is 0 or unknown it says nothing, so each cluster then
+    counts as one pair.
+    """
+    n = len(a)
+    table = Fourfold(*(int(np.sum(cell)) for cell in (a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b))))
+    n_units = _n_units(n, clusters)
+    if n_units < n and (stderr := _stderr(b - a, clusters)):
+        return msgspec.structs.replace(
+            _by_student(a, b, n_units, stderr, -1.0, 1.0), fourfold=table, p_mid=None
+        )
+    weight = n_units / n if n else 0.0
+    only_a, only_b = table.only_a * weight, table.only_b * weight
+    interval = tango(only_a, only_b, n_units) if n else None
+    counted = (round(only_a), round(only_b))
+    discordance = (only_a + only_b) / n_units if n else 0.0
+    return Difference(
+        n,
+        n_units,
+        _mean(a),
+        _mean(b),
+        _mean(b - a),
+        interval.low if interval else None,
+        interval.high if interval else None,
+        _stderr(b - a, clusters),
+        mcnemar(*counted) if n else None,
+        "mcnemar",
+        mcnemar_mid_p(*counted) if n else None,
+        table,
+        smallest_share_difference(discordance, n_units) if n else None,
+        _as_pairs(pairs_for_share_difference(discordance, 0.01), weight) if n else None,
+    )
+
+
+def mean_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> Difference:
+    """Compare means of any numbers: mean difference ± t · error, one degree of freedom fewer than units."""
+    return _by_student(a, b, _n_units(len(a), clusters), _stderr(b - a, clusters))
+
+
+def ratio_difference(
+    a: tuple[Numbers, Numbers],
+    b: tuple[Numbers, Numbers],
+    clusters: Clusters | None = None,
+    *,
+    is_exponential: bool,
+) -> Difference:
+    """Compare ratios of sums, given as numerators and denominators, by the delta method.
+
+    With R = sum y / sum x, what a pair adds to the error of R_b - R_a is (y_b - R_b x_b) / sum x_b - (y_a -
+    R_a x_a) / sum x_a. Where the value is e to the power of R, the difference is the factor between both.
+    """
+    n = len(a[0])
+    n_units = _n_units(n, clusters)
+    totals = [(float(y.sum()), float(x.sum())) for y, x in (a, b)]
+    if any(x <= 0 for _, x in totals):
+        return Difference(n, n_units, None, None, None, None, None, None, None, "student")
+    ratios = [y / x for y, x in totals]
+    parts = [
+        (y - ratio * x) / total for (y, x), ratio, (_, total) in zip((a, b), ratios, totals, strict=True)
+    ]
+    gap = ratios[1] - ratios[0]
+    # The sum of n parts is n times their mean, so its error is n times that of the mean.
+    error = _stderr(parts[1] - parts[0], clusters)
+    stderr = None if error is None else n * error
+    half = None if stderr is None else student_quantile(n_units - 1) * stderr
+    scaled = _exponential if is_exponential else _itself
+    smallest = _DEVIATES * stderr if stderr else None
+    point = math.log(1.01) if is_exponential else 0.01
+    return Difference(
+        n,
+        n_units,
+        scaled(ratios[0]),
+        scaled(ratios[1]),
+        scaled(gap),
+        None if half is None else scaled(gap - half),
+        None if half is None else scaled(gap + half),
+        stderr,
+        _student_test(gap, stderr, n_units),
+        "student",
+        smallest=None if smallest is None else scaled(smallest),
+        n_for_a_point=None if smallest is None else math.ceil(n * (smallest / point) ** 2),
+    )
+
+
+def macro_difference(parts: Sequence[Difference]) -> Difference | None:
+    """Return the mean of differences of independent parts, each counting alike; None if a part has none.
+
+    Its error is sqrt(sum of squared errors) / parts, its interval and test those of a normal mean.
+    """
+    known = [(one.a, one.b, one.difference) for one in parts]
+    values = [(a, b, gap) for a, b, gap in known if a is not None and b is not None and gap is not None]
+    if not parts or len(values) < len(parts):
+        return None
+    k = len(parts)
+    a, b, gap = (math.fsum(column) / k for column in zip(*values, strict=True))
+    n, n_units = sum(one.n for one in parts), sum(one.n_units for one in parts)
+    errors = [one.stderr for one in parts if one.stderr is not None]
+    if len(errors) < k or not any(errors):
+        return Difference(n, n_units, a, b, gap, None, None, None, None, "student")
+    stderr = math.sqrt(math.fsum(error * error for error in errors)) / k
+    half = normal_quantile() * stderr
+    smallest = _DEVIATES * stderr
+    return Difference(
+        n,
+        n_units,
+        a,
+        b,
+        gap,
+        gap - half,
+        gap + half,
+        stderr,
+        math.erfc(abs(gap) / stderr / math.sqrt(2)),
+        "student",
+        smallest=smallest,
+        n_for_a_point=math.ceil(n * (smallest / 0.01) ** 2),
+    )
+
+
+def mcnemar(only_a: int, only_b: int) -> float:
+    """Return the exact two-sided p: how often a coin, thrown for each pair that differs, is as uneven."""
+    tail, _ = _binomial_tail(min(only_a, only_b), only_a + only_b)
+    return min(1.0, 2 * tail)
+
+
+def mcnemar_mid_p(only_a: int, only_b: int) -> float:
+    """Return the exact p with what is as likely as the outcome itself counted half."""
+    tail, last = _binomial_tail(min(only_a, only_b), only_a + only_b)
+    return 1 - last / 2 if only_a == only_b else 2 * tail - last
+
+
+def tango(only_a: float, only_b: float, n: float) -> Interval:
+    """Return Tango's score interval for the difference of two paired shares.
+
+    It holds the differences d that a score test does not refuse: those with (only_b - only_a - n d)^2 <= z^2
+    n (2 q + d (1 - d)), q being the likeliest probability of only_a when the difference is d. So it is never
+    empty, never outside [-1, 1], and leaves 0 out when McNemar's score test does.
+    """
+    z = normal_quantile()
+    gap = (only_b - only_a) / n
+
+    def deviates(d: float) -> float:
+        linear = (2 * n - only_b + only_a) * d - only_b - only_a
+        constant = -only_a * d * (1 - d)
+        q = (math.sqrt(max(0.0, linear * linear - 8 * n * constant)) - linear) / (4 * n)
+        variance = n * (2 * q + d * (1 - d))
+        distance = only_b - only_a - n * d
+        return math.copysign(math.inf, distance) if variance <= 0 else distance / math.sqrt(variance)
+
+    def crossing(level: float, low: float, high: float) -> float:
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if deviates(middle) > level else (low, middle)
+        return (low + high) / 2
+
+    return Interval(crossing(z, -1.0, gap), crossing(-z, gap, 1.0))
+
+
+def smallest_share_difference(discordance: float, n: float) -> float | None:
+    """Return the smallest true difference d of shares that n pairs show with 80 % power, at 5 % two-sided.
+
+    d = (z_0.975 sqrt(D) + z_0.8 sqrt(D - d^2)) / sqrt(n), D being the share of pairs that differ. A
+    difference of d needs that many at least, so D is taken as d where fewer were seen. None when even the
+    largest difference, 1, would not be shown.
+    """
+    if pairs_for_share_difference(discordance, 1.0) > n:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if pairs_for_share_difference(discordance, middle) > n else (low, middle)
+    return high
+
+
+def pairs_for_share_difference(discordance: float, difference: float) -> float:
+    """Return the pairs that show a true difference of shares with 80 % power; see the smallest difference."""
+    if difference <= 0:
+        return math.inf
+    apart = max(discordance, difference)
+    deviates = normal_quantile() * math.sqrt(apart)
+    deviates += normal_quantile(2 * POWER - 1) * math.sqrt(max(0.0, apart - difference * difference))
+    return (deviates / difference) ** 2
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Return p-values corrected for how many they are, by Holm's method, in the order given."""
+    corrected = [0.0] * len(ps)
+    largest = 0.0
+    for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[at]))
+        corrected[at] = largest
+    return corrected
+
+
+def _by_student(
+    a: Numbers, b: Numbers, n_units: int, stderr: float | None, low: float = -math.inf, high: float = math.inf
+) -> Difference:
+    """Compare means by their error; the interval is cut to what is possible."""
+    n, gap = len(a), _mean(b - a)
+    half = None if stderr is None else student_quantile(n_units - 1) * stderr
+    smallest = _DEVIATES * stderr if stderr else None
+    return Difference(
+        n,
+        n_units,
+        _mean(a),
+        _mean(b),
+        gap,
+        None if half is None or gap is None else max(low, gap - half),
+        None if half is None or gap is None else min(high, gap + half),
+        stderr,
+        None if gap is None else _student_test(gap, stderr, n_units),
+        "student",
+        smallest=smallest,
+        n_for_a_point=None if smallest is None else math.ceil(n * (smallest / 0.01) ** 2),
+    )
+
+
+def _student_test(gap: float, stderr: float | None, n_units: int) -> float | None:
+    """Return the p of a difference; without any spread only that of no difference is known."""
+    if stderr is None:
+        return None
+    if stderr == 0:
+        return 1.0 if gap == 0 else None
+    return student_p(gap / stderr, n_units - 1)
+
+
+def _stderr(values: Numbers, clusters: Clusters | None) -> float | None:
+    """Return the standard error of a mean, clustered where a cluster holds more than one value."""
+    n, n_units = len(values), _n_units(len(values), clusters)
+    if n_units < 2:
+        return None
+    away = values - values.mean()
+    if clusters is None or n_units == n:
+        return math.sqrt(float(away @ away) / (n - 1) / n)
+    _, places = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(places, weights=away)
+    return math.sqrt(float(sums @ sums)) / n
+
+
+def _n_units(n: int, clusters: Clusters | None) -> int:
+    return n if clusters is None else len(np.unique(clusters))
+
+
+def _as_pairs(units: float, weight: float) -> int:
+    """Return how many pairs so many independent ones are, with clusters as large as here."""
+    return math.ceil(units / weight)
+
+
+def _mean(values: Numbers) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _binomial_tail(k: int, n: int) -> tuple[float, float]:
+    """Return P(X <= k) and P(X = k) for n throws of a fair coin; terms too small to matter are left out."""
+    logarithm = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+    last = term = total = math.exp(logarithm)
+    while k > 0 and term > total * 1e-18:
+        term *= k / (n - k + 1)
+        k -= 1
+        total += term
+    return total, last
+
+
+def _exponential(value: float) -> float | None:
+    """Return e to the power of a value; None where that is too large for a number."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return None
+
+
+def _itself(value: float) -> float | None:
+    return value

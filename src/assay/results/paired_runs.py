@@ -1,0 +1,324 @@
+"""The scores of several runs, held as columns and paired by task, method and sample id."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from assay.core.errors import Problem, UsageError, listing
+from assay.core.score import Metric, Score, Verdict
+from assay.results.comparison import Compared, Comparison, Side
+from assay.results.comparison_notes import notes_on
+from assay.results.families import families
+from assay.results.paired import (
+    Clusters,
+    Numbers,
+    holm,
+    macro_difference,
+    mean_difference,
+    ratio_difference,
+    share_difference,
+)
+from assay.results.read import StoredRun
+from assay.results.score_columns import RunColumns, ScoreColumns
+
+
+class _Cell:
+    """The scores of one task by one method, of each side that has them."""
+
+    def __init__(self, task: str) -> None:
+        self.task = task
+        self.tracks: dict[str, None] = {}
+        self.columns: dict[int, ScoreColumns] = {}
+
+    @property
+    def method(self) -> str:
+        """Return the method; where the sides are methods, all of them."""
+        return " / ".join(self.tracks)
+
+
+class PairedRuns:
+    """Several sides, and the questions that can be put to them."""
+
+    def __init__(self, runs: Sequence[StoredRun], methods: Sequence[str | None]) -> None:
+        """Read the scores of each run; `methods` names for each the one to look at, None: all."""
+        for run in runs:
+            _refuse_unfinished(run)
+        self.runs = runs
+        self.sides = _sides(runs, methods)
+        read: dict[str, RunColumns] = {}
+        for run in runs:
+            if str(run.path) not in read:
+                read[str(run.path)] = RunColumns(run.path)
+        self._read = [read[str(run.path)] for run in runs]
+        self._facts = _facts(runs)
+        self._cells = self._gathered(methods)
+        if not self._cells:
+            self._refuse_nothing_shared()
+
+    def _gathered(self, methods: Sequence[str | None]) -> list[_Cell]:
+        cells: dict[tuple[str, str | None], _Cell] = {}
+        first = [task.name for task in self.runs[0].manifest.tasks]
+        for side, (run, read, method) in enumerate(zip(self.runs, self._read, methods, strict=True)):
+            names = paired_tasks(first, [task.name for task in run.manifest.tasks])
+            for (task, track), columns in read.by_method.items():
+                if method in (None, track):
+                    name = names.get(task, task)
+                    cell = cells.setdefault((name, None if method else track), _Cell(name))
+                    cell.tracks[track] = None
+                    cell.columns[side] = columns
+        return [cell for cell in cells.values() if len(cell.columns) > 1]
+
+    def comparison(self, *, headlines_only: bool = False) -> Comparison:
+        """Compare every metric of every task, pair by pair."""
+        found: list[Compared] = []
+        for cell in self._cells:
+            pairs = [_Pair(cell, *two) for two in combinations(sorted(cell.columns), 2)]
+            names = dict.fromkeys(name for pair in pairs for name in pair.metrics(headlines_only))
+            for metric in names:
+                facts = self._facts.get((cell.task, metric), _Facts())
+                found += _corrected([pair.compared(metric, facts) for pair in pairs if pair.has(metric)])
+        return Comparison(self.sides, (*self._means(found), *found), tuple(dict.fromkeys(self._notes())))
+
+    def flips(
+        self, compared: Compared, at_most: int
+    ) -> tuple[list[tuple[Score, Score]], list[tuple[Score, Score]]]:
+        """Return the first samples that the first side alone has right, and those that the second has."""
+        cell = next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
+        pair = _Pair(cell, compared.first, compared.second)
+        both_ways = []
+        for rows in pair.flips(compared.metric):
+            few = [one[:at_most].tolist() for one in rows]
+            scores = [
+                self._read[side].scores(cell.columns[side], chosen)
+                for side, chosen in zip((compared.first, compared.second), few, strict=True)
+            ]
+            both_ways.append(list(zip(*scores, strict=True)))
+        return both_ways[0], both_ways[1]
+
+    def _means(self, found: Sequence[Compared]) -> list[Compared]:
+        """Compare datasets of several subsets as they are judged: by the mean over the subsets."""
+        means: list[Compared] = []
+        for family in families(self.runs[0].manifest.tasks):
+            names = {task.name for task in family.tasks}
+            parts: dict[tuple[str, str], dict[tuple[int, int], list[Compared]]] = {}
+            for one in found:
+                if one.task in names and one.is_headline and not one.is_factor:
+                    pairs = parts.setdefault((one.method, one.metric), {})
+                    pairs.setdefault((one.first, one.second), []).append(one)
+            for pairs in parts.values():
+                made = [_mean_of(family.name, members) for members in pairs.values() if len(members) > 1]
+                means += _corrected([one for one in made if one is not None])
+        return means
+
+    def _notes(self) -> Iterator[str]:
+        for other in range(1, len(self.sides)):
+            names = (self.sides[0].name, self.sides[other].name)
+            yield from notes_on(self.runs[0].manifest, self.runs[other].manifest, names)
+        for run, read, side in zip(self.runs, self._read, self.sides, strict=True):
+            for metric in run.metrics():
+                columns = read.by_method.get((metric.task, metric.method))
+                if columns is not None and metric.group is None and metric.is_headline:
+                    yield from _not_a_mean(metric, columns, side.name)
+
+    def _refuse_nothing_shared(self) -> None:
+        has = "; ".join(
+            f"{side.name} has {listing(f'{task} by {track}' for task, track in read.by_method)}"
+            for side, read in zip(self.sides, self._read, strict=True)
+        )
+        raise UsageError(
+            Problem(
+                "COMPARE-002",
+                f"nothing was measured in more than one of them: {has}",
+                "name runs of one dataset, or say which method of each: --methods ppl,gen",
+            )
+        )
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    """How a metric is read."""
+
+    is_share: bool = True
+    higher_is_better: bool = True
+
+
+class _Pair:
+    """Two sides of a cell, with the samples that both have."""
+
+    def __init__(self, cell: _Cell, first: int, second: int) -> None:
+        self.cell = cell
+        self.first, self.second = first, second
+        self.a, self.b = cell.columns[first], cell.columns[second]
+        self.rows_a, self.rows_b = self.a.keys.matched(self.b.keys)
+        failed = (one.of_verdict(Verdict.FAILED) for one in (self.a, self.b))
+        self.n_failed = int(np.sum(next(failed)[self.rows_a] | next(failed)[self.rows_b]))
+
+    def metrics(self, headlines_only: bool) -> Iterator[str]:
+        """Yield what both have, what decides first."""
+        others = () if headlines_only else (*self.a.means, *self.a.ratios)
+        yield from (name for name in dict.fromkeys((*self.a.deciding, *others)) if self.has(name))
+
+    def has(self, metric: str) -> bool:
+        """Whether both have a metric, as a mean or as a ratio."""
+        return (metric in self.a.means and metric in self.b.means) or (
+            metric in self.a.ratios and metric in self.b.ratios
+        )
+
+    def compared(self, metric: str, facts: _Facts) -> Compared:
+        """Compare one metric over the samples that have it on both sides."""
+        values_a, values_b = _values(self.a, metric)[self.rows_a], _values(self.b, metric)[self.rows_b]
+        known = ~(np.isnan(values_a) | np.isnan(values_b))
+        values_a, values_b = values_a[known], values_b[known]
+        clusters = self._clusters()[known]
+        is_factor = False
+        if metric in self.a.ratios:
+            is_factor = self.a.ratios[metric].is_exponential
+            x_a, x_b = _denominators(self.a, metric)[self.rows_a], _denominators(self.b, metric)[self.rows_b]
+            result = ratio_difference(
+                (values_a, x_a[known]), (values_b, x_b[known]), clusters, is_exponential=is_factor
+            )
+        elif facts.is_share and _is_binary(values_a) and _is_binary(values_b):
+            result = share_difference(values_a, values_b, clusters)
+        else:
+            result = mean_difference(values_a, values_b, clusters)
+        n_shared = len(self.rows_a)
+        return Compared(
+            self.cell.task,
+            self.cell.method,
+            metric,
+            self.first,
+            self.second,
+            result,
+            is_headline=metric in self.a.deciding,
+            is_share=facts.is_share and not is_factor,
+            is_factor=is_factor,
+            higher_is_better=facts.higher_is_better,
+            n_only_first=len(self.a) - n_shared,
+            n_only_second=len(self.b) - n_shared,
+            n_failed=self.n_failed,
+            n_ungraded=n_shared - len(values_a) - self.n_failed,
+        )
+
+    def flips(self, metric: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the rows of both sides that the first alone has right, then those that the second has."""
+        a, b = _values(self.a, metric)[self.rows_a], _values(self.b, metric)[self.rows_b]
+        for chosen in ((a == 1) & (b == 0), (a == 0) & (b == 1)):
+            yield self.rows_a[chosen], self.rows_b[chosen]
+
+    def _clusters(self) -> Clusters:
+        clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a].copy()
+        # Who stands alone is a cluster by itself; hashes of names are not negative.
+        alone = np.flatnonzero(clusters < 0)
+        clusters[alone] = -1 - alone
+        return clusters
+
+
+def paired_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
+    """Return the first's task for each of the other's: that of its name; if each has one left, that one."""
+    names = {task: task for task in other if task in first}
+    left, left_other = ([task for task in tasks if task not in names] for tasks in (first, other))
+    if len(left) == len(left_other) == 1:
+        names[left_other[0]] = left[0]
+    return names
+
+
+def _refuse_unfinished(run: StoredRun) -> None:
+    if not run.metrics():
+        raise UsageError(
+            Problem(
+                "COMPARE-001",
+                f"the run {run.path.name!r} has no scores to compare: it is {run.manifest.status}",
+                "let it end: the same `assay run` goes on where it stopped",
+            )
+        )
+
+
+def _sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
+    """Name the sides by the first of these that tells them apart: models, methods, both, folders."""
+    models = [run.manifest.model.name for run in runs]
+    folders = [run.path.resolve().name for run in runs]
+    chosen = [method or "" for method in methods]
+    both = [f"{model} {method}".strip() for model, method in zip(models, chosen, strict=True)]
+    numbered = [f"{folder} ({nth})" for nth, folder in enumerate(folders, 1)]
+    names = next(
+        names for names in (models, chosen, both, folders, numbered) if len(set(names)) == len(names)
+    )
+    return tuple(
+        Side(name, run.manifest.id, str(run.path), run.manifest.model.name, method)
+        for name, run, method in zip(names, runs, methods, strict=True)
+    )
+
+
+def _facts(runs: Sequence[StoredRun]) -> dict[tuple[str, str], _Facts]:
+    """Return how each metric of a task is read; the first run decides."""
+    every = [metric for run in runs for metric in run.metrics()]
+    return {
+        (metric.task, metric.metric): _Facts(metric.is_share, metric.higher_is_better)
+        for metric in reversed(every)
+    }
+
+
+def _values(columns: ScoreColumns, metric: str) -> Numbers:
+    """Return a metric's values; of a ratio, its numerators."""
+    column = columns.ratios[metric].numerators if metric in columns.ratios else columns.means[metric]
+    return np.frombuffer(column, dtype=np.float64)
+
+
+def _denominators(columns: ScoreColumns, metric: str) -> Numbers:
+    return np.frombuffer(columns.ratios[metric].denominators, dtype=np.float64)
+
+
+def _is_binary(values: Numbers) -> bool:
+    return bool(np.all((values == 0) | (values == 1)))
+
+
+def _mean_of(family: str, members: Sequence[Compared]) -> Compared | None:
+    result = macro_difference([one.result for one in members])
+    if result is None:
+        return None
+    return msgspec.structs.replace(
+        members[0],
+        task=family,
+        result=result,
+        n_subsets=len(members),
+        **{
+            name: sum(getattr(one, name) for one in members)
+            for name in ("n_only_first", "n_only_second", "n_failed", "n_ungraded")
+        },
+    )
+
+
+def _corrected(pairs: list[Compared]) -> list[Compared]:
+    """Return the pairs of one metric with their p corrected for how many they are."""
+    known = [one.result.p for one in pairs if one.result.p is not None]
+    if len(pairs) < 2:
+        return pairs
+    corrected = iter(holm(known))
+    return [
+        one if one.result.p is None else msgspec.structs.replace(one, p_corrected=next(corrected))
+        for one in pairs
+    ]
+
+
+def _not_a_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator[str]:
+    """Say where a metric is more than its samples' values, such as a corpus's BLEU."""
+    if metric.value is None:
+        return
+    what = f"{metric.task} {metric.method}: {metric.metric} of {side}"
+    if metric.metric not in columns.means and metric.metric not in columns.ratios:
+        yield f"{what} is no sum over samples, so it cannot be compared by them"
+    elif metric.metric in columns.means:
+        mean = float(np.nanmean(_values(columns, metric.metric)))
+        if not _is_rounded(metric.value, mean):
+            yield (f"{what} is no mean over samples; compared are their own values, whose mean is {mean:.4g}")
+
+
+def _is_rounded(value: float, exact: float) -> bool:
+    """Whether a value is an exact one, or is it with fewer decimals."""
+    return math.isclose(value, exact, rel_tol=1e-9, abs_tol=1e-9) or any(
+        math.isclose(value, round(exact, digits), abs_tol=1e-12) for digits in range(1, 8)
+    )

@@ -1,0 +1,199 @@
+"""The scores of a run as columns of numbers, so that a million samples of two runs can be paired in memory.
+
+Texts stay in the file: a column keeps where each line begins, and a hash of each sample's id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Collection
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.score import Ratio, Score, Verdict
+from assay.results.store import SCORES
+
+Places: TypeAlias = NDArray[np.int64]
+_ABSENT = math.nan
+_HASH_BYTES = 16
+"""Enough that no two ids of any dataset share one."""
+
+
+class Keys:
+    """Hashes of names, to be matched with those of another list."""
+
+    def __init__(self) -> None:
+        self._hashes = bytearray()
+
+    def append(self, name: str) -> None:
+        """Take one more name."""
+        self._hashes += hashlib.blake2b(name.encode(), digest_size=_HASH_BYTES).digest()
+
+    def __len__(self) -> int:
+        return len(self._hashes) // _HASH_BYTES
+
+    def digests(self) -> NDArray[np.uint64]:
+        """Return eight bytes of each hash, the same on every machine."""
+        return np.frombuffer(bytes(self._hashes), dtype="<u8")[::2].astype(np.uint64)
+
+    def matched(self, other: Keys) -> tuple[Places, Places]:
+        """Return the places of the names that both have, in this list and in the other, in this one's order.
+
+        Names of one list differ, as the ids of a task's samples do.
+        """
+        if self._hashes == other._hashes:
+            every = np.arange(len(self), dtype=np.int64)
+            return every, every
+        both = np.concatenate([self._numbers(), other._numbers()])
+        # The sort is stable: where both lists have a name, that of this list stands right before the other's.
+        order = np.lexsort((both[:, 1], both[:, 0]))
+        is_same = np.all(both[order[:-1]] == both[order[1:]], axis=1)
+        mine, theirs = order[:-1][is_same], order[1:][is_same] - len(self)
+        is_shared = (mine < len(self)) & (theirs >= 0)
+        mine, theirs = mine[is_shared], theirs[is_shared]
+        in_order = np.argsort(mine)
+        return mine[in_order].astype(np.int64), theirs[in_order].astype(np.int64)
+
+    def _numbers(self) -> NDArray[np.uint64]:
+        return np.frombuffer(bytes(self._hashes), dtype=np.uint64).reshape(-1, 2)
+
+
+class RatioColumn:
+    """The parts of a ratio of sums."""
+
+    def __init__(self, *, is_exponential: bool) -> None:
+        self.is_exponential = is_exponential
+        self.numerators = array("d")
+        self.denominators = array("d")
+
+    def reach(self, n: int) -> None:
+        """Have a row for each of n samples."""
+        missing = n - len(self.numerators)
+        self.numerators.extend([_ABSENT] * missing)
+        self.denominators.extend([_ABSENT] * missing)
+
+
+class ScoreColumns:
+    """All scores of one task by one method, in the order of the file."""
+
+    def __init__(self) -> None:
+        self.keys = Keys()
+        self.places = array("q")
+        """Where each score's line begins."""
+        self.verdicts = bytearray()
+        self.clusters = array("q")
+        """Hashes of the clusters' names; -1: the sample stands alone."""
+        self.means: dict[str, array[float]] = {}
+        """Values of metrics that are means over samples; NaN where a sample has none."""
+        self.ratios: dict[str, RatioColumn] = {}
+        self.deciding: dict[str, None] = {}
+        """The metrics that samples are judged by, in order."""
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def add(self, line: _ScoreLine, place: int) -> None:
+        """Take a score that is stored at a place of its file."""
+        n = len(self)
+        self.keys.append(line.sample_id)
+        self.places.append(place)
+        verdict = line.verdict
+        self.verdicts.append(_VERDICTS[verdict])
+        self.clusters.append(-1 if line.cluster is None else _number_of(line.cluster))
+        self.deciding[line.metric] = None
+        if verdict is Verdict.FAILED or verdict is Verdict.UNGRADED:
+            return
+        for name, ratio in line.ratios.items():
+            column = self.ratios.get(name)
+            if column is None:
+                column = self.ratios[name] = RatioColumn(is_exponential=ratio.is_exponential)
+            column.reach(n)
+            column.numerators.append(ratio.numerator)
+            column.denominators.append(ratio.denominator)
+        value = 0.0 if verdict is Verdict.UNANSWERED else line.value
+        if value is not None and line.metric not in line.ratios:
+            self._put(line.metric, value, n)
+        for name, other in line.also.items():
+            if name != line.metric:
+                self._put(name, other, n)
+
+    def _put(self, metric: str, value: float, n: int) -> None:
+        column = self.means.get(metric)
+        if column is None:
+            column = self.means[metric] = array("d")
+        column.extend([_ABSENT] * (n - len(column)))
+        column.append(value)
+
+    def finish(self) -> None:
+        """Fill up the columns, when all scores are there."""
+        for column in self.means.values():
+            column.extend([_ABSENT] * (len(self) - len(column)))
+        for ratio in self.ratios.values():
+            ratio.reach(len(self))
+
+    def of_verdict(self, verdict: Verdict) -> NDArray[np.bool_]:
+        """Return which samples ended so."""
+        found: NDArray[np.bool_] = np.frombuffer(bytes(self.verdicts), dtype=np.uint8) == _VERDICTS[verdict]
+        return found
+
+
+class RunColumns:
+    """The scores of a run by task and method."""
+
+    def __init__(self, folder: Path, methods: Collection[str] | None = None) -> None:
+        self.path = folder / SCORES
+        self.by_method: dict[tuple[str, str], ScoreColumns] = {}
+        decode = msgspec.json.Decoder(_ScoreLine).decode
+        place = 0
+        with open(self.path, "rb") as lines:
+            for line in lines:
+                if line.endswith(b"\n"):
+                    score = decode(line)
+                    if methods is None or score.track in methods:
+                        self._columns(score.task, score.track).add(score, place)
+                place += len(line)
+        for columns in self.by_method.values():
+            columns.finish()
+
+    def _columns(self, task: str, track: str) -> ScoreColumns:
+        columns = self.by_method.get((task, track))
+        if columns is None:
+            columns = self.by_method[task, track] = ScoreColumns()
+        return columns
+
+    def scores(self, columns: ScoreColumns, rows: Collection[int]) -> list[Score]:
+        """Return some scores whole."""
+        found = []
+        with open(self.path, "rb") as file:
+            for row in rows:
+                file.seek(columns.places[row])
+                found.append(msgspec.json.decode(file.readline(), type=Score))
+        return found
+
+
+class _ScoreLine(msgspec.Struct, frozen=True):
+    """A line of scores.jsonl, as far as numbers are concerned."""
+
+    task: str
+    sample_id: str
+    track: str
+    metric: str
+    verdict: Verdict
+    value: float | None = None
+    also: dict[str, float] = {}
+    ratios: dict[str, Ratio] = {}
+    cluster: str | None = None
+
+
+_VERDICTS = {verdict: number for number, verdict in enumerate(Verdict)}
+
+
+def _number_of(cluster: str) -> int:
+    """Return a number for a cluster's name that is the same in every run; never -1."""
+    return int.from_bytes(hashlib.blake2b(cluster.encode(), digest_size=8).digest()) >> 1

@@ -1,0 +1,324 @@
+"""The queue of evaluations, on every database: each job is done once, whoever dies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assay.core.errors import Problem, StoreError
+from assay.ledger.database import Database, open_database
+from assay.ledger.jobs import ENDED, LOSSES_AT_MOST, UNDER_WAY, Claim, JobRequest, JobState, LostClaim, Queue
+
+_GONE = -1.0
+"""A lease that has run out when it begins."""
+
+
+@pytest.fixture
+def database(database_place: str) -> Iterator[Database]:
+    opened = open_database(database_place)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def queue(database: Database) -> Queue:
+    return Queue(database)
+
+
+def asked(priority: int = 0) -> JobRequest:
+    return JobRequest("mock", ("data",), {"shots": 5}, b'{"any":1}', "data-mock", "ann", priority)
+
+
+def claimed(queue: Queue, worker: str = "w", *, lease_s: float = 60.0) -> Claim:
+    claim = queue.claim(worker, lease_s=lease_s)
+    assert claim is not None
+    return claim
+
+
+def test_a_job_is_claimed_done_and_kept(queue: Queue) -> None:
+    job = queue.submit(asked())
+    assert (job.state, job.run, job.attempt) == (JobState.QUEUED, f"data-mock-{job.id}", 0)
+    claim = claimed(queue)
+    assert (claim.job.id, claim.job.state, claim.job.attempt) == (job.id, JobState.RUNNING, 1)
+    assert (claim.job.plan, claim.job.settings) == (b'{"any":1}', {"shots": 5})
+    assert queue.report(claim, {"n_done": 3}) is JobState.RUNNING
+    queue.finish(claim, JobState.COMPLETE)
+    done = queue.get(job.id)
+    assert (done.state, done.progress) == (JobState.COMPLETE, {"n_done": 3})
+    assert done.finished_at is not None
+    assert done.started_at is not None
+    assert done.submitted_at <= done.started_at <= done.finished_at
+    assert queue.claim("w") is None
+
+
+def test_jobs_come_by_priority_and_then_in_their_order(queue: Queue) -> None:
+    numbers = [queue.submit(asked(priority)).id for priority in (0, 5, 0, 5)]
+    order = [claimed(queue).job.id for _ in numbers]
+    assert order == [numbers[1], numbers[3], numbers[0], numbers[2]]
+
+
+def test_a_dead_workers_job_goes_back_and_its_word_no_longer_counts(queue: Queue) -> None:
+    job = queue.submit(asked())
+    dead = claimed(queue, "dead", lease_s=_GONE)
+    alive = claimed(queue, "alive")
+    assert (alive.job.id, alive.job.attempt) == (job.id, 2)
+    for say in (
+        lambda: queue.report(dead, {"n_done": 99}),
+        lambda: queue.finish(dead, JobState.FAILED),
+        lambda: queue.release(dead),
+    ):
+        with pytest.raises(LostClaim) as caught:
+            say()
+        assert caught.value.problems[0].code == "TEAM-011"
+    queue.lose(dead)
+    assert queue.get(job.id).state is JobState.RUNNING
+    assert queue.get(job.id).progress == {}
+    queue.finish(alive, JobState.COMPLETE)
+    with pytest.raises(LostClaim):
+        queue.finish(alive, JobState.FAILED)
+
+
+def test_the_same_workers_earlier_attempt_is_fenced_out_as_well(queue: Queue) -> None:
+    queue.submit(asked())
+    first = claimed(queue, "w", lease_s=_GONE)
+    claimed(queue, "w")
+    with pytest.raises(LostClaim):
+        queue.finish(first, JobState.COMPLETE)
+
+
+def test_a_report_keeps_the_lease(queue: Queue) -> None:
+    queue.submit(asked())
+    claim = claimed(queue, lease_s=_GONE)
+    queue.report(claim, lease_s=60.0)
+    queue.take_back_expired()
+    assert queue.get(claim.job.id).state is JobState.RUNNING
+
+
+def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: Queue) -> None:
+    queue.submit(asked())
+    queue.submit(asked())
+    mine, others = claimed(queue, "dead"), claimed(queue, "alive")
+    queue.take_back_from("dead")
+    assert queue.get(mine.job.id).state is JobState.QUEUED
+    assert queue.get(others.job.id).state is JobState.RUNNING
+
+
+def test_a_job_whose_process_keeps_dying_fails(queue: Queue) -> None:
+    job = queue.submit(asked())
+    for _ in range(LOSSES_AT_MOST):
+        queue.lose(claimed(queue))
+    failed = queue.get(job.id)
+    assert failed.state is JobState.FAILED
+    assert [problem.code for problem in failed.problems] == ["TEAM-010"]
+    queue.resume(job.id)
+    assert claimed(queue).job.id == job.id
+
+
+def test_a_job_that_gets_on_between_losses_does_not_fail(queue: Queue) -> None:
+    job = queue.submit(asked())
+    for _ in range(LOSSES_AT_MOST * 2):
+        claim = claimed(queue)
+        queue.report(claim, has_advanced=True)
+        queue.lose(claim)
+    assert queue.get(job.id).state is JobState.QUEUED
+
+
+def test_giving_a_job_back_or_losing_its_worker_is_no_loss(queue: Queue) -> None:
+    job = queue.submit(asked())
+    for _ in range(LOSSES_AT_MOST * 2):
+        queue.release(claimed(queue))
+        claimed(queue, "dead")
+        queue.take_back_from("dead")
+        claimed(queue, "silent", lease_s=_GONE)
+        queue.take_back_expired()
+    assert queue.get(job.id).state is JobState.QUEUED
+
+
+def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(queue: Queue) -> None:
+    first, second = queue.submit(asked()), queue.submit(asked())
+    claim = claimed(queue)
+    assert claim.job.id == first.id
+    assert queue.stop(second.id).state is JobState.STOPPED
+    assert queue.stop(first.id).state is JobState.STOPPING
+    assert queue.report(claim) is JobState.STOPPING
+    queue.finish(claim, JobState.STOPPED)
+    assert queue.get(first.id).state is JobState.STOPPED
+    assert queue.claim("w") is None
+    assert queue.stop(first.id).state is JobState.STOPPED
+
+
+def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: Queue) -> None:
+    job = queue.submit(asked())
+    claimed(queue, lease_s=_GONE)
+    queue.stop(job.id)
+    assert queue.claim("w") is None
+    assert queue.get(job.id).state is JobState.STOPPED
+
+
+def test_only_a_job_that_nobody_works_on_is_deleted(queue: Queue) -> None:
+    job = queue.submit(asked())
+    claim = claimed(queue)
+    with pytest.raises(StoreError) as caught:
+        queue.delete(job.id)
+    assert caught.value.problems[0].code == "TEAM-002"
+    queue.finish(claim, JobState.FAILED, [Problem("TEAM-010", "it broke", "mend it")])
+    assert queue.delete(job.id).problems[0].what == "it broke"
+    with pytest.raises(StoreError) as caught:
+        queue.get(job.id)
+    assert caught.value.problems[0].code == "TEAM-001"
+
+
+def test_the_number_of_a_deleted_job_does_not_come_again(queue: Queue) -> None:
+    first = queue.submit(asked())
+    queue.delete(first.id)
+    assert queue.submit(asked()).id > first.id
+
+
+def test_a_complete_job_is_not_resumed(queue: Queue) -> None:
+    job = queue.submit(asked())
+    queue.finish(claimed(queue), JobState.COMPLETE)
+    with pytest.raises(StoreError) as caught:
+        queue.resume(job.id)
+    assert caught.value.problems[0].code == "TEAM-002"
+
+
+def test_jobs_are_listed_newest_first_by_state_and_page(queue: Queue) -> None:
+    numbers = [queue.submit(asked()).id for _ in range(5)]
+    queue.stop(numbers[1])
+    assert [job.id for job in queue.jobs()] == numbers[::-1]
+    assert [job.id for job in queue.jobs([JobState.STOPPED])] == [numbers[1]]
+    assert [job.id for job in queue.jobs(at_most=2, before=numbers[3])] == [numbers[2], numbers[1]]
+    assert queue.count([JobState.QUEUED]) == 4
+    assert queue.count([JobState.QUEUED], "eve") == 0
+
+
+def test_every_change_shows_in_the_version(queue: Queue) -> None:
+    versions = [queue.submit(asked()).version]
+    claim = claimed(queue)
+    for change in (
+        lambda: queue.report(claim, {"n_done": 1}),
+        lambda: queue.stop(claim.job.id),
+        lambda: queue.finish(claim, JobState.STOPPED),
+        lambda: queue.resume(claim.job.id),
+    ):
+        change()
+        versions.append(queue.get(claim.job.id).version)
+    assert versions == sorted(set(versions))
+
+
+class _Told:
+    """What happened to a queue, so that it can be compared with what the queue says."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.claims: list[Claim] = []
+        self.ended: list[int] = []
+        self.submitted: list[int] = []
+
+    def submit(self, at: int) -> None:
+        self.submitted.append(self.queue.submit(asked()).id)
+
+    def claim(self, at: int) -> None:
+        taken = self.queue.claim("w", lease_s=_GONE if at % 2 else 60.0)
+        self.claims += [] if taken is None else [taken]
+
+    def stop(self, at: int) -> None:
+        if self.submitted:
+            self.queue.stop(self.submitted[at % len(self.submitted)])
+
+    def report(self, at: int) -> None:
+        self._said(at, lambda claim: self.queue.report(claim, has_advanced=True))
+
+    def finish(self, at: int) -> None:
+        claim = self._said(at, lambda claim: self.queue.finish(claim, JobState.COMPLETE))
+        self.ended += [] if claim is None else [claim.job.id]
+
+    def release(self, at: int) -> None:
+        self._said(at, self.queue.release)
+
+    def lose(self, at: int) -> None:
+        if self.claims:
+            self.queue.lose(self.claims[at % len(self.claims)])
+
+    def _said(self, at: int, say: Callable[[Claim], object]) -> Claim | None:
+        """Say something for a claim; return it if that counted. It counts exactly for the latest attempt."""
+        if not self.claims:
+            return None
+        claim = self.claims[at % len(self.claims)]
+        now = self.queue.get(claim.job.id)
+        is_held = now.attempt == claim.job.attempt and now.state in UNDER_WAY
+        if is_held:
+            say(claim)
+            return claim
+        with pytest.raises(LostClaim):
+            say(claim)
+        return None
+
+
+_EVENTS = ("submit", "claim", "stop", "report", "finish", "release", "lose")
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(events=st.lists(st.tuples(st.sampled_from(_EVENTS), st.integers(0, 5)), max_size=40))
+def test_no_order_of_events_loses_a_job_or_does_it_twice(queue: Queue, events: list[tuple[str, int]]) -> None:
+    queue.take_back_from("w")
+    for old in queue.jobs(at_most=1000):
+        queue.delete(old.id)
+    told = _Told(queue)
+    for event, at in events:
+        getattr(told, event)(at)
+    assert len(told.ended) == len(set(told.ended))
+    jobs = {job.id: job for job in queue.jobs(at_most=1000)}
+    assert sorted(jobs) == told.submitted
+    assert {number for number, job in jobs.items() if job.state is JobState.COMPLETE} == set(told.ended)
+    # Whatever happened, the queue can be worked off, and then every job has ended.
+    queue.take_back_from("w")
+    while (rest := queue.claim("w")) is not None:
+        queue.finish(rest, JobState.COMPLETE)
+    assert all(job.state in ENDED for job in queue.jobs(at_most=1000))
+
+
+_RACER = """
+import sys
+from assay.ledger.database import open_database
+from assay.ledger.jobs import JobState, Queue
+queue = Queue(open_database(sys.argv[1]))
+sys.stdin.read()
+while (claim := queue.claim(sys.argv[2])) is not None:
+    print(claim.job.id, flush=True)
+    queue.finish(claim, JobState.COMPLETE)
+"""
+
+
+def test_many_processes_racing_for_jobs_get_each_once(
+    queue: Queue, database_place: str, tmp_path: Path
+) -> None:
+    numbers = [queue.submit(asked()).id for _ in range(200)]
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _RACER, database_place, f"w{at}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for at in range(6)
+    ]
+    # All are let go at once, when the slowest is ready to read.
+    outputs = []
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.close()
+        racer.stdin = None
+    for racer in racers:
+        outputs.append(racer.communicate(timeout=120)[0])
+        assert racer.returncode == 0
+    done = [int(line) for output in outputs for line in output.split()]
+    assert sorted(done) == numbers
+    assert all(job.state is JobState.COMPLETE for job in queue.jobs(at_most=1000))
+    assert all(job.attempt == 1 for job in queue.jobs(at_most=1000))

@@ -1,0 +1,162 @@
+"""Tokens, models and datasets, on every database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+
+from assay.core.errors import StoreError
+from assay.core.roles import Bearer, Role
+from assay.ledger.database import Database, open_database
+from assay.ledger.datasets import Dataset, Datasets, Provenance
+from assay.ledger.models import Model, Models
+from assay.ledger.tokens import Tokens
+
+
+@pytest.fixture
+def database(database_place: str) -> Iterator[Database]:
+    opened = open_database(database_place)
+    yield opened
+    opened.close()
+
+
+def code_of(caught: pytest.ExceptionInfo[StoreError]) -> str:
+    return caught.value.problems[0].code
+
+
+def test_a_token_is_whose_it_is_until_it_is_revoked(database: Database) -> None:
+    tokens = Tokens(database)
+    ann, ben = tokens.add("ann", Role.OWNER), tokens.add("ben", Role.READER)
+    assert tokens.bearer(ann) == Bearer("ann", Role.OWNER)
+    assert tokens.bearer(ben) == Bearer("ben", Role.READER)
+    assert [(token.name, token.role) for token in tokens.every()] == [("ann", "owner"), ("ben", "reader")]
+    tokens.revoke("ann")
+    assert tokens.bearer(ann) is None
+    assert tokens.bearer(ben) is not None
+    with pytest.raises(StoreError) as caught:
+        tokens.revoke("ann")
+    assert code_of(caught) == "TEAM-021"
+
+
+def test_another_secret_opens_nothing(database: Database) -> None:
+    tokens = Tokens(database)
+    token = tokens.add("ann", Role.OWNER)
+    beginning, number, secret = token.split("_", 2)
+    for wrong in (
+        "",
+        "assay",
+        f"{beginning}_{number}_",
+        f"{beginning}_{number}",
+        f"{beginning}_{number}_{secret[:-1]}",
+        f"{beginning}_{number}_{secret}x",
+        f"{beginning}_00000000_{secret}",
+        f"{beginning}_00000000_",
+        f"other_{number}_{secret}",
+        token + "\x00",
+        token.upper(),
+        "\udc80" + token,
+        f"{beginning}_\x00_{secret}",
+        f"{beginning}_\udc80_{secret}",
+        f"{beginning}_é_{secret}",
+    ):
+        assert tokens.bearer(wrong) is None, wrong
+
+
+def test_an_expired_token_opens_nothing(database: Database) -> None:
+    tokens = Tokens(database)
+    assert tokens.bearer(tokens.add("late", Role.READER, lasts_s=-1)) is None
+    assert tokens.bearer(tokens.add("now", Role.READER, lasts_s=60)) is not None
+
+
+def test_no_secret_is_in_the_database(database: Database) -> None:
+    secret = Tokens(database).add("ann", Role.OWNER).split("_", 2)[2]
+    with database.reading() as connection:
+        stored = repr(connection.execute(text("SELECT * FROM assay_tokens")).all())
+    assert secret not in stored
+
+
+def test_two_tokens_of_one_name_are_refused(database: Database) -> None:
+    Tokens(database).add("ann", Role.OWNER)
+    with pytest.raises(StoreError) as caught:
+        Tokens(database).add("ann", Role.READER)
+    assert code_of(caught) == "TEAM-020"
+
+
+def test_a_model_is_kept_under_its_name(database: Database) -> None:
+    models = Models(database)
+    models.add(Model("qwen", "openai:qwen@http://h/v1", {"key_env": "KEY"}, "a model", "ann"))
+    kept = models.get("qwen")
+    assert (kept.spec, kept.args, kept.description, kept.registered_by) == (
+        "openai:qwen@http://h/v1",
+        {"key_env": "KEY"},
+        "a model",
+        "ann",
+    )
+    with pytest.raises(StoreError) as caught:
+        models.add(Model("qwen", "mock"))
+    assert code_of(caught) == "TEAM-030"
+    with pytest.raises(StoreError) as caught:
+        models.get("qwem")
+    assert code_of(caught) == "TEAM-031"
+    assert "did you mean 'qwen'?" in str(caught.value)
+    for strange in ("qwen\x00", "", "' OR 1=1 --"):
+        with pytest.raises(StoreError) as caught:
+            models.get(strange)
+        assert code_of(caught) == "TEAM-031"
+    models.delete("qwen")
+    assert models.every() == []
+    with pytest.raises(StoreError):
+        models.delete("qwen")
+
+
+def dataset(name: str, provenance: Provenance = Provenance.FOLDER) -> Dataset:
+    return Dataset(
+        name,
+        f"/data/{name}.csv",
+        "table",
+        provenance,
+        "지식을 묻는다",
+        ("knowledge", "한국어"),
+        ("accuracy",),
+        "accuracy",
+        {"shots": 5},
+        "ann",
+    )
+
+
+def test_datasets_of_folders_are_replaced_and_uploads_stay(database: Database) -> None:
+    datasets = Datasets(database)
+    datasets.add(dataset("mine", Provenance.UPLOAD))
+    datasets.replace_folders([dataset("a"), dataset("b")])
+    datasets.replace_folders([dataset("b"), dataset("c")])
+    assert [one.name for one in datasets.every()] == ["b", "c", "mine"]
+    kept = datasets.get("b")
+    assert kept.added_at > 0
+    assert (kept.abilities, kept.settings, kept.explanation) == (
+        ("knowledge", "한국어"),
+        {"shots": 5},
+        "지식을 묻는다",
+    )
+
+
+def test_only_uploads_are_deleted(database: Database) -> None:
+    datasets = Datasets(database)
+    datasets.add(dataset("mine", Provenance.UPLOAD))
+    datasets.replace_folders([dataset("b")])
+    assert datasets.delete("mine").place == "/data/mine.csv"
+    for name, code in (("b", "TEAM-042"), ("mine", "TEAM-041")):
+        with pytest.raises(StoreError) as caught:
+            datasets.delete(name)
+        assert code_of(caught) == code
+
+
+def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(database: Database) -> None:
+    datasets = Datasets(database)
+    datasets.replace_folders([dataset("a")])
+    datasets.add(dataset("mine", Provenance.UPLOAD))
+    with pytest.raises(StoreError) as caught:
+        datasets.replace_folders([dataset("b"), dataset("mine")])
+    assert code_of(caught) == "TEAM-040"
+    assert [one.name for one in datasets.every()] == ["a", "mine"]

@@ -1,0 +1,78 @@
+"""assay leaderboard, from runs to a table, on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.cells import cell_len
+
+from assay.results.leaderboard.board import Board
+from cli import assay
+
+
+@pytest.fixture
+def evaluated(workdir: Path) -> Path:
+    """Three models that always say the same, on forty datasets."""
+    datasets = [f"자료_{at:02}" for at in range(40)]
+    for at, name in enumerate(datasets):
+        right = "A" * 9 + "B" if at < 35 else "B" * 10
+        rows = [f"질문 {row}?,하나,둘,{letter}" for row, letter in enumerate(right)]
+        (workdir / f"{name}.csv").write_text("\n".join(["question,A,B,answer", *rows]), encoding="utf-8")
+    files = [f"{name}.csv" for name in datasets]
+    for answer in "AB":
+        result = assay(
+            "run", *files, "-m", f"mock:says-{answer}", "--model-arg", f"answer={answer}", "--method", "gen"
+        )
+        assert result.status == 0, result.err
+    return workdir
+
+
+def test_forty_datasets_are_readable_on_a_terminal(evaluated: Path) -> None:
+    shown = assay("leaderboard")
+    assert shown.status == 0, shown.err
+    lines = shown.out.splitlines()
+    assert max(map(cell_len, lines)) <= 200
+    assert sum(line.startswith("mock:says-A") for line in lines) > 1, "in blocks, each with the models' names"
+    for at in range(40):
+        assert f"{at:02}" in shown.out
+    assert "78.8 #1" in shown.out
+
+
+def test_every_format_tells_the_same(evaluated: Path) -> None:
+    board = msgspec.json.decode(assay("leaderboard", "--format", "json").out, type=Board)
+    assert [model.name for model in board.models] == ["mock:says-A", "mock:says-B"]
+    rows = list(csv.DictReader(io.StringIO(assay("leaderboard", "--format", "csv").out)))
+    assert len(rows) == 2 * 41
+    assert "\\toprule" in assay("leaderboard", "--format", "latex").out
+    result = assay("leaderboard", "--format", "markdown", "--output", "board.md")
+    assert (result.status, result.out) == (0, "")
+    assert "| mock:says-A | **78.8**" in (evaluated / "board.md").read_text(encoding="utf-8")
+    assert assay("leaderboard", "--output", "board.txt").status == 0
+    assert "mock:says-B" in (evaluated / "board.txt").read_text(encoding="utf-8")
+
+
+def test_abilities_of_a_file(evaluated: Path) -> None:
+    (evaluated / "abilities.toml").write_text('"상식" = ["자료_00", "자료_39"]\n', encoding="utf-8")
+    shown = assay(
+        "leaderboard", "--abilities", "abilities.toml", "--by", "ability", "--format", "markdown"
+    ).out
+    assert "상식 (2 datasets)" in shown
+    assert "자료_00" not in shown.split("\n\n")[0]
+
+
+def test_a_shared_database_is_looked_into_without_any_runs(evaluated: Path, database_place: str) -> None:
+    assert assay("leaderboard", "--database", database_place).status == 0
+    (evaluated / "runs").rename(evaluated / "away")
+    shown = assay("leaderboard", "--database", database_place, "--format", "json")
+    assert shown.status == 0, shown.err
+    assert len(msgspec.json.decode(shown.out, type=Board).models) == 2
+
+
+def test_nothing_to_rank_is_said(workdir: Path) -> None:
+    assert assay("leaderboard").status == 2
+    (workdir / "runs").mkdir()
+    assert "no complete runs" in assay("leaderboard").out

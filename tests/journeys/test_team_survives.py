@@ -1,0 +1,225 @@
+"""Whatever is killed, however often: every evaluation ends complete, once, and asks nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.ledger.database import open_database
+from assay.ledger.jobs import JobState, Queue
+from fakes.team_server import TeamServer, children_of, eventually, is_alive, kill_all
+
+_ROWS = 30
+_SETTINGS = """
+lease_s = 2.0
+workers = 2
+datasets = ["data"]
+"""
+
+
+def write_dataset(folder: Path) -> None:
+    (folder / "data").mkdir()
+    rows = "".join(f"{n}+1=,{n + 1},{n},A\n" for n in range(_ROWS))
+    (folder / "data" / "sums.csv").write_text(f"question,A,B,answer\n{rows}")
+    (folder / "assay-team.toml").write_text(_SETTINGS)
+
+
+def journal_of(server: TeamServer, evaluation: dict[str, Any]) -> list[str]:
+    """Return the requests that have an answer, in the order of the answers."""
+    path = server.folder / "runs" / evaluation["run"] / "responses.jsonl"
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    return [json.loads(line)["request_id"] for line in lines]
+
+
+def n_answered(server: TeamServer, number: int) -> int:
+    return len(journal_of(server, server.evaluation(number)))
+
+
+def await_answers(server: TeamServer, number: int, more_than: int) -> int:
+    return eventually(lambda: n if (n := n_answered(server, number)) > more_than else 0)
+
+
+@pytest.mark.slow
+def test_no_evaluation_is_lost_and_none_is_done_twice(tmp_path: Path, database_place: str) -> None:
+    write_dataset(tmp_path)
+    with TeamServer(tmp_path, "--database", database_place) as server:
+        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
+        numbers = [
+            server.post("/evaluations", {"model": "slow", "datasets": ["sums"], "settings": {"seed": seed}})[
+                "evaluation"
+            ]["id"]
+            for seed in range(3)
+        ]
+        first = numbers[0]
+
+        seen = await_answers(server, first, 2)
+        assert len(server.evaluating) == 2
+        kill_all(server.evaluating)
+        seen = await_answers(server, first, seen + 2)
+
+        before = server.workers
+        kill_all(before)
+        eventually(lambda: len([pid for pid in server.workers if pid not in before]) == 2)
+        seen = n_answered(server, first)
+        await_answers(server, first, seen + 2)
+
+        left = [server.process.pid, *server.workers, *server.evaluating]
+        server.kill()
+        # The line to the server is cut, and nobody is left behind.
+        eventually(lambda: not any(map(is_alive, left)))
+        server.start()
+        seen = n_answered(server, first)
+        await_answers(server, first, seen + 2)
+
+        everybody = [server.process.pid, *server.workers, *server.evaluating]
+        assert len(everybody) == 5
+        kill_all(everybody)
+        server.process.wait()
+        server.start()
+
+        for number in numbers:
+            ended = server.await_state(number, "complete", "failed", "stopped")
+            assert ended["state"] == "complete", ended
+            asked = Counter(journal_of(server, ended))
+            assert len(asked) == _ROWS
+            assert set(asked.values()) == {1}
+            assert ended["progress"]["n_done"] == _ROWS
+            (metric,) = server.get(f"/evaluations/{number}/results")["metrics"]
+            assert (metric["n"], metric["n_scored"], metric["n_failed"]) == (_ROWS, _ROWS, 0)
+        assert server.evaluation(first)["attempt"] >= 5
+        assert sorted(
+            path.name for path in (tmp_path / "runs").iterdir() if not path.name.startswith(".")
+        ) == [f"sums-slow-{number}" for number in numbers]
+
+
+def test_a_server_that_is_told_to_end_gives_its_evaluations_back(tmp_path: Path, database_place: str) -> None:
+    write_dataset(tmp_path)
+    server = TeamServer(tmp_path, "--database", database_place)
+    server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
+    number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
+    await_answers(server, number, 1)
+    processes = [*server.workers, *server.evaluating]
+    assert server.end() == 0
+    assert not any(map(is_alive, processes))
+    database = open_database(database_place)
+    job = Queue(database).get(number)
+    database.close()
+    assert (job.state, job.attempt) == (JobState.QUEUED, 1)
+
+
+@pytest.mark.slow
+def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(tmp_path: Path) -> None:
+    write_dataset(tmp_path)
+    with TeamServer(tmp_path) as server:
+        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "100"}})
+        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
+        await_answers(server, number, 2)
+        assert server.post(f"/evaluations/{number}/stop")["state"] == "stopping"
+        stopped = server.await_state(number, "stopped")
+        kept = journal_of(server, stopped)
+        assert 2 < len(kept) < _ROWS
+        assert not server.evaluating
+        refused = server.ask("DELETE", f"/api/v1/evaluations/{number + 1}")
+        assert (refused.status, refused.body["code"]) == (404, "TEAM-001")
+        assert server.post(f"/evaluations/{number}/resume")["state"] == "queued"
+        running = server.await_state(number, "running")
+        busy = server.ask("DELETE", f"/api/v1/evaluations/{number}")
+        assert (busy.status, busy.body["code"]) == (409, "TEAM-002")
+        ended = server.await_state(number, "complete")
+        whole = journal_of(server, ended)
+        assert whole[: len(kept)] == kept
+        assert len(whole) == len(set(whole)) == _ROWS
+        assert running["run"] == ended["run"]
+        assert server.ask("DELETE", f"/api/v1/evaluations/{number}").status == 204
+        assert not (tmp_path / "runs" / ended["run"]).exists()
+
+
+@pytest.mark.slow
+def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more(tmp_path: Path) -> None:
+    """A machine that was suspended: its lease ran out, another worker took over, then it wakes up."""
+    write_dataset(tmp_path)
+    with TeamServer(tmp_path) as server:
+        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
+        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
+        await_answers(server, number, 2)
+        (asleep,) = [worker for worker in server.workers if children_of(worker)]
+        os.kill(asleep, signal.SIGSTOP)
+        # Its process goes on, and holds the folder of the run; who comes next has to wait for it.
+        eventually(lambda: server.evaluation(number)["attempt"] >= 2)
+        os.kill(asleep, signal.SIGCONT)
+        ended = server.await_state(number, "complete", "failed")
+        assert ended["state"] == "complete", ended
+        whole = journal_of(server, ended)
+        assert len(whole) == len(set(whole)) == _ROWS
+
+
+@pytest.mark.parametrize("how", ["exit", "kill"])
+def test_code_of_a_dataset_that_ends_its_process_ends_its_evaluation_alone(tmp_path: Path, how: str) -> None:
+    write_dataset(tmp_path)
+    lethal = {"exit": "os._exit(7)", "kill": "os.kill(os.getpid(), 9)"}[how]
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "lethal.py").write_text(_LETHAL.replace("LETHAL", lethal))
+    with TeamServer(tmp_path, "--allow-python", "tasks", "--workers", "1") as server:
+        server.post("/models", {"name": "quick", "spec": "mock"})
+        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
+        numbers = [
+            server.post("/evaluations", {"model": model, "datasets": [name]})["evaluation"]["id"]
+            for model, name in (("slow", "sums"), ("quick", "lethal"), ("quick", "sums"))
+        ]
+        # All were checked, and the only worker is still at the first.
+        assert server.evaluation(numbers[1])["state"] == "queued"
+        (tmp_path / "armed").touch()
+        failed = server.await_state(numbers[1], "failed")
+        assert failed["problems"][0]["code"] == {"exit": "TEAM-012", "kill": "TEAM-010"}[how]
+        assert server.await_state(numbers[2], "complete")["attempt"] == 1
+
+
+_LETHAL = """
+import os
+
+from .base import Task, rf
+from .metrics import mean
+
+
+class Lethal(Task):
+    def load(self, data_dir=None, cache_dir=None):
+        self.dataset = {"test": [{"q": "a"}, {"q": "b"}]}
+
+    def has_training_docs(self):
+        return False
+
+    def has_validation_docs(self):
+        return False
+
+    def has_test_docs(self):
+        return True
+
+    def test_docs(self):
+        return self.dataset["test"]
+
+    def doc_to_text(self, doc):
+        return doc["q"]
+
+    def doc_to_target(self, doc):
+        return " x"
+
+    def construct_requests(self, doc, ctx):
+        return [rf.loglikelihood(ctx, " x"), rf.loglikelihood(ctx, " y")]
+
+    def process_results(self, doc, results):
+        if os.path.exists("armed"):
+            LETHAL
+        return {"acc": 1.0}
+
+    def aggregation(self):
+        return {"acc": mean}
+
+    def higher_is_better(self):
+        return {"acc": True}
+"""

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.app.settings import RunSettings
+from assay.app.team.plan import AskedSettings, Plan, make_plan, require_no_secrets
+from assay.core.errors import UsageError
+from assay.ledger.datasets import Dataset, Provenance
+from assay.ledger.models import Model
+
+_MODEL = Model("m", "mock", {"answer": "A"})
+
+
+def dataset(name: str, **settings: Any) -> Dataset:
+    return Dataset(name, f"{name}.csv", "table", Provenance.FOLDER, settings=settings)
+
+
+def planned(*datasets: Dataset, judge: Model | None = None, **asked: Any) -> Plan:
+    of_server = {"runs_dir": "kept", "seed": 1}
+    return make_plan(_MODEL, datasets, AskedSettings(**asked), judge=judge, of_server=of_server)
+
+
+def test_the_request_wins_over_the_dataset_and_that_over_the_server() -> None:
+    plan = planned(dataset("a", seed=2, shots=5, max_tokens=9), shots=3)
+    assert plan.datasets == ("a.csv",)
+    told = {name: (getattr(plan.values, name), plan.sources[name]) for name in RunSettings.__struct_fields__}
+    assert told["model"] == ("mock", "model")
+    assert told["model_args"] == ({"answer": "A"}, "model")
+    assert told["seed"] == (2, "dataset")
+    assert told["shots"] == (3, "request")
+    assert told["max_tokens"] == (9, "dataset")
+    assert told["runs_dir"] == ("kept", "server")
+    assert told["fidelity"] == ("corrected", "default")
+    recorded = plan.settings("there").recorded()
+    assert (recorded["out"].value, recorded["out"].source) == ("there", "server")
+
+
+def test_datasets_that_are_set_differently_are_not_one_run() -> None:
+    with pytest.raises(UsageError) as caught:
+        planned(dataset("a", shots=5), dataset("b"))
+    assert caught.value.problems[0].code == "TEAM-061"
+    assert planned(dataset("a", shots=5), dataset("b"), shots=0).values.shots == 0
+    assert planned(dataset("a", shots=5), dataset("b", shots=5)).values.shots == 5
+
+
+@pytest.mark.parametrize("limit", [20, "20", "first:20"])
+def test_a_limit_may_be_a_number(limit: int | str) -> None:
+    assert planned(dataset("a"), limit=limit).values.limit == str(limit)
+
+
+def test_a_judge_is_a_registered_model() -> None:
+    plan = planned(dataset("a"), judge=Model("j", "openai:j@http://h/v1", {"key_env": "K"}))
+    assert (plan.values.judge, plan.values.judge_args) == ("openai:j@http://h/v1", {"key_env": "K"})
+
+
+@pytest.mark.parametrize("name", ["api_key", "token", "hf_token", "PASSWORD", "client-secret"])
+def test_arguments_that_are_secrets_are_refused_without_being_told(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        require_no_secrets({name: "hunter2"})
+    assert caught.value.problems[0].code == "TEAM-032"
+    assert "hunter2" not in str(caught.value)
+    require_no_secrets({"key_env": "NAME", "batch_tokens": "9"})
+
+
+def test_nothing_that_may_be_asked_for_is_a_path_or_a_model() -> None:
+    free = {
+        "model",
+        "model_args",
+        "judge",
+        "judge_args",
+        "out",
+        "runs_dir",
+        "data_root",
+        "meta",
+        "shots_from",
+    }
+    free |= {
+        "split",
+        "dataset_args",
+        "table",
+        "answers_from",
+        "fresh",
+        "stage",
+        "cache",
+        "dialect",
+        "offline",
+    }
+    assert not free & set(AskedSettings.__struct_fields__)
+    assert set(AskedSettings.__struct_fields__) <= set(RunSettings.__struct_fields__)
+
+
+@given(
+    st.builds(
+        AskedSettings, shots=st.none() | st.integers(0, 9), seed=st.none() | st.integers(-(2**31), 2**31)
+    )
+)
+def test_a_plan_is_read_back_as_it_was_made(asked: AskedSettings) -> None:
+    plan = make_plan(_MODEL, [dataset("a")], asked, judge=None, of_server={})
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan

@@ -1,0 +1,249 @@
+"""Which values stand together, which stands for whom, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+from assay.core.errors import UsageError
+from assay.core.model import ModelIdentity
+from assay.core.run import RunStatus
+from assay.core.score import Metric
+from assay.results.leaderboard.board import Board
+from assay.results.leaderboard.make import make_board
+from fakes.board_runs import Shelf, mean_of, task
+
+GOOD = [1.0] * 90 + [0.0] * 10
+FAIR = [1.0] * 60 + [0.0] * 40
+POOR = [1.0] * 20 + [0.0] * 80
+
+
+def board_of(shelf: Shelf, **asked: dict[str, str]) -> Board:
+    return make_board(shelf.runs, shelf.values_of, headlines=asked.get("headlines"))
+
+
+def labels(board: Board) -> list[str]:
+    return [column.label for column in board.columns if column.part is None]
+
+
+def value(board: Board, model: str, label: str) -> float | None:
+    row = [one.name for one in board.models].index(model)
+    cell = board.cells[row][[one.label for one in board.columns].index(label)]
+    return None if cell is None else cell.value
+
+
+def test_the_latest_complete_run_stands_for_a_model() -> None:
+    shelf = Shelf()
+    shelf.add("m", {"a": POOR}, day=1)
+    shelf.add("m", {"a": GOOD}, day=3)
+    shelf.add("m", {"a": FAIR}, day=2)
+    shelf.add("m", {"a": POOR}, day=4, status=RunStatus.RUNNING)
+    board = board_of(shelf)
+    assert value(board, "m", "a") == 0.9
+    cell = board.cells[0][0]
+    assert cell is not None
+    assert (cell.run, cell.n_earlier) == ("run-1", 2)
+    assert any("run-3 is running" in note for note in board.notes)
+
+
+def test_copies_of_one_run_on_several_machines_are_one_run() -> None:
+    shelf = Shelf()
+    one = shelf.add("m", {"a": GOOD})
+    shelf.runs.append(one._replace(run=msgspec.structs.replace(one.run, host="other")))
+    board = board_of(shelf)
+    cell = board.cells[0][0]
+    assert cell is not None
+    assert cell.n_earlier == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "label"),
+    [
+        ({"shots": {"gen": "5"}}, "a (5-shot)"),
+        ({"data_hash": "other!"}, "a (data other!)"),
+        (
+            {"n_samples": 50, "settings": {"limit": '{"n":50,"which":"drawn"}', "limit_seed": "7"}},
+            "a (50 of 100 drawn with seed 7)",
+        ),
+        ({"n_samples": 50, "settings": {"limit": '{"n":50,"which":"first"}'}}, "a (50 of 100 first)"),
+        ({"settings": {"fidelity": '"faithful"'}}, "a (faithful)"),
+        ({"settings": {"windows": '{"scheme":"gptq"}'}}, 'a ({"scheme":"gptq"})'),
+    ],
+)
+def test_values_under_other_conditions_have_a_column_of_their_own(
+    changed: dict[str, object], label: str
+) -> None:
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD})
+    shelf.add("two", {"a": FAIR})
+    shelf.add("three", {"a": FAIR}, specs={"a": task("a", **changed)})
+    board = board_of(shelf)
+    assert len(labels(board)) == 2
+    assert label in labels(board)
+    assert value(board, "three", label) == 0.6
+    assert next(one for one in board.columns if one.counts).n_models == 2, "most models: it counts"
+    assert value(board, "three", next(one for one in board.columns if one.counts).label) is None
+    assert any("another column stands for the dataset" in note and label in note for note in board.notes)
+
+
+def test_another_judge_is_another_column() -> None:
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD}, judge=ModelIdentity("mock", "strict"))
+    shelf.add("two", {"a": FAIR}, judge=ModelIdentity("mock", "mild"))
+    assert sorted(one.split("judge ")[1].split()[0] for one in labels(board_of(shelf))) == ["mild", "strict"]
+
+
+def test_settings_that_set_no_column_apart_are_told_when_they_differ() -> None:
+    shelf = Shelf()
+    for model, form in (("one", '"chat"'), ("two", '"text"')):
+        shelf.add(model, {"a": GOOD}, specs={"a": task("a", settings={"form": form, "seed": "0"})})
+    board = board_of(shelf)
+    assert labels(board) == ["a"]
+    assert board.columns[0].notes == ('a: its runs also differ in form ("chat", "text")',)
+
+
+def test_a_dataset_counts_once_in_a_mean_however_many_methods_it_has() -> None:
+    shelf = Shelf()
+    for model in ("one", "two"):
+        shelf.add(model, {"a": GOOD, "b": FAIR}, method="gen")
+        shelf.add(model, {"a": POOR}, method="ppl")
+    board = board_of(shelf)
+    assert sorted(labels(board)) == ["a (gen)", "a (ppl)", "b"]
+    (mean,) = board.means
+    assert [board.columns[at].label for at in mean.columns] == ["a (gen)", "b"]
+    cell = board.mean_cells[0][0]
+    assert cell is not None
+    assert cell.value == pytest.approx(0.75)
+
+
+def test_a_registered_headline_decides_then_what_is_asked_for() -> None:
+    def f1(share: float) -> Metric:
+        return mean_of("a", "gen", "macro_f1", FAIR, value=share, stderr=None, low=None, high=None)
+
+    shelf = Shelf()
+    spec = {"a": task("a", headline="macro_f1")}
+    shelf.add("one", {"a": GOOD}, specs=spec, more=[f1(0.5)])
+    shelf.add("two", {"a": POOR}, specs=spec, more=[f1(0.7)])
+    board = board_of(shelf)
+    assert board.columns[0].metric == "macro_f1"
+    assert board.models[0].name == "two"
+    assert (board.columns[0].n_untested, board.columns[0].n_paired) == (1, 0)
+    assert "cannot be compared" in board.columns[0].notes[0]
+    cell = board.cells[0][0]
+    assert cell is not None
+    assert str(cell.rank) == "1–2", "nothing says that the difference is real"
+    asked = board_of(shelf, headlines={"a": "accuracy"})
+    assert asked.columns[0].metric == "accuracy"
+    assert asked.models[0].name == "one"
+
+
+def test_a_metric_that_nobody_has_is_refused_with_those_that_there_are() -> None:
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD})
+    with pytest.raises(UsageError, match=r"BOARD-003.*no metric 'acuracy' \(did you mean 'accuracy'"):
+        board_of(shelf, headlines={"a": "acuracy"})
+    with pytest.raises(UsageError, match=r"BOARD-003.*no run has the dataset 'b'"):
+        board_of(shelf, headlines={"b": "accuracy"})
+
+
+def test_less_is_better_where_the_metric_says_so_and_is_in_no_mean() -> None:
+    shelf = Shelf()
+    for model, level in (("low", 2.0), ("high", 5.0)):
+        rng = np.random.default_rng(3)
+        values = (level + rng.random(50)).tolist()
+        run = shelf.add(model, {"texts": values, "a": GOOD, "b": FAIR}, metric="toxicity")
+        flipped = [
+            msgspec.structs.replace(one, higher_is_better=False, is_share=False)
+            if one.task == "texts"
+            else one
+            for one in run.metrics
+        ]
+        shelf.runs[-1] = run._replace(metrics=flipped)
+    board = board_of(shelf)
+    at = labels(board).index("texts")
+    cells = {model.name: row[at] for model, row in zip(board.models, board.cells, strict=True)}
+    assert cells["low"] is not None
+    assert str(cells["low"].rank) == "1"
+    assert board.models[0].name == "low", "the duel on texts decides, as the means are the same"
+    assert [len(mean.columns) for mean in board.means] == [2]
+    assert any("no shares of which more is better: 'texts'" in note for note in board.notes)
+
+
+def test_models_that_share_no_samples_are_compared_by_their_errors_and_it_is_said() -> None:
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD})
+    shelf.add("two", {"a": POOR})
+    board = make_board(shelf.runs, lambda *_: None)
+    assert board.columns[0].n_unpaired == 1
+    assert "without pairing" in board.columns[0].notes[0]
+    first = board.cells[0][0]
+    assert first is not None
+    assert first.beats == (1,)
+
+
+def test_models_that_are_called_alike_are_told_apart() -> None:
+    shelf = Shelf()
+    shelf.add(ModelIdentity("hf", "qwen", dtype="bf16"), {"a": GOOD})
+    shelf.add(ModelIdentity("hf", "qwen", dtype="fp32"), {"a": FAIR})
+    shelf.add(ModelIdentity("hf", "other", dtype="fp32"), {"a": POOR})
+    assert [one.name for one in board_of(shelf).models] == ["qwen (dtype=bf16)", "qwen (dtype=fp32)", "other"]
+
+
+def test_what_could_not_be_scored_is_told_and_no_zero() -> None:
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD})
+    nothing = mean_of("b", "gen", "accuracy", [], n=5, value=None)
+    run = shelf.add("two", {"b": [1.0]})
+    shelf.runs[-1] = run._replace(metrics=[nothing])
+    board = board_of(shelf)
+    assert [one.name for one in board.models] == ["one"]
+    assert any("nothing of b could be scored" in note for note in board.notes)
+
+
+def test_no_runs_make_an_empty_board() -> None:
+    board = make_board([], lambda *_: None)
+    assert (board.models, board.columns, board.means) == ((), (), ())
+
+
+def test_a_mean_that_lacks_a_dataset_says_so_and_is_not_ranked() -> None:
+    shelf = Shelf()
+    shelf.add("whole", {"a": FAIR, "b": POOR})
+    shelf.add("part", {"a": GOOD})
+    board = board_of(shelf)
+    kinds = [mean.kind for mean in board.means]
+    assert kinds == ["shared", "all"]
+    row = [one.name for one in board.models].index("part")
+    cell = board.mean_cells[row][1]
+    assert cell is not None
+    assert (cell.n_columns, len(cell.lacks), cell.rank) == (1, 1, None)
+    assert cell.value == 0.9
+    assert any("only models with all of a mean's datasets are ranked" in note for note in board.notes)
+
+
+def test_ranks_of_a_mean_are_by_the_mean_of_paired_differences() -> None:
+    """The oracle: mean difference over its error by hand, each dataset's error from its own pairs."""
+    rng = np.random.default_rng(5)
+    found = {
+        model: {name: (rng.random(80) < p).astype(float).tolist() for name in ("a", "b", "c")}
+        for model, p in (("x", 0.75), ("y", 0.6))
+    }
+    shelf = Shelf()
+    for model, tasks in found.items():
+        shelf.add(model, tasks)
+    board = board_of(shelf)
+    gaps, variances = [], []
+    for name in ("a", "b", "c"):
+        d = np.array(found["x"][name]) - np.array(found["y"][name])
+        gaps.append(d.mean())
+        variances.append(d.var(ddof=1) / len(d))
+    z = sum(gaps) / math.sqrt(sum(variances))
+    is_real = math.erfc(abs(z) / math.sqrt(2)) < 0.05
+    cell = board.mean_cells[0][0]
+    assert cell is not None
+    assert cell.rank is not None
+    assert is_real
+    assert (cell.rank.best, cell.rank.worst) == (1, 1)
+    assert not board.cells[0][0].beats, "no dataset alone shows it"  # type: ignore[union-attr]
