@@ -26,6 +26,8 @@ POWER = 0.8
 """How often a difference that is there should be seen."""
 _DEVIATES = normal_quantile() + normal_quantile(2 * POWER - 1)
 """How many standard errors a true difference must measure to be seen that often, at 5 % two-sided."""
+_ROUNDING = 1e-13
+"""An error so small beside the values it is of is rounding: the values do not spread."""
 
 
 def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> Difference:
@@ -38,7 +40,7 @@ def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -
     n = len(a)
     table = Fourfold(*(int(np.sum(cell)) for cell in (a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b))))
     n_units = _n_units(n, clusters)
-    if n_units < n and (stderr := _stderr(b - a, clusters)):
+    if n_units < n and (stderr := _stderr(b - a, clusters, 1.0)):
         return msgspec.structs.replace(
             _by_student(a, b, n_units, stderr, -1.0, 1.0), fourfold=table, p_mid=None
         )
@@ -55,7 +57,7 @@ def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -
         _mean(b - a),
         interval.low if interval else None,
         interval.high if interval else None,
-        _stderr(b - a, clusters),
+        _stderr(b - a, clusters, 1.0),
         mcnemar(*counted) if n else None,
         "mcnemar",
         mcnemar_mid_p(*counted) if n else None,
@@ -67,7 +69,8 @@ def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -
 
 def mean_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> Difference:
     """Compare means of any numbers: mean difference ± t · error, one degree of freedom fewer than units."""
-    return _by_student(a, b, _n_units(len(a), clusters), _stderr(b - a, clusters))
+    size = max(_size(a), _size(b))
+    return _by_student(a, b, _n_units(len(a), clusters), _stderr(b - a, clusters, size))
 
 
 def ratio_difference(
@@ -93,9 +96,10 @@ def ratio_difference(
     ]
     gap = ratios[1] - ratios[0]
     # The sum of n parts is n times their mean, so its error is n times that of the mean.
-    error = _stderr(parts[1] - parts[0], clusters)
+    size = max(_size(y) / total for (y, _), (_, total) in zip((a, b), totals, strict=True))
+    error = _stderr(parts[1] - parts[0], clusters, size)
     stderr = None if error is None else n * error
-    half = None if stderr is None else student_quantile(n_units - 1) * stderr
+    half = student_quantile(n_units - 1) * stderr if stderr else None
     scaled = _exponential if is_exponential else _itself
     smallest = _DEVIATES * stderr if stderr else None
     point = math.log(1.01) if is_exponential else 0.01
@@ -118,7 +122,9 @@ def ratio_difference(
 def macro_difference(parts: Sequence[Difference]) -> Difference | None:
     """Return the mean of differences of independent parts, each counting alike; None if a part has none.
 
-    Its error is sqrt(sum of squared errors) / parts, its interval and test those of a normal mean.
+    Its error is sqrt(sum of squared errors) / parts, its interval and test those of a normal mean. A part's
+    error is at least the one that McNemar's test goes by, sqrt(D / n) with D the share of pairs that differ:
+    three pairs that all differ alike have no spread, and are no proof.
     """
     known = [(one.a, one.b, one.difference) for one in parts]
     values = [(a, b, gap) for a, b, gap in known if a is not None and b is not None and gap is not None]
@@ -127,11 +133,12 @@ def macro_difference(parts: Sequence[Difference]) -> Difference | None:
     k = len(parts)
     a, b, gap = (math.fsum(column) / k for column in zip(*values, strict=True))
     n, n_units = sum(one.n for one in parts), sum(one.n_units for one in parts)
-    errors = [one.stderr for one in parts if one.stderr is not None]
+    errors = [error for error in map(_error_in_a_mean, parts) if error is not None]
     if len(errors) < k or not any(errors):
         return Difference(n, n_units, a, b, gap, None, None, None, None, "student")
     stderr = math.sqrt(math.fsum(error * error for error in errors)) / k
     half = normal_quantile() * stderr
+    furthest = 1.0 if all(one.fourfold is not None for one in parts) else math.inf
     smallest = _DEVIATES * stderr
     return Difference(
         n,
@@ -139,14 +146,21 @@ def macro_difference(parts: Sequence[Difference]) -> Difference | None:
         a,
         b,
         gap,
-        gap - half,
-        gap + half,
+        max(-furthest, gap - half),
+        min(furthest, gap + half),
         stderr,
         math.erfc(abs(gap) / stderr / math.sqrt(2)),
         "student",
         smallest=smallest,
         n_for_a_point=math.ceil(n * (smallest / 0.01) ** 2),
     )
+
+
+def _error_in_a_mean(part: Difference) -> float | None:
+    if part.stderr is None or part.fourfold is None or part.test != "mcnemar":
+        return part.stderr
+    discordance = (part.fourfold.only_a + part.fourfold.only_b) / part.n
+    return max(part.stderr, math.sqrt(discordance / part.n_units))
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
@@ -229,7 +243,7 @@ def _by_student(
 ) -> Difference:
     """Compare means by their error; the interval is cut to what is possible."""
     n, gap = len(a), _mean(b - a)
-    half = None if stderr is None else student_quantile(n_units - 1) * stderr
+    half = student_quantile(n_units - 1) * stderr if stderr else None
     smallest = _DEVIATES * stderr if stderr else None
     return Difference(
         n,
@@ -256,17 +270,27 @@ def _student_test(gap: float, stderr: float | None, n_units: int) -> float | Non
     return student_p(gap / stderr, n_units - 1)
 
 
-def _stderr(values: Numbers, clusters: Clusters | None) -> float | None:
-    """Return the standard error of a mean, clustered where a cluster holds more than one value."""
+def _stderr(values: Numbers, clusters: Clusters | None, size: float) -> float | None:
+    """Return the standard error of a mean, clustered where a cluster holds more than one value.
+
+    `size` is that of the numbers that the values were computed from; what is rounding beside it is 0.
+    """
     n, n_units = len(values), _n_units(len(values), clusters)
     if n_units < 2:
         return None
     away = values - values.mean()
     if clusters is None or n_units == n:
-        return math.sqrt(float(away @ away) / (n - 1) / n)
-    _, places = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(places, weights=away)
-    return math.sqrt(float(sums @ sums)) / n
+        stderr = math.sqrt(float(away @ away) / (n - 1) / n)
+    else:
+        _, places = np.unique(clusters, return_inverse=True)
+        sums = np.bincount(places, weights=away)
+        stderr = math.sqrt(float(sums @ sums)) / n
+    return stderr if stderr > _ROUNDING * size else 0.0
+
+
+def _size(values: Numbers) -> float:
+    """Return the largest value there is, without its sign."""
+    return float(np.abs(values).max()) if len(values) else 0.0
 
 
 def _n_units(n: int, clusters: Clusters | None) -> int:

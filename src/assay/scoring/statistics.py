@@ -15,6 +15,8 @@ from typing import NamedTuple
 LEVEL = 0.95
 _SERIES_UP_TO = 100
 _EXACT_TAILS_UP_TO = 1_000
+_ROUNDING = 1e-12
+"""A sum of squares around the mean that is so small beside that around 0 is rounding: there is no spread."""
 
 
 class Interval(NamedTuple):
@@ -115,8 +117,12 @@ def standard_error(n: int, total: float, squares: float) -> float | None:
     """Return s / sqrt(n) with Bessel's n - 1, from the count, the sum and the sum of squares."""
     if n < 2:
         return None
-    variance = max(0.0, squares - total * total / n) / (n - 1)
-    return math.sqrt(variance / n)
+    return math.sqrt(_spread(squares - total * total / n, squares) / (n - 1) / n)
+
+
+def _spread(around_mean: float, around_zero: float) -> float:
+    """Return a sum of squares around the mean, or 0 where it is what rounding left."""
+    return around_mean if around_mean > _ROUNDING * around_zero else 0.0
 
 
 def mean_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
@@ -267,7 +273,7 @@ class Running:
         alone, total = self.n - self._in_clusters, self.total - self._in_sum
         squares = (self.squares - self._in_squares) - 2 * mean * total + alone * mean * mean
         squares = max(0.0, squares) + math.fsum((s - n * mean) ** 2 for n, s in self._clusters.values())
-        return math.sqrt(squares) / self.n
+        return math.sqrt(_spread(squares, self.squares)) / self.n
 
     def student(self, level: float = LEVEL) -> Estimate:
         """Return mean ± t · stderr, with one degree of freedom fewer than independent units."""

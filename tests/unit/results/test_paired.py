@@ -368,3 +368,64 @@ def test_a_mean_over_subsets_counts_each_once() -> None:
     assert unknown.difference == pytest.approx(0.2)
     assert unknown.low is None
     assert macro_difference([]) is None
+
+
+def test_a_few_pairs_that_all_differ_alike_prove_nothing_of_a_mean() -> None:
+    alike = share_difference(np.repeat([1.0, 0.0], 500), np.repeat([1.0, 0.0], 500))
+    three = share_difference(np.zeros(3), np.ones(3))
+    mean = macro_difference([alike, three])
+    assert mean is not None
+    assert mean.stderr == pytest.approx(math.sqrt(1 / 3) / 2)
+    assert mean.p == pytest.approx(math.erfc(0.5 / (math.sqrt(1 / 3) / 2) / math.sqrt(2)))
+    assert (mean.low, mean.high) == pytest.approx((0.5 - 1.959964 * math.sqrt(1 / 3) / 2, 1.0))
+
+
+@pytest.mark.parametrize("sizes", [(5, 5), (1_000, 3, 3), (2,) * 57])
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_a_mean_over_small_subsets_is_seldom_called_real_by_chance(
+    sizes: tuple[int, ...], share: float
+) -> None:
+    rng = np.random.default_rng(7)
+    n_real, n_missed, n_trials = 0, 0, 600
+    for _ in range(n_trials):
+        parts = []
+        for size in sizes:
+            side = rng.choice(3, size=size, p=[share, share, 1 - 2 * share])
+            parts.append(share_difference((side == 0).astype(float), (side == 1).astype(float)))
+        mean = macro_difference(parts)
+        assert mean is not None
+        n_real += mean.p is not None and mean.p < 0.05
+        n_missed += mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high
+    # Without the floor under the errors of parts the worst of these is 0.15.
+    assert n_real <= 0.08 * n_trials
+    assert n_missed <= 0.08 * n_trials
+
+
+def test_what_is_rounding_is_no_spread() -> None:
+    a = np.array([0.1, 0.2, 0.7, 0.3, 0.15])
+    shifted = mean_difference(a, a + 0.1)
+    assert (shifted.stderr, shifted.p, shifted.low) == (0.0, None, None)
+    same = mean_difference(np.full(5, 0.1 + 0.2), np.array([0.3, 0.1 + 0.2, 0.3, 0.3, 0.3]))
+    assert same.stderr == 0.0
+    assert same.p is None
+    texts = np.array([3.0, 7.0, 11.0, 13.0])
+    ratio = ratio_difference((0.1 * texts, texts), (0.3 * texts, texts), is_exponential=True)
+    assert (ratio.stderr, ratio.p, ratio.low) == (0.0, None, None)
+    assert ratio.difference == pytest.approx(math.exp(0.2))
+
+
+def test_clusters_that_all_differ_alike_count_as_one_pair_each() -> None:
+    one_of_three = np.tile([1.0, 0.0, 0.0], 4)
+    found = share_difference(np.zeros(12), one_of_three, np.repeat(np.arange(4), 3))
+    assert (found.test, found.stderr) == ("mcnemar", 0.0)
+    assert found.p == 1.0
+    assert found.low is not None
+    assert found.low < 0
+
+
+def test_a_real_spread_is_kept_however_small() -> None:
+    a = np.zeros(1_000_000)
+    b = a.copy()
+    b[0] = 1.0
+    assert mean_difference(a, b).stderr == pytest.approx(1e-6, rel=1e-3)
+    assert mean_difference(1_000 + a, 1_000 + b * 1e-3).stderr == pytest.approx(1e-9, rel=1e-3)

@@ -189,8 +189,10 @@ def test_subsets_are_also_compared_together(tmp_path: Path) -> None:
     first, *rest = compared(*runs).headlines
     assert (first.task, first.n_subsets) == ("d", 2)
     assert first.result.difference == pytest.approx((0.4 + 0.25) / 2)
-    errors = [one.result.stderr for one in rest]
-    assert first.result.stderr == pytest.approx(math.hypot(*(error or 0 for error in errors)) / 2)
+    # Four of ten differ, and one of four.
+    errors = math.sqrt(0.4 / 10), math.sqrt(0.25 / 4)
+    assert [one.result.stderr for one in rest] == pytest.approx([math.sqrt(0.24 / 9), errors[1]])
+    assert first.result.stderr == pytest.approx(math.hypot(*errors) / 2)
 
 
 def test_notes_say_what_is_not_fair(tmp_path: Path) -> None:

@@ -241,3 +241,21 @@ def test_clipped() -> None:
     assert clipped(Estimate(0.9, 0.7, 1.1, 0.1, 5))[1:3] == (0.7, 1.0)
     assert clipped(Estimate(0.1, -0.1, 0.3, 0.1, 5))[1:3] == (0.0, 0.3)
     assert clipped(NOTHING) == NOTHING
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 5, 8, 12])
+def test_clusters_of_one_share_have_an_honest_interval(n_clusters: int) -> None:
+    # Three of eleven right in each: the residuals are rounding, and their error says nothing.
+    running = Running()
+    for cluster in range(n_clusters):
+        for at in range(11 * (1 + cluster % 3)):
+            running.add(float(at % 11 < 3), cluster)
+    estimate = running.proportion()
+    assert estimate.stderr == 0
+    low, high = wilson(3 / 11 * n_clusters, n_clusters)
+    assert (estimate.low, estimate.high) == pytest.approx((low, high))
+
+
+def test_equal_values_have_no_spread() -> None:
+    assert Running.of([0.1] * 10).stderr() == 0
+    assert Running.of([0.1, 0.1 + 1e-6] * 5).stderr() == pytest.approx(1e-6 / 6, rel=1e-3)

@@ -158,7 +158,7 @@ def joined(parts: Sequence[Difference]) -> Difference | None:
         return parts[0]
     mean = macro_difference(parts)
     tables = [part.fourfold for part in parts if part.fourfold is not None]
-    if mean is None or mean.p is not None or any(part.stderr != 0 for part in parts):
+    if mean is None or any(part.stderr != 0 for part in parts):
         return mean
     if mean.difference == 0 and all(part.p == 1 for part in parts):
         return msgspec.structs.replace(mean, stderr=0.0, p=1.0)
