@@ -150,8 +150,10 @@ class History:
             return 0
         if self.current is not None:
             self.use(own)
-            # The manifest first: from then on the files at the top are the run's own again, and not a link's.
-            for name in reversed(_OUTCOME):
+        # The manifest first: from then on the files at the top are the run's own again, and not a link's. One
+        # that is plain already says little of the others: a kill may have left links, to be written through.
+        for name in reversed(_OUTCOME):
+            if (self._folder / name).is_symlink():
                 self._make_plain(name)
         return sum(one.label != OWN_LABEL for one in self._found())
 

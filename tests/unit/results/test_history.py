@@ -237,3 +237,38 @@ def test_a_kill_while_a_run_goes_on_leaves_its_own_scoring(
         assert shown(run) == {AGAIN}, f"files at the top do not follow after step {step}"
         go_on(run)
         assert shown(run) == {OWN}
+
+
+def test_a_run_that_goes_on_after_a_kill_writes_into_no_scoring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+
+    def make() -> None:
+        shutil.rmtree(run, ignore_errors=True)
+        make_run(run)
+        score_again(run)
+
+    for step in each_step(lambda: go_on(run), make, monkeypatch):
+        assert History(run).step_aside() == 1
+        assert not any((run / name).is_symlink() for name in (MANIFEST, SCORES, SUMMARY, REPORT))
+        (run / SCORES).write_text("begun", encoding="utf-8")
+        kept = [shown(entry.path) for entry in History(run).entries()]
+        assert kept == [{OWN}, {AGAIN}], f"a scoring was written over after a kill at step {step}"
+
+
+def test_a_run_that_goes_on_after_its_first_rescoring_was_killed_keeps_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+
+    def make() -> None:
+        shutil.rmtree(run, ignore_errors=True)
+        make_run(run)
+
+    for step in each_step(lambda: score_again(run), make, monkeypatch):
+        go_on(run)
+        assert not any((run / name).is_symlink() for name in (MANIFEST, SCORES, SUMMARY, REPORT))
+        (run / SCORES).write_text("begun", encoding="utf-8")
+        kept = [shown(entry.path) for entry in History(run).entries()]
+        assert kept in ([], [{OWN}], [{OWN}, {AGAIN}]), f"a scoring was written over after step {step}"
