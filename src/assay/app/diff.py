@@ -59,15 +59,15 @@ def diff_sample(
     a: StoredRun, b: StoredRun, wanted: str, methods: Sequence[str] = (), *, tolerance: float = TOLERANCE
 ) -> SampleDifference:
     """Return everything in which two runs differ over one sample, named as in the first."""
-    sample = a.find_sample(wanted).sample
+    found = a.find_sample(wanted)
     with RunPair(a, b, methods) as pair:
         for one, other in pair.seen():
-            if one.record.sample.id == sample.id:
+            if (one.record.task, one.record.sample.id) == (found.task, found.sample.id):
                 return _example(one, other, *all_differences(one, other, pair.methods, tolerance))
     raise UsageError(
         Problem(
             "COMPARE-007",
-            f"the sample {sample.id!r} of {a.path.name!r} is not in {b.path.name!r}",
+            f"the sample {found.sample.id!r} of {a.path.name!r} is not in {b.path.name!r}",
             "name a sample that both runs have; `assay diff` without --sample shows some",
         )
     )

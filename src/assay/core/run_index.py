@@ -39,6 +39,8 @@ class IndexedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """Solved examples, by method."""
     settings: dict[str, str] = {}
     """All else that decides a prompt or a score, as text; a long value by its hash."""
+    scorers: dict[str, str] = {}
+    """How answers are scored, by method, as text in the same way; nothing where an author's code does."""
 
     @property
     def is_registered(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.core.errors import listing
 from assay.core.run import RunManifest
 from assay.core.task import TaskSpec
 
 _SHOWN_CHARS = 60
+_AUTHORS = "by its author's code"
 
 
 def notes_on(
@@ -31,7 +32,8 @@ def notes_on(
     for task, paired in tasks.items():
         if task != paired:
             yield f"a task is named otherwise: {names[0]} has {paired!r}, {names[1]} {task!r}"
-        for note in _task_notes(a[paired], b[task], names):
+        scorings = _Scoring(first, paired), _Scoring(second, task)
+        for note in (*_task_notes(a[paired], b[task], names), *_scoring_notes(*scorings, names)):
             notes.setdefault(note, []).append(paired)
     for note, told in notes.items():
         yield f"{told[0] if len(told) == 1 else f'{len(told)} tasks'}: {note}"
@@ -50,6 +52,33 @@ def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[st
     methods = set(a.methods) ^ set(b.methods)
     if methods:
         yield f"methods that one of them lacks: {listing(sorted(methods))}"
+
+
+class _Scoring(NamedTuple):
+    """How a run scores a task."""
+
+    run: RunManifest
+    task: str
+
+    def by_method(self) -> dict[str, Mapping[str, Any] | str]:
+        """Return the scorer of each method; nothing where the run, of an earlier version, does not say."""
+        spec = next(one for one in self.run.tasks if one.name == self.task)
+        if self.task not in self.run.scorers:
+            return {}
+        named = {one.args.get("track"): one for one in self.run.scorers[self.task]}
+        return {
+            method: {"scorer": named[method].name, **named[method].args} if method in named else _AUTHORS
+            for method in spec.methods
+        }
+
+
+def _scoring_notes(a: _Scoring, b: _Scoring, names: tuple[str, str]) -> Iterator[str]:
+    """Say where answers were scored in two ways: a run may have been scored again since."""
+    others = b.by_method()
+    for method, before in a.by_method().items():
+        after = others.get(method, before)
+        if before != after:
+            yield f"{method} is not scored alike: {_apart(names, *setting_apart(before, after))}"
 
 
 def setting_apart(before: Any, after: Any) -> tuple[str, str]:

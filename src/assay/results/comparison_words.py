@@ -16,6 +16,7 @@ HEADINGS = (
 )
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SMALLEST_P = 1e-4
+_TOO_FEW = "of too few pairs for an interval"
 _SENTENCES = 12
 """More are told by the table alone."""
 
@@ -84,15 +85,19 @@ def sentence(compared: Compared) -> str:
     worse = first if better == compared.second else second
     lead = _lead(compared, is_second_better=better == compared.second)
     p = f"p {p_shown(compared.p)}" + ("" if compared.p_corrected is None else ", corrected for all pairs")
-    bounds = (
-        f"95 % interval {lead.low} to {lead.high}, {p}" if lead.low else "of too few pairs for an interval"
-    )
+    bounds = f"95 % interval {lead.low} to {lead.high}, {p}" if lead.low else _without_interval(result)
     claim = f"{letter(better)} is {lead.size} better than {worse}: {bounds}"
     return claim if compared.is_real else f"no difference is shown. {claim}; {_power(compared)}"
 
 
+def _without_interval(result: Difference) -> str:
+    return "in each pair alike, so there is no interval" if result.stderr == 0 else _TOO_FEW
+
+
 def _power(compared: Compared) -> str:
     result = compared.result
+    if result.stderr == 0 and result.smallest is None:
+        return f"{result.n:,} pairs without any spread do not tell what more would show"
     if result.smallest is None:
         return f"{result.n:,} pairs are too few to show any"
     text = f"{result.n:,} pairs show differences from {_amount(compared, result.smallest)} on"

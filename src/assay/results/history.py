@@ -88,11 +88,16 @@ class History:
         return self._folder if kept is None or self.current is None else kept.path
 
     def find(self, wanted: str) -> Entry:
-        """Return a scoring by its number, its label or both."""
+        """Return a scoring by its name, its number or its label; of several with one label, the latest."""
         every = self.entries()
-        for one in every:
-            if wanted in (one.name, one.label) or (wanted.isdecimal() and int(wanted) == one.number):
-                return one
+        number = int(wanted) if wanted.isdecimal() else None
+        for found in (
+            [one for one in every if one.name == wanted],
+            [one for one in every if one.number == number],
+            [one for one in every if one.label == wanted],
+        ):
+            if found:
+                return found[-1]
         names = [one.name for one in every]
         there = listing(names) or "its own alone"
         what = f"the run has no scoring {wanted!r}{nearest(wanted, names)}; it has {there}"

@@ -6,7 +6,7 @@ Knows run folders, not databases.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from assay.core.run_index import (
     TaskSamples,
 )
 from assay.core.score import Metric
-from assay.core.task import TaskSpec
+from assay.core.task import ComponentSpec, TaskSpec
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
 from assay.results.store import MANIFEST, SUMMARY
@@ -38,9 +38,13 @@ _ROUNDED = 1e-4
 """Values over all samples may be rounded to four decimals, as in LEAP."""
 
 
+_FORM = "2"
+"""Of what is read; another one, and every run is read again."""
+
+
 def stamp_of(folder: Path) -> str:
     """Return what changes whenever the files that say what came out are written."""
-    parts = []
+    parts = [_FORM]
     for name in (MANIFEST, SUMMARY):
         try:
             status = (folder / name).stat()
@@ -89,12 +93,12 @@ def _facts(manifest: RunManifest, *, host: str, root: str, name: str, stamp: str
         finished=manifest.finished,
         model=manifest.model,
         judge=manifest.judge,
-        tasks=tuple(_task(spec) for spec in manifest.tasks),
+        tasks=tuple(_task(spec, manifest.scorers.get(spec.name, ())) for spec in manifest.tasks),
         groups=manifest.groups,
     )
 
 
-def _task(spec: TaskSpec) -> IndexedTask:
+def _task(spec: TaskSpec, scorers: Sequence[ComponentSpec]) -> IndexedTask:
     settings = dict(spec.settings)
     shots = settings.pop("shots", None)
     return IndexedTask(
@@ -108,6 +112,7 @@ def _task(spec: TaskSpec) -> IndexedTask:
         headline=settings.pop("headline", None),
         shots={method: _shots_of(shots, method) for method in spec.methods},
         settings={name: _as_text(value) for name, value in settings.items()},
+        scorers={one.args["track"]: _as_text(one) for one in scorers if "track" in one.args},
     )
 
 

@@ -31,7 +31,7 @@ def compared(
         difference=difference,
         low=low,
         high=high,
-        stderr=None,
+        stderr=more.pop("stderr", None),
         p=more.pop("p", 0.003),
         test="student",
         fourfold=more.pop("fourfold", None),
@@ -70,6 +70,15 @@ SENTENCES = [
     ),
     (compared(0.0, smallest=0.1), "A and B score the same; 100 pairs show differences from 10.0 points on"),
     (compared(0.0, n=2), "A and B score the same; 2 pairs are too few to show any"),
+    (
+        compared(0.0, stderr=0.0, is_share=False, n=1_000),
+        "A and B score the same; 1,000 pairs without any spread do not tell what more would show",
+    ),
+    (
+        compared(0.5, p=None, stderr=0.0, is_share=False),
+        "no difference is shown. B is 0.5 better than A: in each pair alike, so there is no interval; "
+        "100 pairs without any spread do not tell what more would show",
+    ),
     (compared(None), "nothing was scored in both of them"),
     (
         compared(0.5, p=None, n=1),

@@ -390,3 +390,18 @@ def test_the_command_names_every_layer() -> None:
 def test_a_finding_is_plain(tmp_path: Path) -> None:
     finding = first_difference(*PARTINGS[0][2:], METHODS)
     assert finding == Finding(Layer.ROW, "field 'question'", "'one?'", "'two?'")
+
+
+def test_a_sample_of_one_task_is_not_taken_for_that_of_another(tmp_path: Path) -> None:
+    tasks = [spec("x"), spec("y")]
+
+    def stored(name: str, *places: tuple[str, str]) -> StoredRun:
+        scores = [score(id_, 1.0, task=task) for task, id_ in places]
+        samples = [(task, sample(id_), ()) for task, id_ in places]
+        return written(tmp_path / name, manifest(name, tasks), scores, samples)
+
+    a = stored("a", ("x", "s0"), ("x", "s1"), ("y", "s0"))
+    b = stored("b", ("x", "s1"), ("y", "s0"))
+    assert diff_sample(a, b, "s1").task == "x"
+    with pytest.raises(UsageError, match=r"COMPARE-007.*'s0'"):
+        diff_sample(a, b, "s0")

@@ -272,3 +272,12 @@ def test_a_run_that_goes_on_after_its_first_rescoring_was_killed_keeps_its_own(
         (run / SCORES).write_text("begun", encoding="utf-8")
         kept = [shown(entry.path) for entry in History(run).entries()]
         assert kept in ([], [{OWN}], [{OWN}, {AGAIN}]), f"a scoring was written over after step {step}"
+
+
+def test_of_scorings_with_one_label_the_latest_is_meant(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    score_again(run)
+    score_again(run, "third")
+    history = History(run)
+    names = {wanted: history.find(wanted).name for wanted in ("other", "2", "002-other", "run")}
+    assert names == {"other": "003-other", "2": "002-other", "002-other": "002-other", "run": "001-run"}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from assay.core.errors import UsageError
 from assay.core.run import RunStatus
 from assay.core.score import Metric, Ratio, Score, Verdict
+from assay.core.task import ComponentSpec
 from assay.results.comparison import Compared, Comparison
 from assay.results.paired import mcnemar
 from assay.results.paired_runs import PairedRuns, paired_tasks
@@ -257,3 +258,23 @@ def test_runs_of_one_model_are_named_by_their_folders(tmp_path: Path) -> None:
     runs = [written(tmp_path / name, head, [score("x", 1)]) for name in ("one", "two")]
     assert [side.name for side in compared(*runs).sides] == ["one", "two"]
     assert [side.name for side in compared(runs[0], runs[0]).sides] == ["one (1)", "one (2)"]
+
+
+def test_answers_that_were_scored_in_two_ways_are_told(tmp_path: Path) -> None:
+    def scorers(extract: str) -> dict[str, tuple[ComponentSpec, ...]]:
+        return {"t": (ComponentSpec("generated_answer", {"track": "gen", "extract": extract}),)}
+
+    scores = [score("s0", 1.0), score("s1", 0.0)]
+    auto, again, whole = (
+        run(tmp_path, model, scores, scorers=scorers(extract))
+        for model, extract in (("auto", "auto"), ("again", "auto"), ("whole", "whole"))
+    )
+    authors = run(tmp_path, "authors", scores, scorers={"t": ()})
+    unknown = run(tmp_path, "unknown", scores)
+    told = "t: gen is not scored alike: auto {'extract': 'auto'}, whole {'extract': 'whole'}"
+    assert compared(auto, whole).notes == (told,)
+    (note,) = compared(auto, authors).notes
+    assert note.endswith("authors by its author's code")
+    for other in (again, unknown):
+        assert compared(auto, other).notes == ()
+        assert compared(other, auto).notes == ()

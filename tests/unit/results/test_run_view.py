@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import Counter
 from itertools import accumulate
@@ -12,10 +13,12 @@ import pytest
 
 from assay.core.errors import StoreError
 from assay.core.run import RunStatus
-from assay.core.score import Score, Verdict
+from assay.core.score import Ratio, Score, Verdict
 from assay.results.read import StoredRun
 from assay.results.run_view import RunView
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, RunFolder, read_manifest
+from fakes.scored_folders import manifest, sample, spec, written
+from fakes.scored_folders import score as scored
 
 
 def opened(folder: Path) -> RunView:
@@ -221,3 +224,22 @@ def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="STORE-005"):
         RunView(tmp_path)
     assert not (tmp_path / MANIFEST).exists()
+
+
+def test_a_perplexity_so_far_is_that_of_all_texts_so_far(tmp_path: Path) -> None:
+    def perplexity(id_: str, loss: float, n_tokens: float) -> Score:
+        ratio = Ratio(loss, n_tokens, is_exponential=True)
+        value = math.exp(loss / n_tokens)
+        return scored(id_, value, metric="perplexity_token", ratios={"perplexity_token": ratio})
+
+    scores = [perplexity("s0", 2.0, 1), perplexity("s1", 50.0, 100), perplexity("s2", 8.0, 10)]
+    texts = [("t", sample(one.sample_id), ()) for one in scores]
+    head = manifest("m", [spec("t", n_samples=3)])
+    run = written(tmp_path / "run", head, [*scores, scored("s3", None, verdict=Verdict.FAILED)], texts)
+    (whole,) = (one for one in run.metrics() if one.metric == "perplexity_token")
+    view = opened(run.path)
+    (row,) = (one for one in view.facts.rows_so_far(view.manifest) if one.metric == "perplexity_token")
+    assert row.value == pytest.approx(math.exp(60 / 111))
+    assert (row.value, row.low, row.high) == pytest.approx((whole.value, whole.low, whole.high))
+    assert (row.n_scored, row.n_unanswered) == (whole.n_scored, whole.n_unanswered) == (3, 0)
+    assert not row.is_share

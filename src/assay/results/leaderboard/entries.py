@@ -256,10 +256,15 @@ def _samples(tasks: Sequence[IndexedTask]) -> str:
     return f"{n:,} of {of:,} {which}{seed}"
 
 
+def _scored_by(entry: Entry) -> str:
+    """Return the scorer of an entry's method: a run may have been scored again in another way."""
+    return entry.tasks[0].scorers.get(entry.conditions.method, "by the dataset's own code")
+
+
 def differing_settings(entries: Sequence[Entry]) -> list[str]:
     """Return in words the settings in which runs of one column are not alike, and set no column apart."""
     # The subsets of a dataset are set up alike; its first one stands for them.
-    settings = [entry.tasks[0].settings for entry in entries]
+    settings = [{**entry.tasks[0].settings, "how answers are scored": _scored_by(entry)} for entry in entries]
     found = []
     for name in dict.fromkeys(name for one in settings for name in one):
         values = list(dict.fromkeys(one.get(name, "null") for one in settings))

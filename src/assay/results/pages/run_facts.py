@@ -12,6 +12,7 @@ from assay.results.families import families, family_of, is_mean
 from assay.results.pages.data import Calibration, Distribution, ScoreRow
 from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
 from assay.results.rows import interval, method, value
+from assay.scoring.ratios import RunningRatio
 from assay.scoring.statistics import Running
 
 
@@ -95,6 +96,8 @@ class _SoFar:
 
     def __init__(self) -> None:
         self.values = Running()
+        self.ratio: RunningRatio | None = None
+        """Of a metric that is a ratio of sums, as a perplexity is."""
         self.n_unanswered = self.n_truncated = self.n_failed = 0
         self.is_share = True
 
@@ -106,11 +109,19 @@ class _SoFar:
             self.n_unanswered += 1
             self.values.add(0.0, score.cluster)
         elif score.value is not None and score.verdict is Verdict.SCORED:
-            self.is_share = self.is_share and score.metric not in score.ratios and 0 <= score.value <= 1
-            self.values.add(score.value, score.cluster)
+            ratio = score.ratios.get(score.metric)
+            if ratio is None:
+                self.is_share = self.is_share and 0 <= score.value <= 1
+                self.values.add(score.value, score.cluster)
+                return
+            self.is_share = False
+            if self.ratio is None:
+                self.ratio = RunningRatio(is_exponential=ratio.is_exponential)
+            self.ratio.add(ratio.numerator, ratio.denominator, score.cluster)
 
     def row(self, task: str, track: str, metric: str, n: int) -> ScoreRow:
-        estimate = self.values.estimate()
+        estimate = self.values.estimate() if self.ratio is None else self.ratio.estimate()
+        n_counted = self.values.n + (0 if self.ratio is None else self.ratio.n)
         known = Metric(
             task=task,
             method=track,
@@ -120,7 +131,7 @@ class _SoFar:
             low=estimate.low,
             high=estimate.high,
             n=n,
-            n_scored=estimate.n - self.n_unanswered,
+            n_scored=n_counted - self.n_unanswered,
             n_unanswered=self.n_unanswered,
             n_truncated=self.n_truncated,
             n_failed=self.n_failed,

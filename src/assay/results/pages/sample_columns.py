@@ -265,8 +265,9 @@ class Columns:
         track = self._track(name)
         outcomes = track.outcomes[rows]
         if self.own_scales:
+            tasks = list(self._tasks)
             for nth, place in enumerate(range(rows.start, rows.stop)):
-                task = next(one for one, number in self._tasks.items() if number == self._task[place])
+                task = tasks[self._task[place]]
                 if chr(outcomes[nth]) in "RPW" and (task, name, track.metrics[place]) in self.own_scales:
                     outcomes[nth] = ord("V")
         return TrackColumns(

@@ -11,6 +11,7 @@ import pytest
 from assay.core.errors import UsageError
 from assay.core.model import ModelIdentity
 from assay.core.run import RunStatus
+from assay.core.run_index import IndexedTask
 from assay.core.score import Metric
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.make import make_board
@@ -278,3 +279,15 @@ def test_ranks_of_a_mean_are_by_the_mean_of_paired_differences() -> None:
     assert is_real
     assert (cell.rank.best, cell.rank.worst) == (1, 1)
     assert not board.cells[0][0].beats, "no dataset alone shows it"  # type: ignore[union-attr]
+
+
+def test_runs_that_were_scored_in_two_ways_are_told_apart_below_the_table() -> None:
+    def spec(**scorers: str) -> dict[str, IndexedTask]:
+        return {"a": task("a", scorers=scorers)}
+
+    shelf = Shelf()
+    shelf.add("auto", {"a": GOOD}, specs=spec(gen="auto", ppl="sum"))
+    shelf.add("again", {"a": FAIR}, specs=spec(gen="auto", ppl="pmi"))
+    assert not any("differ" in note for note in board_of(shelf).notes), "of another method"
+    shelf.add("whole", {"a": POOR}, specs=spec(gen="whole"))
+    assert "runs also differ in how answers are scored (auto, whole): 'a'" in board_of(shelf).notes
