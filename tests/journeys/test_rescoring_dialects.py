@@ -72,3 +72,17 @@ def test_the_same_numbers_come_out_of_transforms(
         }
         for score in map(json.loads, Path("run/scores.jsonl").read_text(encoding="utf-8").splitlines()):
             assert score["answer"] == texts[score["sample_id"]]
+
+
+def test_a_faithful_run_stays_faithful_when_it_is_read_in_another_way(
+    workdir: Path, shared_data: Path, tmp_path: Path
+) -> None:
+    datasets = prepared_examples(tmp_path / "ultraeval", shared_data)
+    faithful = ("--fidelity", "faithful")
+    run = assay("run", str(datasets / "gsm8k"), "-m", "mock", *FEW, *faithful, "--out", "run")
+    assert run.status == 0, run.out + run.err
+    changed = assay("score", "run", "--extract", "whole", "--json")
+    assert changed.status == 0, changed.err
+    manifest = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))
+    (scorers,) = manifest["scorers"].values()
+    assert [one["args"]["faithful"] for one in scorers] == [True]

@@ -249,8 +249,18 @@ class _Track:
         task.are_options_told = JUDGED in types
         return ComponentSpec(
             "row_metrics",
-            {"track": self._method, "metrics": metrics, **self._reading(choices.extract, types)},
+            {
+                "track": self._method,
+                "metrics": metrics,
+                **self._reading(choices.extract, types),
+                **self._fidelity(),
+            },
         )
+
+    def _fidelity(self) -> dict[str, Any]:
+        """Return whether quirks of the original are kept: a run stays as faithful as it was."""
+        args = {} if self._before is None else self._before.args
+        return {"faithful": args["faithful"]} if "faithful" in args else {}
 
     def _with_prompt(self, metrics: Mapping[str, Mapping[str, Any]], prompt: str) -> dict[str, Any]:
         if unknown := unknown_fields(prompt, self._task.fields or ()):

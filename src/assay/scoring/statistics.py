@@ -164,11 +164,16 @@ def macro(parts: Iterable[Estimate]) -> Estimate:
 
 
 def weighted(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
-    """Return the sum of independent estimates, each times its weight; no error if one has none."""
+    """Return the sum of independent estimates, each times its weight; no error if one has none.
+
+    Beside others, one without spread is not certain: three of three right say little. The width of its own
+    interval then stands for its error. Where none has any spread the error is 0, and counts must do.
+    """
     if not parts:
         return NOTHING
     value = math.fsum(weight * (part.value or 0.0) for weight, part in parts)
-    errors = [part.stderr for _, part in parts]
+    has_spread = any(part.stderr for _, part in parts)
+    errors = [_error_by_width(part) if has_spread and part.stderr == 0 else part.stderr for _, part in parts]
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
         return Estimate(value, None, None, None, n)
@@ -177,6 +182,12 @@ def weighted(parts: list[tuple[float, Estimate]], n: int) -> Estimate:
     )
     half = normal_quantile() * stderr
     return Estimate(value, value - half, value + half, stderr, n)
+
+
+def _error_by_width(part: Estimate) -> float | None:
+    if part.low is None or part.high is None:
+        return part.stderr
+    return (part.high - part.low) / (2 * normal_quantile())
 
 
 def clipped(estimate: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
