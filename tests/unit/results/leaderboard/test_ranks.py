@@ -117,7 +117,7 @@ def test_means_are_over_the_datasets_that_a_model_has_and_ranked_only_over_the_s
             values = [[one for one in some if not math.isnan(one)] for some in own.values()]
             assert cell.value == pytest.approx(np.mean([np.mean(some) for some in values]))
             if all(len(some) > 1 for some in values):
-                errors = [np.std(some, ddof=1) / math.sqrt(len(some)) for some in values]
+                errors = [float(np.std(some, ddof=1)) / math.sqrt(len(some)) for some in values]
                 if any(errors) and len(errors) > 1:
                     # Of one without spread, by the width of Wilson's interval: z^2 / (n + z^2).
                     by_width = [1.959964 / 2 / (len(some) + 1.959964**2) for some in values]
