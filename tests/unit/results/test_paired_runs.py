@@ -278,3 +278,36 @@ def test_answers_that_were_scored_in_two_ways_are_told(tmp_path: Path) -> None:
     for other in (again, unknown):
         assert compared(auto, other).notes == ()
         assert compared(other, auto).notes == ()
+
+
+def test_samples_that_stand_alone_beside_clusters_are_one_each(tmp_path: Path) -> None:
+    def scores(right: set[int]) -> list[Score]:
+        # Three of one text, and five by themselves.
+        return [score(f"s{at}", float(at in right), cluster="text" if at < 3 else None) for at in range(8)]
+
+    one = headline(run(tmp_path, "a", scores({0, 3})), run(tmp_path, "b", scores({0, 1, 4, 5, 6})))
+    assert (one.result.n, one.result.n_units) == (8, 6)
+    gaps = np.array([0, 1, 0, -1, 1, 1, 1, 0]) - 3 / 8
+    sums = [gaps[:3].sum(), *gaps[3:]]
+    assert one.result.stderr == pytest.approx(math.sqrt(sum(part**2 for part in sums)) / 8)
+
+
+def test_perplexities_of_subsets_have_no_mean(tmp_path: Path) -> None:
+    tasks = [spec("d:x", ["ppl"], family="d"), spec("d:y", ["ppl"], family="d")]
+    name = "perplexity_token"
+    runs = []
+    for model, loss in (("a", 2.0), ("b", 3.0)):
+        scores = [
+            score(
+                f"s{at}",
+                math.exp(loss + at),
+                task=task.name,
+                track="ppl",
+                metric=name,
+                ratios={name: Ratio(loss + at, 1.0, is_exponential=True)},
+            )
+            for task in tasks
+            for at in range(4)
+        ]
+        runs.append(written(tmp_path / model, manifest(model, tasks), scores))
+    assert [one.task for one in compared(*runs).headlines] == ["d:x", "d:y"]
