@@ -291,3 +291,15 @@ def test_runs_that_were_scored_in_two_ways_are_told_apart_below_the_table() -> N
     assert not any("differ" in note for note in board_of(shelf).notes), "of another method"
     shelf.add("whole", {"a": POOR}, specs=spec(gen="whole"))
     assert "runs also differ in how answers are scored (auto, whole): 'a'" in board_of(shelf).notes
+
+
+def test_a_mean_takes_each_difference_the_same_way_round() -> None:
+    # The columns have the models in another order, as their runs ended in another order.
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD}, day=1)
+    shelf.add("other", {"a": POOR}, day=2)
+    shelf.add("other", {"b": GOOD}, day=3)
+    shelf.add("one", {"b": POOR}, day=4)
+    board = board_of(shelf)
+    assert [str(cell.rank) for row in board.mean_cells for cell in row if cell and cell.rank] == ["1–2"] * 2
+    assert {str(cell.rank) for row in board.cells for cell in row if cell} == {"1", "2"}
