@@ -243,3 +243,13 @@ def test_a_perplexity_so_far_is_that_of_all_texts_so_far(tmp_path: Path) -> None
     assert (row.value, row.low, row.high) == pytest.approx((whole.value, whole.low, whole.high))
     assert (row.n_scored, row.n_unanswered) == (whole.n_scored, whole.n_unanswered) == (3, 0)
     assert not row.is_share
+
+
+def test_an_answer_that_could_not_be_read_counts_as_not_right_so_far(tmp_path: Path) -> None:
+    scores = [scored("s0", 1.0), scored("s1", None), scored("s2", None, verdict=Verdict.FAILED)]
+    texts = [("t", sample(one.sample_id), ()) for one in scores]
+    run = written(tmp_path / "run", manifest("m", [spec("t", n_samples=3)]), scores, texts)
+    (whole,) = run.metrics()
+    (row,) = opened(run.path).facts.rows_so_far(run.manifest)
+    assert (row.value, row.low, row.high) == (whole.value, whole.low, whole.high)
+    assert (row.value, row.n_scored, row.n_unanswered, row.n_failed) == (0.5, 1, 1, 1)

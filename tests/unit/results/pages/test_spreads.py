@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.pages.spreads import distribution
+from assay.results.pages.spreads import calibration, distribution
 
 
 @given(
@@ -29,3 +29,8 @@ def test_values_that_differ_by_rounding_alone_are_one_value() -> None:
     assert share != 0.3
     assert found.edges[-1] == pytest.approx(0.6)
     assert found.counts[0] == 3
+
+
+def test_an_error_of_calibration_weighs_bins_by_their_answers() -> None:
+    found = calibration("t", "prob", array("d", [0.95, 0.95, 0.95, 0.15]), array("d", [1, 1, 0, 1]))
+    assert found.error == pytest.approx(3 / 4 * (0.95 - 2 / 3) + 1 / 4 * (1 - 0.15))

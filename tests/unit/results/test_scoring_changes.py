@@ -1,0 +1,21 @@
+"""What is called a gain or a loss when answers are scored again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.core.score import Score
+from assay.results.read import StoredRun
+from assay.results.scoring_changes import changes_between
+from fakes.scored_folders import manifest, score, spec, written
+
+
+def test_what_is_worth_as_little_as_before_is_neither_gained_nor_lost(tmp_path: Path) -> None:
+    def stored(name: str, *scores: Score) -> StoredRun:
+        return written(tmp_path / name, manifest(name, [spec("t")]), scores)
+
+    before = stored("a", score("s0", None), score("s1", 0.0), score("s2", 1.0), score("s3", 1.0))
+    after = stored("b", score("s0", 0.0), score("s1", 1.0), score("s2", None), score("s3", 1.0))
+    found = changes_between(before, after)
+    assert (found.n, found.n_changed, found.n_gained, found.n_lost) == (4, 3, 1, 1)
+    assert [one.sample_id for one in found.first] == ["s0", "s1", "s2"]
