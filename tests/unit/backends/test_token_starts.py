@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,10 @@ def counted(tokenizer: Any, text: str) -> list[int]:
 
 
 def check_counted(tokenizer: Any, tokenization: Tokenization, text: str, start: int) -> None:
+    ids = tokenizer.encode(text, add_special_tokens=False)
     # SmolLM2 has no token for a few bytes and drops them: then they cannot be counted.
-    assume(tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text)
+    assume(tokenizer.decode(ids) == text)
+    assume(tokenizer.added_tokens_decoder.keys().isdisjoint(ids))
     encoded = spanned(tokenization, text, start)
     every = counted(tokenizer, text)
     assert list(encoded.starts) == [begin - start for begin in every[-len(encoded.starts) :]]
@@ -152,6 +155,7 @@ def test_windows_have_starts_where_they_score_every_token(make_model: MakeModel)
 WORD = "\N{LOWER ONE EIGHTH BLOCK}"
 
 
+@cache
 def sentence_pieces(kind: str) -> Any:
     """Return a tokenizer that puts a space before a text, knows few letters, and spells others as bytes."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -179,10 +183,12 @@ def sentence_pieces(kind: str) -> Any:
 def test_starts_of_sentence_pieces(kind: str, text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     tokenizer = sentence_pieces(kind)
+    assume(not any(special in text for special in ("<unk>", "<s>", "</s>")))
     encoded = spanned(Tokenization(tokenizer), text, start)
     assert list(encoded.starts) == sorted(encoded.starts)
     names = tokenizer.convert_ids_to_tokens(list(encoded.ids))
     parts = slices(text, start, encoded.starts)
+    adds_space = kind == "normaliser" or not text.startswith(" ")  # A splitter takes one that is there.
     for at, (name, part) in enumerate(zip(names[encoded.first_scored :], parts, strict=True)):
         if name.startswith("<0x"):
             # Bytes of one character: all but the last show nothing, the last shows it.
@@ -190,8 +196,8 @@ def test_starts_of_sentence_pieces(kind: str, text: str, data: st.DataObject) ->
         else:
             meant = name.replace(WORD, " ")
             # The space that the tokenizer puts before a text is in no text.
-            is_first = at == 0 and encoded.first_scored == 1
-            assert part == (meant[1:] if is_first else meant)
+            is_added = at == 0 and encoded.first_scored == 1 and adds_space
+            assert part == (meant[1:] if is_added else meant)
     assert "".join(parts) == text[start + encoded.starts[0] :]
 
 

@@ -6,20 +6,13 @@ import math
 from array import array
 from collections.abc import Sequence
 
-import numpy as np
-
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Verdict
 from assay.results.families import families, family_of, is_mean
-from assay.results.pages.data import Bin, Calibration, Distribution, ScoreRow
+from assay.results.pages.data import Calibration, Distribution, ScoreRow
 from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
 from assay.results.rows import interval, method, value
-from assay.scoring.statistics import Running, wilson
-
-_N_BINS = 10
-_N_BARS = 40
-_WIDE = 30.0
-"""Values whose greatest is so many times their median are shown on a logarithmic axis."""
+from assay.scoring.statistics import Running
 
 
 class Facts:
@@ -69,22 +62,23 @@ class Facts:
 
     def calibrations(self, manifest: RunManifest) -> tuple[Calibration, ...]:
         """Return how sure the model was against how often it was right, over all subsets of each dataset."""
+        # numpy is loaded when a page is made, and not by each command that could make one.
+        from assay.results.pages.spreads import calibration
+
         owner = family_of(manifest)
         joined: dict[tuple[str, str], tuple[array[float], array[float]]] = {}
         for (task, track), (sure, right) in self._sure.items():
             all_sure, all_right = joined.setdefault((owner[task].name, track), (array("d"), array("d")))
             all_sure.extend(sure)
             all_right.extend(right)
-        return tuple(
-            _calibration(name, track, np.frombuffer(sure), np.frombuffer(right))
-            for (name, track), (sure, right) in joined.items()
-        )
+        return tuple(calibration(name, track, sure, right) for (name, track), (sure, right) in joined.items())
 
     def distributions(self) -> tuple[Distribution, ...]:
         """Return how lengths, times and margins are spread."""
+        from assay.results.pages.spreads import distribution
+
         return tuple(
-            _distribution(name, unit, track, np.frombuffer(numbers))
-            for (name, unit, track), numbers in self._numbers.items()
+            distribution(name, unit, track, numbers) for (name, unit, track), numbers in self._numbers.items()
         )
 
     def rows_so_far(self, manifest: RunManifest) -> tuple[ScoreRow, ...]:
@@ -199,47 +193,3 @@ def _share_of(place: int, options: Sequence[OptionLine]) -> float | None:
         return None
     greatest = max(known)
     return math.exp(known[place] - greatest) / math.fsum(math.exp(one - greatest) for one in known)
-
-
-def _calibration(task: str, track: str, sure: np.ndarray, right: np.ndarray) -> Calibration:
-    bins = []
-    places = np.minimum((sure * _N_BINS).astype(int), _N_BINS - 1)
-    error = 0.0
-    for place in range(_N_BINS):
-        chosen = places == place
-        n = int(chosen.sum())
-        if n:
-            confidence, share = float(sure[chosen].mean()), float(right[chosen].mean())
-            low, high = wilson(share * n, n)
-            bins.append(Bin(n, confidence, share, low, high))
-            error += n / len(sure) * abs(confidence - share)
-    return Calibration(task, track, len(sure), error, tuple(bins))
-
-
-def _distribution(name: str, unit: str, track: str, numbers: np.ndarray) -> Distribution:
-    low, greatest = float(numbers.min()), float(numbers.max())
-    p50, p90, p99 = (float(one) for one in np.percentile(numbers, (50, 90, 99)))
-    is_log = low > 0 and greatest > _WIDE * p50
-    if is_log:
-        edges = np.geomspace(low, greatest, _N_BARS + 1)
-    elif unit == "tokens":
-        step = max(1, math.ceil((greatest - low + 1) / _N_BARS))
-        edges = np.arange(low, greatest + step + 1, step)
-    else:
-        edges = np.linspace(low, greatest if greatest > low else low + (abs(low) or 1.0), _N_BARS + 1)
-    counts, edges = np.histogram(numbers, edges)
-    return Distribution(
-        name=name,
-        unit=unit,
-        task=None,
-        method=track,
-        n=len(numbers),
-        mean=float(numbers.mean()),
-        p50=p50,
-        p90=p90,
-        p99=p99,
-        greatest=greatest,
-        edges=tuple(edges.tolist()),
-        counts=tuple(counts.tolist()),
-        is_log=is_log,
-    )

@@ -1,0 +1,69 @@
+"""Long lists of numbers made short enough to draw. Pure functions of arrays; knows no run."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.results.pages.data import Bin, Calibration, Distribution
+from assay.scoring.statistics import wilson
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+_N_BINS = 10
+_N_BARS = 40
+_WIDE = 30.0
+"""Values whose greatest is so many times their median are shown on a logarithmic axis."""
+
+
+def calibration(task: str, track: str, given: array[float], was_right: array[float]) -> Calibration:
+    """Compare what the model gave its answers with how many of them were right, in ten bins."""
+    sure, right = np.frombuffer(given), np.frombuffer(was_right)
+    bins = []
+    places = np.minimum((sure * _N_BINS).astype(int), _N_BINS - 1)
+    error = 0.0
+    for place in range(_N_BINS):
+        chosen = places == place
+        n = int(chosen.sum())
+        if n:
+            confidence, share = float(sure[chosen].mean()), float(right[chosen].mean())
+            low, high = wilson(share * n, n)
+            bins.append(Bin(n, confidence, share, low, high))
+            error += n / len(sure) * abs(confidence - share)
+    return Calibration(task, track, len(sure), error, tuple(bins))
+
+
+def distribution(name: str, unit: str, track: str, values: array[float]) -> Distribution:
+    """Count values in bins: logarithmic where they are wide, of whole steps where they are tokens."""
+    numbers = np.frombuffer(values)
+    edges: Numbers
+    low, greatest = float(numbers.min()), float(numbers.max())
+    p50, p90, p99 = (float(one) for one in np.percentile(numbers, (50, 90, 99)))
+    is_log = low > 0 and greatest > _WIDE * p50
+    if is_log:
+        edges = np.geomspace(low, greatest, _N_BARS + 1)
+    elif unit == "tokens":
+        step = max(1, math.ceil((greatest - low + 1) / _N_BARS))
+        edges = np.arange(low, greatest + step + 1, step)
+    else:
+        edges = np.linspace(low, greatest if greatest > low else low + (abs(low) or 1.0), _N_BARS + 1)
+    counts, edges = np.histogram(numbers, edges)
+    return Distribution(
+        name=name,
+        unit=unit,
+        task=None,
+        method=track,
+        n=len(numbers),
+        mean=float(numbers.mean()),
+        p50=p50,
+        p90=p90,
+        p99=p99,
+        greatest=greatest,
+        edges=tuple(edges.tolist()),
+        counts=tuple(counts.tolist()),
+        is_log=is_log,
+    )
