@@ -31,6 +31,9 @@ SERVE_PAGES = (
     Page("/evaluations", "evaluations", "Evaluations", in_menu=True),
     Page("/evaluations/new", "new_evaluation", "New evaluation"),
     Page("/evaluations/{number:int}", "evaluation", "Evaluation"),
+    Page("/datasets", "datasets", "Datasets", in_menu=True),
+    Page("/datasets/{name:str}", "dataset", "Dataset"),
+    Page("/models", "models", "Models", in_menu=True),
     Page("/api", "api", "API", in_menu=True),
 )
 _MB = 1_000_000
@@ -67,7 +70,7 @@ class TeamServer:
                 bounds=_bounds(team.settings),
             ),
             [
-                pages_router(sessions, SERVE_PAGES),
+                pages_router(sessions, SERVE_PAGES, is_team=True),
                 data_router(RunShelf(RunList((Path(team.settings.runs_dir),))), streams),
                 api_router(team, streams, SlowWork()),
             ],

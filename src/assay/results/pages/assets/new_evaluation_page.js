@@ -1,0 +1,90 @@
+// Asking for an evaluation: a model, datasets, settings; whatever is wrong is told before anything is queued.
+
+import { el, replace, said } from "./dom.js";
+import { DatasetChooser } from "./dataset_chooser.js";
+import { fold } from "./folds.js";
+import { ModelChooser } from "./model_chooser.js";
+import { problemBox, tell } from "./problem_view.js";
+import { field, fieldsOf, tellField, valuesOf } from "./schema_fields.js";
+import { may, read, schemaOf, send, visitor } from "./team_api.js";
+import { uploadForm } from "./upload_form.js";
+
+// What most evaluations set; all others are a fold away.
+const USUAL = ["method", "shots", "limit", "seed", "fidelity", "chat", "max_tokens", "temperature"];
+
+export async function showNewEvaluation(main) {
+  const who = await visitor();
+  if (!may(who, "runner")) {
+    replace(main, el("h1", {}, "New evaluation"), el("p", {}, `A ${who.role} looks and starts nothing. Sign in with a runner's or the owner's token to start an evaluation.`));
+    return;
+  }
+  const [request, settings, models, datasets] = await Promise.all([schemaOf("EvaluationRequest"), schemaOf("AskedSettings"), read("/models"), read("/datasets")]);
+  const wanted = new URLSearchParams(location.search);
+  const model = new ModelChooser(models, who, request, wanted.get("model"));
+  const chooser = new DatasetChooser(datasets, wanted.getAll("dataset"));
+  const fields = fieldsOf(settings);
+  const judge = field("judge", { type: "string", enum: models.map((one) => one.name), description: request.properties.judge.description });
+  const priority = field("priority", request.properties.priority);
+  const beside = [...(models.length ? [judge] : []), priority];
+  const usual = fields.filter((one) => USUAL.includes(one.name));
+  const others = fields.filter((one) => !USUAL.includes(one.name));
+  const trouble = problemBox();
+  const start = el("button", { type: "submit", class: "button" }, "Start");
+  const told = el("span", { class: "told", role: "status" });
+  const asked = () => {
+    const chosen = model.read();
+    const [set, more] = [valuesOf(fields), valuesOf(beside)];
+    if (!chooser.chosen.size) chooser.tell("Choose at least one dataset.");
+    if (chosen === null || set === null || more === null || !chooser.chosen.size) return null;
+    return { ...chosen, datasets: [...chooser.chosen], settings: set, ...more };
+  };
+
+  async function submit(event) {
+    event.preventDefault();
+    tell(trouble, null);
+    const body = asked();
+    if (body === null) {
+      replace(told, "Something is missing above.");
+      return;
+    }
+    start.disabled = true;
+    replace(told, "The server checks the datasets…");
+    try {
+      const { evaluation } = await send("POST", "/evaluations", body);
+      location.assign(`/evaluations/${evaluation.id}`);
+    } catch (error) {
+      replace(told);
+      start.disabled = false;
+      refused(error);
+    }
+  }
+
+  // Each refusal stands where it can be put right.
+  function refused(error) {
+    const { problem } = error;
+    const words = problem && `${problem.what}. Fix: ${problem.fix}`;
+    if (problem?.code === "TEAM-031" || problem?.code === "TEAM-033") model.tell(words);
+    else if (problem?.code === "TEAM-041") chooser.tell(words);
+    else if (!problem || problem.where || !tellField([...fields, ...beside], problem)) tell(trouble, error);
+    (document.querySelector("form .trouble:not(:empty):not([hidden])") ?? trouble).scrollIntoView({ block: "center" });
+  }
+
+  const owners = may(who, "owner") ? fold("Upload a dataset", () => {
+    const place = el("div", {});
+    uploadForm((dataset) => chooser.add(dataset)).then((form) => replace(place, form), (error) => replace(place, el("p", { class: "trouble" }, said(error.message))));
+    return place;
+  }, { id: "upload" }) : null;
+  replace(main, el("div", { class: "new-evaluation" },
+    el("h1", {}, "New evaluation"),
+    el("form", { id: "ask", novalidate: true, onsubmit: submit },
+      el("section", {}, el("h2", {}, "Model"), model.element),
+      el("section", {}, el("h2", {}, "Datasets"), chooser.element)),
+    owners,
+    // The upload is a form of its own, and forms do not nest: what follows belongs to the first one.
+    el("section", {}, el("h2", {}, "Settings"), el("p", { class: "faint" }, "What is not set has its default, or what the datasets themselves say."),
+      el("div", { class: "form-fields" }, usual.map((one) => one.element)),
+      fold("More settings", () => el("div", { class: "form-fields" }, [...others, ...beside].map((one) => one.element)))),
+    trouble,
+    el("div", { class: "start" }, start, told)));
+  start.setAttribute("form", "ask");
+}
