@@ -54,7 +54,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
 
     @get("/events", responses=refusals(), media_type="text/event-stream")
     async def watch_evaluations() -> Stream:
-        """Watch the list by server-sent events: `changed`, twice a second at most, says to ask for it again."""
+        """Watch the list by server-sent events: `changed`, twice a second at most, asks to look again."""
         return streams.open(team.queue.revision)
 
     @get("/{number:int}", sync_to_thread=True, responses=refusals(404))
