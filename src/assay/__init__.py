@@ -10,13 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.app.api import RunResult, run
+    from assay.app.api import RunResult, run, score
     from assay.core.errors import AssayError
 
 __version__ = "0.1.0"
-__all__ = ["AssayError", "RunResult", "__version__", "run"]
+__all__ = ["AssayError", "RunResult", "__version__", "run", "score"]
 
-_HOMES = {"AssayError": "assay.core.errors", "RunResult": "assay.app.api", "run": "assay.app.api"}
+_HOMES = {
+    "AssayError": "assay.core.errors",
+    "RunResult": "assay.app.api",
+    "run": "assay.app.api",
+    "score": "assay.app.api",
+}
 
 
 def __getattr__(name: str) -> Any:

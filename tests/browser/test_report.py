@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -114,3 +116,14 @@ def test_no_width_makes_the_page_scroll_sideways(browser_page: Page, report: str
     expect(browser_page.locator("a.row").first).to_be_visible()
     wide = browser_page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width
+
+
+def test_a_scoring_says_what_was_chosen(browser_page: Page, tmp_path: Path) -> None:
+    table = tmp_path / "letters.csv"
+    table.write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n", encoding="utf-8")
+    result = assay.run(table, model="mock", method="gen", out=str(tmp_path / "run"))
+    result.rescore(extract="regex:<b>", name="tags")
+    browser_page.goto((result.folder / "report.html").as_uri())
+    expect(browser_page.locator(".kicker")).to_have_text("run, 002-tags")
+    expect(browser_page.get_by_role("heading", name="Scored again")).to_be_visible()
+    expect(browser_page.get_by_text("regex:<b>", exact=True)).to_be_visible()

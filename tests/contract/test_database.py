@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from assay.core.errors import StoreError
 from assay.ledger.database import open_database
@@ -60,6 +61,15 @@ def test_tables_of_a_newer_version_are_refused(database_place: str) -> None:
     database.close()
     with pytest.raises(StoreError, match="STORE-022"):
         open_database(database_place)
+
+
+def test_a_database_that_cannot_be_used_any_more_is_told(database_place: str) -> None:
+    database = open_database(database_place)
+    with pytest.raises(StoreError) as caught, database.reading():
+        raise OperationalError("SELECT 1", {}, Exception("server closed the connection\nat once"))
+    assert caught.value.problems[0].code == "STORE-023"
+    assert "server closed the connection." in str(caught.value)
+    database.close()
 
 
 def test_only_a_server_is_shared_by_machines(database_place: str) -> None:

@@ -32,7 +32,7 @@ def queue(database: Database) -> Queue:
 
 
 def asked(priority: int = 0) -> JobRequest:
-    return JobRequest("mock", ("data",), b'{"any":1}', "data-mock", "ann", priority)
+    return JobRequest("mock", ("data",), {"shots": 5}, b'{"any":1}', "data-mock", "ann", priority)
 
 
 def claimed(queue: Queue, worker: str = "w", *, lease_s: float = 60.0) -> Claim:
@@ -46,7 +46,7 @@ def test_a_job_is_claimed_done_and_kept(queue: Queue) -> None:
     assert (job.state, job.run, job.attempt) == (JobState.QUEUED, f"data-mock-{job.id}", 0)
     claim = claimed(queue)
     assert (claim.job.id, claim.job.state, claim.job.attempt) == (job.id, JobState.RUNNING, 1)
-    assert claim.job.plan == b'{"any":1}'
+    assert (claim.job.plan, claim.job.settings) == (b'{"any":1}', {"shots": 5})
     assert queue.report(claim, {"n_done": 3}) is JobState.RUNNING
     queue.finish(claim, JobState.COMPLETE)
     done = queue.get(job.id)
@@ -109,7 +109,7 @@ def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: Queue) -> 
     assert queue.get(others.job.id).state is JobState.RUNNING
 
 
-def test_a_job_that_keeps_killing_its_worker_fails(queue: Queue) -> None:
+def test_a_job_whose_process_keeps_dying_fails(queue: Queue) -> None:
     job = queue.submit(asked())
     for _ in range(LOSSES_AT_MOST):
         queue.lose(claimed(queue))
@@ -129,10 +129,14 @@ def test_a_job_that_gets_on_between_losses_does_not_fail(queue: Queue) -> None:
     assert queue.get(job.id).state is JobState.QUEUED
 
 
-def test_giving_a_job_back_is_no_loss(queue: Queue) -> None:
+def test_giving_a_job_back_or_losing_its_worker_is_no_loss(queue: Queue) -> None:
     job = queue.submit(asked())
     for _ in range(LOSSES_AT_MOST * 2):
         queue.release(claimed(queue))
+        claimed(queue, "dead")
+        queue.take_back_from("dead")
+        claimed(queue, "silent", lease_s=_GONE)
+        queue.take_back_expired()
     assert queue.get(job.id).state is JobState.QUEUED
 
 

@@ -57,6 +57,9 @@ def test_another_secret_opens_nothing(database: Database) -> None:
         token + "\x00",
         token.upper(),
         "\udc80" + token,
+        f"{beginning}_\x00_{secret}",
+        f"{beginning}_\udc80_{secret}",
+        f"{beginning}_é_{secret}",
     ):
         assert tokens.bearer(wrong) is None, wrong
 
@@ -98,6 +101,10 @@ def test_a_model_is_kept_under_its_name(database: Database) -> None:
         models.get("qwem")
     assert code_of(caught) == "TEAM-031"
     assert "did you mean 'qwen'?" in str(caught.value)
+    for strange in ("qwen\x00", "", "' OR 1=1 --"):
+        with pytest.raises(StoreError) as caught:
+            models.get(strange)
+        assert code_of(caught) == "TEAM-031"
     models.delete("qwen")
     assert models.every() == []
     with pytest.raises(StoreError):

@@ -14,9 +14,10 @@ import shlex
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import click
+import msgspec
 import pytest
 
 from assay.app.team.settings import TeamSettings
@@ -25,6 +26,9 @@ from assay.backends.hf_arguments import HfArgs
 from assay.backends.infer_server import InferArgs
 from assay.backends.mock import MockArgs
 from assay.backends.openai_arguments import OpenAIArgs
+from assay.core.errors import Problem
+from assay.core.origin import Origin
+from assay.core.score import Metric
 from assay.dialects.leap.quirks import QUIRKS as TASK_QUIRKS
 from assay.dialects.leap.quirks import REPRODUCED
 from assay.dialects.llmbox.quirks import QUIRKS as CLASS_QUIRKS
@@ -44,13 +48,18 @@ from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.parameters import SHIPPED
 from assay.dialects.ultraeval.quirks import DIFFERENCES as TRANSFORM_QUIRKS
+from assay.faces.cli.answers import CommandAnswer
 from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
 from assay.faces.cli.explain import explain
+from assay.faces.cli.json_output import ErrorAnswer
+from assay.faces.cli.progress_views import ProgressEvent
 from assay.faces.cli.run import run
+from assay.faces.cli.score import score
 from assay.faces.cli.serve import serve
 from assay.faces.cli.serve_token import token
 from assay.faces.cli.show import ls, report
+from assay.results.records import AskRecord
 from assay.scoring.aggregations import AGGREGATIONS
 from assay.scoring.evaluators import CORRECTED_EVALUATORS, EVALUATORS, REPEATED
 from assay.scoring.metrics import LIST_METRICS
@@ -304,7 +313,7 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [run, check, docs, explain, report, ls, serve, *token.commands.values()],
+    [run, check, docs, explain, report, ls, score, serve, *token.commands.values()],
     ids=lambda command: command.name,
 )
 def test_every_option_is_documented(command: click.Command) -> None:
@@ -334,6 +343,30 @@ def test_every_model_argument_is_documented(
 ) -> None:
     text = (DOCS / "models.md").read_text(encoding="utf-8")
     assert [name for name in arguments.__struct_fields__ if f"`{name}`" not in text] == []
+
+
+def _structs(kind: Any, found: dict[str, type[msgspec.Struct]]) -> None:
+    """Gather the types that an answer is made of, as far as this page is where they are described."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        elsewhere = kind.__module__.startswith("assay.core") and kind not in (Metric, Problem, Origin)
+        if elsewhere or kind is AskRecord or kind.__name__ in found:
+            return
+        found[kind.__name__] = kind
+        for field in msgspec.structs.fields(kind):
+            _structs(field.type, found)
+    for part in get_args(kind):
+        _structs(part, found)
+
+
+def test_every_field_that_programs_are_told_is_documented() -> None:
+    text = (DOCS / "json.md").read_text(encoding="utf-8")
+    found: dict[str, type[msgspec.Struct]] = {}
+    _structs(CommandAnswer | ErrorAnswer | ProgressEvent, found)
+    assert len(found) > 15
+    fields = [(name, field) for name, kind in found.items() for field in kind.__struct_fields__]
+    assert [(name, field) for name, field in fields if f"`{field}`" not in text] == []
+    tags = [kind.__struct_config__.tag for kind in found.values() if kind.__struct_config__.tag is not None]
+    assert [tag for tag in tags if f"`{tag}`" not in text and f'"{tag}"' not in text] == []
 
 
 def test_every_metric_for_authors_is_documented() -> None:

@@ -78,6 +78,7 @@ CASES = [
     ("fine.csv", ("--samples", "3"), "USAGE-007", said("'samples'", "a table")),
     ("fine.csv", ("--cot", "base", "--dataset-arg", "a=b"), "USAGE-007", said("'cot'", "'dataset_args'")),
     ("fine.csv", ("--limit", "some"), "USAGE-002", said("'some'")),
+    ("fine.csv", ("--allow-failures", "few"), "USAGE-020", said("--allow-failures", "'few'", "1%")),
     ("fine.csv", ("--shots", "-2"), "USAGE-001", said("'shots'", "-2", ">= 0")),
     ("fine.csv", ("--max-tokens", "0"), "USAGE-001", said("'max_tokens'", ">= 1")),
     ("fine.csv", ("--temperature", "-1"), "USAGE-001", said("'temperature'")),

@@ -30,6 +30,9 @@ class Answer(NamedTuple):
 class AsgiClient:
     """Sends requests to an application, and keeps its cookies. Use it in a `with`."""
 
+    NEVER = b"\0never"
+    """A piece of a body that does not come."""
+
     def __init__(self, app: Any, host: str, client: str = "127.0.0.1") -> None:
         self._app = app
         self._host = host
@@ -83,6 +86,8 @@ class AsgiClient:
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
+            if waiting[:1] == [self.NEVER]:
+                await asyncio.Event().wait()
             if waiting or not pieces:
                 body = waiting.pop(0) if waiting else b""
                 if not pieces:

@@ -225,7 +225,10 @@ def test_help_lists_the_flags_of_the_original(workdir: Path) -> None:
 
 def test_the_files_that_the_original_leaves_behind(checkout: Path) -> None:
     _, printed = run("--task", "pets,sounds", "--save_dir", "out", "--task_id", "job", status=3)
-    assert printed.rstrip().endswith("out/job")
+    assert "out/job\n" in printed
+    assert "1 of 14 samples failed (1 scoring)" in printed
+    # Asking the model again would not help: its answer is there.
+    assert "--retry-failed asks them" not in printed
     assert sorted(path.name for path in Path("out/job").iterdir()) == [
         "pets.json",
         "result.json",

@@ -44,6 +44,7 @@ def test_three_methods_side_by_side(workdir: Path) -> None:
         "scores.jsonl",
         "summary.json",
         "report.md",
+        "report.html",
     }
     row = summary(folder)[0]
     assert set(row) >= {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -253,6 +254,19 @@ def test_what_was_shown_stays_with_the_run(
         os.utime(path, (1, 1))
     evaluated(config, shared_data)
     assert {path.stat().st_mtime for path in (run / "media").iterdir()} == {1}
+
+
+def test_a_scoring_shows_the_media_of_its_run(shared_data: Path, workdir: Path) -> None:
+    run = evaluated(SPOKEN, shared_data)
+    assert assay("score", str(run)).status == 0
+    scoring = run / "scorings" / "002-again"
+    for part in parts_of(run):
+        assert kept_medium(scoring, part.sha256) == kept_medium(run, part.sha256) is not None
+    own, again = (
+        set(re.findall('id="media-([0-9a-f]+)"', (folder / "report.html").read_text(encoding="utf-8")))
+        for folder in (run / "scorings" / "001-run", scoring)
+    )
+    assert own == again == {part.sha256 for part in parts_of(run)}
 
 
 def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir: Path) -> None:

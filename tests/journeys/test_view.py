@@ -193,6 +193,20 @@ class TestClientsThatMeanNoGood:
                 except OSError:
                     is_open = False
 
+    def test_who_asks_and_does_not_read_is_let_go(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "_UNREAD_S", 0.3)
+        write_run(tmp_path / "large", ["word " * 200_000] * 12)
+        with viewing(tmp_path) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 10) as deaf:
+            head = f"GET /data/runs/large/samples/NTH HTTP/1.1\r\nhost: 127.0.0.1:{viewer.port}\r\n\r\n"
+            for nth in range(12):
+                deaf.sendall(head.replace("NTH", str(nth)).encode())
+            began = time.monotonic()
+            while viewer.server.server_state.connections:
+                assert time.monotonic() - began < 10
+                time.sleep(0.05)
+
     def test_a_head_without_end_is_cut(self, runs: Path) -> None:
         with viewing(runs) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 10) as rude:
             rude.sendall(b"GET / HTTP/1.1\r\nx: " + b"y" * (server._HEAD_BYTES + 70_000))

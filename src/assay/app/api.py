@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from assay.app.chosen_scorers import Choices
+from assay.app.rescore import Rescored
+from assay.app.rescore import rescore as rescore_run
 from assay.app.run import FinishedRun
 from assay.app.run import run as evaluate
-from assay.app.settings import Settings, resolve_settings
-from assay.core.errors import Problem, UsageError, listing
+from assay.app.settings import resolve_settings
+from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.core.score import Metric
 from assay.results.families import foremost
 from assay.results.read import StoredRun
 from assay.results.rows import interval, is_perplexity, value
 
 Rows: TypeAlias = list[dict[str, Any]]
+T = TypeVar("T")
 
 
 class RunResult:
@@ -79,6 +83,17 @@ class RunResult:
         (found,) = first.values()
         return found.value
 
+    def rescore(self, **choices: Any) -> RunResult:
+        """Score the answers again, without the model; the same as `assay.score(result.folder, ...)`.
+
+        This result stays what it was.
+        """
+        done = _rescored(self.folder, choices)
+        if self._stored.path == done.folder:
+            # Its folder shows the new scoring from now on.
+            self._stored = StoredRun(done.shown_before)
+        return _result_of(done)
+
     def frame(self, what: Literal["metrics", "scores", "rows"] = "metrics") -> Any:
         """Return metrics, scores or rows as a DataFrame: of pandas, or of polars where only that is there."""
         data: Rows = getattr(self, what)
@@ -121,7 +136,45 @@ def run(datasets: str | Path | Iterable[str | Path], **settings: Any) -> RunResu
     named = (datasets,) if isinstance(datasets, (str, Path)) else tuple(datasets)
     paths = tuple(str(name) for name in named)
     resolved = resolve_settings(_plain(settings), os.environ, Path.cwd())
-    return RunResult(_off_the_loop(paths, resolved))
+    # What is kept offline seals the thread it runs on, for good.
+    return RunResult(_off_the_loop(lambda: evaluate(paths, resolved), must_leave=resolved.values.offline))
+
+
+def score(run: str | Path, **choices: Any) -> RunResult:
+    """Score the answers of a run folder again, without its model, and return what came out.
+
+    Choices are those of the command line, by the same names: `assay.score("runs/mine", extract="number")`.
+    `judge_prompt` is the text itself. The run's own score is kept, and so is every other.
+    """
+    return _result_of(_rescored(Path(run), choices))
+
+
+def _rescored(run: Path, choices: Mapping[str, Any]) -> Rescored:
+    given = {_CHOICES.get(name, name): value for name, value in choices.items() if value is not None}
+    label, offline = given.pop("name", None), given.pop("offline", False)
+    if unknown := [name for name in given if name not in Choices.__struct_fields__]:
+        known = [*_CHOICES, "name", "offline", *(set(Choices.__struct_fields__) - set(_CHOICES.values()))]
+        what = f"unknown choice {unknown[0]!r}{nearest(unknown[0], known)}"
+        raise UsageError(Problem("USAGE-001", what, f"use one of {listing(sorted(known))}"))
+    for name in _CHOICES.values():
+        if isinstance(given.get(name), str):
+            given[name] = given[name].split(",")
+    try:
+        chosen = msgspec.convert(given, Choices)
+    except msgspec.ValidationError as error:
+        raise UsageError(Problem("USAGE-001", str(error), "correct the value")) from error
+    # A run that was kept offline is scored offline, which seals the thread.
+    return _off_the_loop(lambda: rescore_run(run, chosen, label=label, offline=offline), must_leave=True)
+
+
+_CHOICES = {"metric": "metrics", "method": "methods", "task": "tasks"}
+"""What may be several, as the command line calls it."""
+
+
+def _result_of(done: Rescored) -> RunResult:
+    # Of the scoring's own folder: the run's shows another, once it is scored again.
+    folder = done.entry.path
+    return RunResult(FinishedRun(folder, done.manifest, done.metrics, done.tally, done.came_up))
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,12 +188,12 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _off_the_loop(paths: tuple[str, ...], settings: Settings) -> FinishedRun:
-    """Run here, or on a thread of its own when this one is busy with an event loop, or must not be sealed."""
+def _off_the_loop(work: Callable[[], T], *, must_leave: bool) -> T:
+    """Work here, or on a thread of its own when this one is busy with an event loop, or must be left."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        if not settings.values.offline:
-            return evaluate(paths, settings)
+        if not must_leave:
+            return work()
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(evaluate, paths, settings).result()
+        return thread.submit(work).result()

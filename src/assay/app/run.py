@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 import msgspec
 
+from assay.app.allowed_failures import AllowedFailures
 from assay.app.datasets import compile_datasets
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
+from assay.app.progress import ProgressGauge, Track
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
-from assay.app.scorers import scorers_of
+from assay.app.scorers import named_scorers, scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.app.stages import Kept, opened_model
 from assay.core.limit import Limit
@@ -34,6 +36,7 @@ from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
+from assay.results.history import History
 from assay.results.media_store import MediaStore
 from assay.results.pages.report_file import write_report_page
 from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
@@ -54,6 +57,9 @@ class Observer:
 
     def preparing(self, tally: Tally) -> None:
         """Take how far a question is that a task asks before its samples; called often."""
+
+    def asking(self, gauge: ProgressGauge) -> None:
+        """Take what `progress` may look at to tell how the run goes; its samples are asked about now."""
 
     def progress(self, tally: Tally) -> None:
         """Take how far the run is; called often."""
@@ -88,6 +94,7 @@ def run(
     """
     observer = observer or Observer()
     values = settings.values
+    AllowedFailures.parse(values.allow_failures)
     with kept_offline(values) as watch:
         if values.offline and values.judge is None:
             watch.permit(judge_in(datasets, values))
@@ -205,9 +212,11 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         _set_aside(folder.path)
-    earlier = folder.claim(manifest)
+    history = History(folder.path)
+    earlier = folder.claim(manifest, history.own)
     started = time.monotonic()
     try:
+        n_scorings = history.step_aside()
         folder.write_manifest(manifest)
         cache = open_cache(backend, manifest.model, values) if work.kept is None else work.kept.answers
         stored = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
@@ -239,12 +248,22 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 fitting=None if work.kept is None else work.kept.fitting,
                 keeps_going=values.keep_going or stored.has_answers or work.kept is not None,
             )
+            observer.asking(
+                ProgressGauge(
+                    _tracks(work),
+                    scores=aggregator.headlines,
+                    stats=backend.stats,
+                    n_kept=len(stored),
+                )
+            )
+            progress(execution.tally)
             tally = execution.run()
         work.watch.look()
         totals = total(aggregator, manifest.tasks, work.groups)
         came_up = (
             *work.watch.notes,
             *work.notes,
+            *_kept_scorings(n_scorings),
             *chosen,
             *execution.notes(),
             *backend.notes(),
@@ -265,6 +284,8 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreements(manifest.tasks),
             groups=totals.members,
+            failures=tally.failures,
+            summary_groups=tuple(work.groups),
             speed=execution.speed(),
         )
         if values.stage == "infer":
@@ -297,7 +318,30 @@ def _manifest(work: _Work, settings: Settings) -> RunManifest:
         notes=tuple(note for one in work.compiled for note in one.notes),
         judge=grader,
         card=work.backend.card,
+        scorers={task.spec.name: named_scorers(task) for task in work.tasks},
     )
+
+
+def _kept_scorings(n: int) -> tuple[str, ...]:
+    """Tell of a run that goes on after its answers were scored again."""
+    if not n:
+        return ()
+    return (
+        f"the answers were scored again {n} times: shown now is the run's own score, and those are kept; "
+        "`assay score RUN --list-scorings` shows them",
+    )
+
+
+def _tracks(work: _Work) -> list[Track]:
+    """Return the methods of the tasks; where nothing is scored, they stand together."""
+    tracks = []
+    for task in work.tasks:
+        name, n = task.spec.name, task.spec.n_samples
+        scorers = work.scorers[name]
+        tracks += [Track(name, one.track, n, not isinstance(one, Scorer)) for one in scorers]
+        if not scorers:
+            tracks.append(Track(name, ", ".join(task.spec.methods), n))
+    return tracks
 
 
 def _counters(tally: Tally) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from assay.core.errors import PlanError
@@ -22,3 +24,19 @@ def scorers_of(task: Task) -> list[Scorer | CorpusScorer]:
                 for problem in error.problems
             ]
         ) from error
+
+
+def named_scorers(task: Task) -> tuple[ComponentSpec, ...]:
+    """Return the scorers of a task where all are named parts, which can be stored and made again."""
+    specs = task.scorers()
+    named = tuple(spec for spec in specs if isinstance(spec, ComponentSpec) and _is_plain(spec.args))
+    return named if len(named) == len(specs) else ()
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is data alone, as JSON holds it; code of an author is not."""
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float | bool)

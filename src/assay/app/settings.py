@@ -21,6 +21,8 @@ from assay.core.run import Setting
 from assay.core.sizes import read_size
 
 FILE = "assay.toml"
+HIDDEN = "(hidden)"
+"""Stands for a secret."""
 _SECRET = {"key", "token", "secret", "password"}
 
 
@@ -63,6 +65,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_going: bool = False
     """Whether a run goes on though its first requests were all refused alike."""
     fresh: bool = False
+    allow_failures: int | str = 0
+    """How many samples may fail, as a number or in percent, before the exit status says so."""
     stage: Literal["all", "infer", "score"] = "all"
     """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""
     answers_from: str | None = None
@@ -86,10 +90,13 @@ class Settings:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
         plain = msgspec.json.decode(msgspec.json.encode(self.values))
         for given in ("model_args", "judge_args"):
-            plain[given] = {
-                name: "(hidden)" if is_secret(name) else value for name, value in plain[given].items()
-            }
+            plain[given] = without_secrets(plain[given])
         return {name: Setting(value, self._sources[name]) for name, value in plain.items()}
+
+
+def without_secrets(args: Mapping[str, str]) -> dict[str, str]:
+    """Return arguments as they may be stored and shown."""
+    return {name: HIDDEN if is_secret(name) else value for name, value in args.items()}
 
 
 def is_secret(name: str) -> bool:

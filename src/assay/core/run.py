@@ -9,7 +9,8 @@ import msgspec
 
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity
-from assay.core.task import TaskSpec
+from assay.core.summary_group import SummaryGroup
+from assay.core.task import ComponentSpec, TaskSpec
 
 SCHEMA_VERSION = 1
 
@@ -87,6 +88,21 @@ class ServerSpeed(msgspec.Struct, frozen=True):
     """Seconds to the first text, of the answers that came as streams."""
 
 
+class Scoring(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a run's answers were scored again, after the run."""
+
+    number: int
+    """Of all scorings of the run; the run's own is the first."""
+    label: str
+    made: str
+    """UTC, ISO 8601."""
+    chosen: dict[str, Any] = {}
+    """What was asked for, by the names of the command line; nothing: to score as the run did."""
+    versions: dict[str, str] = {}
+    journal_bytes: int = 0
+    """How long the journal of answers was. It only grows, so a run that went on since has other answers."""
+
+
 class RunManifest(msgspec.Struct, frozen=True):
     """A state: stored as manifest.json when the run starts, and again when it ends."""
 
@@ -113,8 +129,17 @@ class RunManifest(msgspec.Struct, frozen=True):
     """What the model could do, for whoever scores its answers when it is gone."""
     speed: ServerSpeed | None = None
     """How fast the model's server was, where it has one."""
+    failures: dict[str, int] = {}
+    """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
     groups: dict[str, tuple[str, ...]] = {}
     """Tasks that are also reported together, by the name of their group."""
+    summary_groups: tuple[SummaryGroup, ...] = ()
+    """How these groups are joined, for whoever scores the answers again."""
+    scorers: dict[str, tuple[ComponentSpec, ...]] = {}
+    """The named parts that score each task, one for a method; none where code of its author does, which
+    cannot be stored."""
+    scoring: Scoring | None = None
+    """None: the score is the run's own."""
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -24,6 +24,8 @@ from assay.engine.refusals import unless_all_refused
 from assay.engine.server_speed import SpeedGauge
 from assay.engine.turns import TurnByTurn
 
+SCORING = "scoring"
+"""The trouble of a sample that was answered, and could not be scored."""
 _MEMO_LIMIT = 50_000
 _MEMO_TOKENS = 1024
 """Answers longer than this are not remembered."""
@@ -49,6 +51,12 @@ class Tally(msgspec.Struct):
     """Requests that asked the same as another of this run."""
     costs: dict[tuple[str, str], Cost] = {}
     """What each task's methods took."""
+    landed: dict[str, int] = {}
+    """For each task, the samples that are answered, and scored where that needs no others."""
+    failures: dict[str, int] = {}
+    """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
+    last_failure: str | None = None
+    """The sample that failed last, and what was said of it."""
 
     @property
     def share_done(self) -> float:
@@ -235,10 +243,13 @@ class Execution:
             score = scorer.score(flight.sample, _of(scorer.track, answers))
             self._aggregator.add(score)
             scores.append(score)
-        self._note_failures(scores)
         for late in self._corpus_scorers[task]:
             late.add(flight.sample, _of(late.track, answers))
+        # A request that failed says more than the score that failed for it.
         self._count(answers)
+        self._note_failures(scores)
+        landed = self.tally.landed
+        landed[task] = landed.get(task, 0) + 1
         self._sink.write(task, flight.sample, flight.requests, scores)
 
     def _score_corpora(self) -> None:
@@ -252,13 +263,23 @@ class Execution:
             for scores in zip(*(evaluation.scores for evaluation in evaluations), strict=True):
                 self._note_failures(scores)
                 self._sink.write_scores(scores)
+            if scorers:
+                self._on_progress(self.tally)
 
     def _note_failures(self, scores: Iterable[Score]) -> None:
-        """Count the samples that failed, each once; a metric or a judge may fail on a good answer."""
-        self._failed.update(
-            (score.task, score.sample_id) for score in scores if score.verdict is Verdict.FAILED
-        )
+        """Note the samples that failed; a metric or a judge may fail on a good answer."""
+        for score in scores:
+            if score.verdict is Verdict.FAILED:
+                self._fail(score.task, score.sample_id, SCORING, score.why or SCORING)
+
+    def _fail(self, task: str, sample_id: str, reason: str, said: str) -> None:
+        """Count a sample that failed, once."""
+        if (task, sample_id) in self._failed:
+            return
+        self._failed.add((task, sample_id))
         self.tally.n_failed = len(self._failed)
+        self.tally.failures[reason] = self.tally.failures.get(reason, 0) + 1
+        self.tally.last_failure = f"{sample_id}: {said}"
 
     def _count(self, answers: Sequence[Answered]) -> None:
         shots: dict[str, tuple[Cost, Request]] = {}
@@ -276,7 +297,8 @@ class Execution:
             if isinstance(outcome, Failure):
                 # Not every server can say how likely an option is alone; where it decides, the score fails.
                 if request.role != "unconditional":
-                    self._failed.add((request.task, request.sample_id))
+                    said = f"{outcome.kind}: {outcome.message}"
+                    self._fail(request.task, request.sample_id, outcome.kind, said)
                 continue
             cost.n_prompt_tokens += outcome.n_prompt_tokens
             if isinstance(outcome, Completion):
@@ -288,7 +310,6 @@ class Execution:
             cost.n_shots += request.n_shots
             cost.n_shots_left_out += request.n_shots_left_out
             cost.n_shortened += request.n_shots_left_out > 0
-        self.tally.n_failed = len(self._failed)
 
 
 def _of(track: str, answers: Sequence[Answered]) -> list[Answered]:

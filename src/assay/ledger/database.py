@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from assay.core.errors import Problem, StoreError
@@ -49,14 +49,31 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Look at the database as it is at one moment."""
-        with self._engine.connect() as connection, connection.begin():
+        with self._in_reach(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Change the database, as a whole or not at all; in SQLite one writer at a time."""
-        with self._engine.connect().execution_options(is_writer=True) as connection, connection.begin():
+        options = {"is_writer": True}
+        with (
+            self._in_reach(),
+            self._engine.connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
             yield connection
+
+    @contextmanager
+    def _in_reach(self) -> Iterator[None]:
+        """Tell a database that went away, or is busy for too long, as an error of the house."""
+        try:
+            yield
+        except OperationalError as error:
+            said = str(error.orig).strip().splitlines()
+            what = f"{self.place}: the database cannot be used: {said[0] if said else 'no reason given'}"
+            raise StoreError(
+                Problem("STORE-023", what, "see that it runs and has room; then try again")
+            ) from error
 
     def now(self, connection: Connection) -> float:
         """Return the time in seconds since 1970, by the clock that all who share the database go by."""

@@ -92,6 +92,9 @@ class Datasets:
 
     def get(self, name: str) -> Dataset:
         """Return a dataset, or raise TEAM-041."""
+        if "\0" in name:
+            # PostgreSQL takes no such text, not even to look for it.
+            raise self._unknown(name)
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_datasets).where(_c.name == name)).one_or_none()
         if row is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LEASE_S = 15.0
 """How long a claim is good for without a word from its worker."""
 LOSSES_AT_MOST = 3
-"""So often in a row may a job end its worker or its process without one new answer."""
+"""So often in a row may a job's own process die without one new answer."""
 
 
 class JobState(StrEnum):
@@ -52,6 +52,8 @@ class JobRequest(msgspec.Struct, frozen=True):
     """The model's name, for lists."""
     datasets: tuple[str, ...]
     """The datasets' names, for lists."""
+    settings: dict[str, Any]
+    """What was set for it, for lists."""
     plan: bytes
     """All that the worker needs."""
     label: str
@@ -69,6 +71,7 @@ class Job(msgspec.Struct, frozen=True):
     state: JobState
     model: str
     datasets: tuple[str, ...]
+    settings: dict[str, Any]
     plan: bytes
     run: str
     """The name of its run folder."""
@@ -112,6 +115,7 @@ _jobs = Table(
     Column("state", Text, nullable=False, index=True),
     Column("model", Text, nullable=False),
     Column("datasets", Text, nullable=False),
+    Column("settings", Text, nullable=False),
     Column("plan", LargeBinary, nullable=False),
     Column("run", Text, nullable=False),
     Column("submitted_by", Text, nullable=False),
@@ -150,6 +154,7 @@ class Queue:
                 "state": JobState.QUEUED,
                 "model": asked.model,
                 "datasets": _text(asked.datasets),
+                "settings": _text(asked.settings),
                 "plan": asked.plan,
                 "run": "",
                 "submitted_by": asked.submitted_by,
@@ -267,9 +272,20 @@ class Queue:
             self._said(connection, claim, _given_back(_is_held(claim), now))
 
     def lose(self, claim: Claim) -> None:
-        """Give a job back whose process died."""
+        """Give a job back whose own process died; one that does so again and again has failed."""
         with self._database.writing() as connection:
-            _take_back(connection, self._database.now(connection), _is_held(claim))
+            now = self._database.now(connection)
+            is_hopeless = sqlalchemy.and_(_c.state == JobState.RUNNING, _c.n_lost + 1 >= LOSSES_AT_MOST)
+            connection.execute(
+                _changed(_is_held(claim), is_hopeless).values(
+                    state=JobState.FAILED,
+                    problems=_text([_OVER]),
+                    finished_at=now,
+                    worker=None,
+                    lease_until=None,
+                )
+            )
+            connection.execute(_given_back(_is_held(claim), now).values(n_lost=_c.n_lost + 1))
 
     def take_back_from(self, worker: str) -> None:
         """Give the jobs of a worker back that is known to be dead, before their leases run out."""
@@ -359,19 +375,8 @@ def _given_back(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
 
 
 def _take_back(connection: Connection, now: float, whose: sqlalchemy.ColumnElement[bool]) -> None:
-    """End claims whose workers died; a job that does so again and again has failed."""
-    dead = sqlalchemy.and_(_c.state.in_(UNDER_WAY), whose)
-    is_hopeless = sqlalchemy.and_(dead, _c.state == JobState.RUNNING, _c.n_lost + 1 >= LOSSES_AT_MOST)
-    connection.execute(
-        _changed(is_hopeless).values(
-            state=JobState.FAILED,
-            problems=_text([_OVER]),
-            finished_at=now,
-            worker=None,
-            lease_until=None,
-        )
-    )
-    connection.execute(_given_back(dead, now).values(n_lost=_c.n_lost + 1))
+    """End claims whose workers died. That is not the jobs' fault: servers are killed for other reasons."""
+    connection.execute(_given_back(sqlalchemy.and_(_c.state.in_(UNDER_WAY), whose), now))
 
 
 def _got(connection: Connection, number: int) -> Job:
@@ -388,6 +393,7 @@ def _job(row: sqlalchemy.Row[Any]) -> Job:
         state=JobState(row.state),
         model=row.model,
         datasets=tuple(msgspec.json.decode(row.datasets)),
+        settings=msgspec.json.decode(row.settings),
         plan=bytes(row.plan),
         run=row.run,
         submitted_by=row.submitted_by,

@@ -65,6 +65,9 @@ class Models:
 
     def get(self, name: str) -> Model:
         """Return a model, or raise TEAM-031."""
+        if "\0" in name:
+            # PostgreSQL takes no such text, not even to look for it.
+            raise self._unknown(name)
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_models).where(_c.name == name)).one_or_none()
         if row is None:
@@ -79,10 +82,9 @@ class Models:
 
     def delete(self, name: str) -> None:
         """Forget a model; evaluations of it stay."""
+        found = self.get(name)
         with self._database.writing() as connection:
-            n = connection.execute(_models.delete().where(_c.name == name)).rowcount
-        if not n:
-            raise self._unknown(name)
+            connection.execute(_models.delete().where(_c.name == found.name))
 
     def _unknown(self, name: str) -> StoreError:
         known = [model.name for model in self.every()]

@@ -84,7 +84,8 @@ class Tokens:
         """Return whose token this is; None where it is nobody's, was revoked or has expired."""
         beginning, _, rest = token.partition("_")
         number, _, secret = rest.partition("_")
-        if len(token) > _LONGEST or beginning != _BEGINNING:
+        is_number = number.isascii() and number.isalnum()
+        if len(token) > _LONGEST or beginning != _BEGINNING or not is_number:
             return None
         with self._database.reading() as connection:
             row = connection.execute(sqlalchemy.select(_tokens).where(_c.id == number)).one_or_none()

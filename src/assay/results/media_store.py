@@ -23,6 +23,7 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 from assay.core.media import AnyMedia, Medium
 from assay.core.request import Request
 from assay.core.sizes import shown_size
+from assay.results.scoring_place import run_of
 
 MEDIA_FOLDER = "media"
 
@@ -63,12 +64,18 @@ class KeptMedium(NamedTuple):
     media_type: str
 
 
+def media_folder(run: Path) -> Path:
+    """Return where the media of a run lie; a scoring of its answers shows those of the run."""
+    return (run_of(run) or run).resolve() / MEDIA_FOLDER
+
+
 def kept_medium(run: Path, sha256: str) -> KeptMedium | None:
     """Return the medium of this hash that a run kept; None where it did not, or where that is no hash."""
     if not _is_hash(sha256):
         return None  # Such as a path that leads out of the folder.
+    folder = media_folder(run)
     for media_type, extension in EXTENSIONS.items():
-        path = run.resolve() / MEDIA_FOLDER / f"{sha256}.{extension}"
+        path = folder / f"{sha256}.{extension}"
         # A link could lead anywhere; the store makes none.
         if path.is_file() and path.resolve() == path:
             return KeptMedium(path, media_type)

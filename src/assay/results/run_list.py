@@ -10,9 +10,9 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,7 @@ from assay.core.score import Metric
 from assay.results.families import families, foremost
 from assay.results.pages.data import ScoreRow
 from assay.results.pages.run_facts import score_rows
+from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 
 DAMAGED = "damaged"
@@ -85,18 +86,21 @@ class RunList:
                     )
                 )
         self._roots = tuple(dict.fromkeys(root.resolve() for root in roots))
-        self._entries: dict[Path, _Entry] = {}
+        self._entries: dict[str, _Entry] = {}
         self._lock = threading.Lock()
         self._listing = Listing("", {}, b"")
         self._looked = float("-inf")
 
     def listing(self) -> Listing:
-        """Return the list, at most half a second old."""
-        with self._lock:
-            if time.monotonic() - self._looked > _FRESH_S:
-                self._listing = self._look()
-                self._looked = time.monotonic()
-            return self._listing
+        """Return the list, half a second old at most; who comes while another looks gets the last one."""
+        if self._lock.acquire(blocking=not self._listing.revision):
+            try:
+                if time.monotonic() - self._looked > _FRESH_S:
+                    self._listing = self._look()
+                    self._looked = time.monotonic()
+            finally:
+                self._lock.release()
+        return self._listing
 
     def folder(self, name: str) -> Path | None:
         """Return the folder of a run; None when there is none of this name."""
@@ -104,35 +108,39 @@ class RunList:
         return folder if folder is not None and is_run(folder) else None
 
     def _look(self) -> Listing:
-        entries: dict[Path, _Entry] = {}
-        folders: dict[str, Path] = {}
-        for folder in self._found():
-            entry = self._entries.get(folder) or _Entry(folder)
-            entry.look()
-            entries[folder] = entry
-            folders[_unique(entry.name, folders)] = folder
+        entries: dict[str, _Entry] = {}
+        names: dict[str, str] = {}
+        for place in self._found():
+            entry = self._entries.get(place) or _Entry(place)
+            if entry.look():
+                entries[place] = entry
+                names[_unique(entry.name, names)] = place
         self._entries = entries
-        revision = digest([(name, entries[folder].stamp) for name, folder in folders.items()])
+        revision = digest([(name, entries[place].stamp) for name, place in names.items()])
         if revision == self._listing.revision:
             return self._listing
-        latest = sorted(folders.items(), key=lambda item: entries[item[1]].started, reverse=True)
-        rows = b",".join(entries[folder].row(name) for name, folder in latest)
-        return Listing(revision, folders, b'{"revision":"%b","runs":[%b]}' % (revision.encode(), rows))
+        latest = sorted(names.items(), key=lambda item: entries[item[1]].started, reverse=True)
+        rows = b",".join(entries[place].row(name) for name, place in latest)
+        content = b'{"revision":"%b","runs":[%b]}' % (revision.encode(), rows)
+        return Listing(revision, {name: Path(place) for name, place in names.items()}, content)
 
-    def _found(self) -> Iterator[Path]:
-        """Yield the folders of runs, each once."""
-        seen: set[Path] = set()
+    def _found(self) -> Iterator[str]:
+        """Yield the folders that may be runs, each once. As texts: there are thousands, twice a second."""
+        seen: set[str] = set()
         for root in self._roots:
-            for folder in (root,) if is_run(root) else _runs_in(root):
-                if folder not in seen:
-                    seen.add(folder)
-                    yield folder
+            for place in (str(root),) if is_run(root) else _folders_in(root):
+                if place not in seen:
+                    seen.add(place)
+                    yield place
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run, and none of its files leads out of it."""
+    """Whether a folder holds a run, and none of its files leads out of it.
+
+    A run whose answers were scored again has links to the scoring that it shows.
+    """
     try:
-        found = os.lstat(folder / MANIFEST)
+        found = os.stat(folder / MANIFEST)
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and not any(_leads_out(folder / name) for name in _FILES)
@@ -144,59 +152,67 @@ def _leads_out(path: Path) -> bool:
             return False
     except OSError:
         return False
-    return not path.resolve().is_relative_to(path.parent.resolve())
+    # A scoring shares the answers of its run.
+    run = run_of(path.parent) or path.parent.resolve()
+    return not path.resolve().is_relative_to(run)
 
 
-def _runs_in(root: Path) -> Iterator[Path]:
+def _folders_in(root: Path) -> Iterator[str]:
+    """Yield what lies in a folder and not elsewhere."""
     try:
-        found = sorted(os.scandir(root), key=lambda entry: entry.name)
+        with os.scandir(root) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
     except FileNotFoundError:
         return
-    for entry in found:
-        if entry.is_symlink():
-            folder = Path(entry.path).resolve()
-            if not folder.is_relative_to(root):
-                continue
-        folder = Path(entry.path)
-        if is_run(folder):
-            yield folder
+    for entry in entries:
+        if not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(root):
+            yield entry.path
 
 
-def _unique(name: str, taken: dict[str, Path]) -> str:
+def _unique(name: str, taken: Container[str]) -> str:
     unique, number = name, 2
     while unique in taken:
         unique, number = f"{name}~{number}", number + 1
     return unique
 
 
-class _Entry:
-    """What is known of one run."""
+_Stamp: TypeAlias = tuple[int, int, int]
+_NO_FILE: _Stamp = (0, 0, 0)
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+
+class _Entry:
+    """What is known of one folder that may be a run."""
+
+    def __init__(self, place: str) -> None:
+        self._folder = Path(place)
         # A name in another encoding cannot be written into an address as it is.
-        self.name = os.fsencode(folder.name).decode("utf-8", "replace")
-        self.stamp: tuple[tuple[int, int, int], ...] = ()
+        self.name = os.fsencode(self._folder.name).decode("utf-8", "replace")
+        self.stamp: tuple[_Stamp, ...] = ()
         self.started = ""
-        self._head: tuple[tuple[int, int, int], ...] = ()
+        self._manifest, self._summary, self._samples, self._journal = (
+            os.path.join(place, name) for name in (MANIFEST, SUMMARY, SAMPLES, JOURNAL)
+        )
+        self._head: tuple[_Stamp, ...] = ()
         self._run = ListedRun(self.name, DAMAGED, 0.0)
         self._encoded = b""
-        self._count = _LineCount(folder / SAMPLES)
+        self._count = _LineCount(self._folder / SAMPLES)
 
-    def look(self) -> None:
-        """Bring it up to date."""
-        head = (_stamp(self._folder / MANIFEST), _stamp(self._folder / SUMMARY))
-        is_going_on = self._run.status == RunStatus.RUNNING
-        grown = (_stamp(self._folder / SAMPLES), _stamp(self._folder / JOURNAL)) if is_going_on else ()
-        if head == self._head and (*head, *grown) == self.stamp:
-            return
+    def look(self) -> bool:
+        """Bring it up to date; return whether it is a run."""
+        manifest = _stamp(self._manifest)
+        if manifest == _NO_FILE:
+            return False
+        head = (manifest, _stamp(self._summary))
+        if head == self._head and (*head, *self._growth()) == self.stamp:
+            return True
+        if not is_run(self._folder):
+            self._head = ()
+            return False
         if head != self._head:
             self._head = head
             self._run = self._read()
             self.started = self._run.started
-            if self._run.status == RunStatus.RUNNING:
-                grown = (_stamp(self._folder / SAMPLES), _stamp(self._folder / JOURNAL))
-        self.stamp = (*head, *grown)
+        self.stamp = (*head, *self._growth())
         is_complete = self._run.status == RunStatus.COMPLETE
         self._run = msgspec.structs.replace(
             self._run,
@@ -204,6 +220,12 @@ class _Entry:
             n_done=self._run.n_samples if is_complete else self._count.now(self.started),
         )
         self._encoded = b""
+        return True
+
+    def _growth(self) -> tuple[_Stamp, ...]:
+        """Return how far a run that goes on is; one that has ended changes by its manifest and summary."""
+        is_going_on = self._run.status == RunStatus.RUNNING
+        return (_stamp(self._samples), _stamp(self._journal)) if is_going_on else ()
 
     def row(self, name: str) -> bytes:
         """Return it as JSON."""
@@ -274,9 +296,10 @@ class _LineCount:
         return self._n
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def _stamp(path: str) -> _Stamp:
+    """Return what changes when a file does, or when a link leads to another one."""
     try:
         found = os.stat(path)
-    except FileNotFoundError:
-        return (0, 0, 0)
+    except (FileNotFoundError, NotADirectoryError):
+        return _NO_FILE
     return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -23,6 +23,7 @@ from assay.results.pages.data import RunPage, SampleTable
 from assay.results.pages.run_facts import Facts, score_rows
 from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreLine
 from assay.results.rows import speed_line, work_line
+from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
 from assay.results.tail import Tail, line_at
 
@@ -155,7 +156,7 @@ class RunView:
         manifest = self.manifest
         rows = score_rows(self.metrics, manifest) if self.metrics else self.facts.rows_so_far(manifest)
         return RunPage(
-            name=self.path.name,
+            name=_name(self.path),
             manifest=manifest,
             rows=rows,
             calibrations=self.facts.calibrations(manifest),
@@ -246,6 +247,12 @@ class _Opened:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _name(path: Path) -> str:
+    """Return what a run is called; a scoring of one by both names."""
+    owner = run_of(path)
+    return path.name if owner is None else f"{owner.name}, {path.name}"
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -40,12 +40,13 @@ class RunFolder:
         self.path = path
         self._lock: int | None = None
 
-    def claim(self, manifest: RunManifest) -> RunManifest | None:
+    def claim(self, manifest: RunManifest, own: Path | None = None) -> RunManifest | None:
         """Take the folder for this run; return the manifest of its earlier start, if there was one.
 
-        A folder that holds something else is left untouched.
+        A folder that holds something else is left untouched. `own`: where the manifest of the run itself
+        lies, if its answers were scored again since.
         """
-        earlier = read_manifest(self.path)
+        earlier = read_manifest(own or self.path)
         if earlier is not None and not _is_same(earlier, manifest):
             raise StoreError(
                 Problem(
@@ -65,7 +66,7 @@ class RunFolder:
                 )
             )
         self.path.mkdir(parents=True, exist_ok=True)
-        self._hold()
+        self.hold()
         return earlier
 
     def write_manifest(self, manifest: RunManifest) -> None:
@@ -88,7 +89,7 @@ class RunFolder:
     def delete(self) -> None:
         """Remove the run and all that was kept with it, unless a process is writing it."""
         if self.path.is_dir():
-            self._hold()
+            self.hold()
             try:
                 shutil.rmtree(self.path)
             finally:
@@ -100,7 +101,8 @@ class RunFolder:
             os.close(self._lock)
             self._lock = None
 
-    def _hold(self) -> None:
+    def hold(self) -> None:
+        """Keep other processes from writing here until `release`."""
         self._lock = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

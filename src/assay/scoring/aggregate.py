@@ -123,13 +123,14 @@ class _Cell:
         else:
             numbers.n_unanswered += 1
 
-    def merge(self, other: _Cell) -> None:
+    def merge(self, other: _Cell, *, with_others: bool = True) -> None:
+        """Take everything of another cell; without others, only the metrics that decide."""
         self.n += other.n
         self.n_failed += other.n_failed
         self.n_truncated += other.n_truncated
         self.deciding.update(other.deciding)
-        for metric, numbers in other.metrics.items():
-            self.numbers(metric).merge(numbers)
+        for metric in other.metrics if with_others else other.deciding:
+            self.numbers(metric).merge(other.metrics[metric])
 
 
 class MeanAggregator:
@@ -184,7 +185,7 @@ class MeanAggregator:
                 whole.merge(cell)
             named = {group: cell for group, cell in groups.items() if group is not None}
             for metric in whole.metrics:
-                is_share = metric not in self._off_scale and metric != "bits_per_byte"
+                is_share = self._is_share(metric)
                 found.append(_metric(task, track, metric, None, whole, is_share=is_share))
                 parts = {group: cell for group, cell in named.items() if metric in cell.metrics}
                 found += [
@@ -196,6 +197,27 @@ class MeanAggregator:
                 if len(parts) > 1 and metric in whole.deciding and is_mean:
                     found.append(_macro_metric(task, track, metric, whole, list(parts.values())))
         return self._with_given(found)
+
+    def headlines(self) -> list[Metric]:
+        """Return what each task and method is judged by, over all of its samples so far.
+
+        Quick enough to be asked again and again while scores come in: no groups, no metrics beside it. What
+        comes of whole lists is there once it was taken.
+        """
+        found = []
+        for (task, track), groups in self._cells.items():
+            whole = _Cell()
+            for cell in groups.values():
+                whole.merge(cell, with_others=False)
+            found += [
+                _metric(task, track, metric, None, whole, is_share=self._is_share(metric))
+                for metric in whole.deciding
+            ]
+        return [one for one in self._with_given(found) if one.is_headline and one.group is None]
+
+    def _is_share(self, metric: str) -> bool:
+        """Whether a metric's interval is that of a share, where all its values are 0 or 1."""
+        return metric not in self._off_scale and metric != "bits_per_byte"
 
     def _with_given(self, found: list[Metric]) -> list[Metric]:
         """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""

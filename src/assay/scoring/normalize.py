@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from fractions import Fraction
 
 _SPACE = re.compile(r"\s+")
@@ -151,3 +152,8 @@ def numbers_equal(left: str, right: str) -> bool:
     """Whether two texts are the same number, exactly: 18, 18.0 and 18.00 are; no tolerance."""
     one, other = parse_number(left), parse_number(right)
     return one is not None and one == other
+
+
+def are_numbers(targets: Sequence[str]) -> bool:
+    """Whether answers to these targets are compared as numbers: there are some, and each is one."""
+    return bool(targets) and all(parse_number(target) is not None for target in targets)

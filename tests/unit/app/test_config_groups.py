@@ -27,3 +27,17 @@ def test_a_run_tells_the_groups_of_its_config(workdir: Path) -> None:
     config.write_text(config.read_text(encoding="utf-8") + GROUPS, encoding="utf-8")
     assert told(str(config), workdir / "a") == {"quiz", "other", "both", "more"}
     assert told(f"{config}:quiz", workdir / "b") == {"quiz"}
+
+
+def test_groups_are_told_again_when_answers_are_scored_again(workdir: Path) -> None:
+    config = write_quiz(workdir)
+    config.write_text(config.read_text(encoding="utf-8") + GROUPS, encoding="utf-8")
+    result = assay.run(str(config), model="mock", out=str(workdir / "run"), cache=False)
+    again = result.rescore()
+    assert again.metrics == result.metrics
+    assert again.manifest["groups"] == result.manifest["groups"] != {}
+    # Without its config, as long as named parts score.
+    config.unlink()
+    read = result.rescore(extract="regex:^zzz")
+    values = {metric["task"]: metric["value"] for metric in read.metrics if metric["is_headline"]}
+    assert values == {"quiz": 0.0, "other": 0.0, "both": 0.0, "more": 0.0}

@@ -73,7 +73,7 @@ def test_the_command_prints_a_table_or_json(listed: dict[str, ListedDataset]) ->
     shown = assay("ls", "datasets", "leap")
     assert "acc, macro_f1*" in shown.out
     assert "뉴스 기사의 주제를 분류하는 능력 평가" in shown.out
-    entries = json.loads(assay("ls", "datasets", "leap", "llmbox", "--json").out)
+    entries = json.loads(assay("ls", "datasets", "leap", "llmbox", "--json").out)["datasets"]
     assert {entry["dialect"] for entry in entries} == {"leap", "llmbox"}
     assert "no runs" in assay("ls", "--runs-dir", "absent").out
 

@@ -152,6 +152,9 @@ def test_failures_are_counted_kept_and_asked_again_on_request_only(tmp_path: Pat
     task = FakeTask(6, prompts=lambda n: f"{n}!" if n % 3 == 0 else str(n))
     notes, tally = execute([task], FakeBackend(), tmp_path / "j")
     assert tally.n_failed == 2
+    assert tally.failures == {"injected": 2}
+    assert tally.last_failure == "s3: injected: asked to fail"
+    assert tally.landed == {"t": 6}
     assert notes.scores["s3"].verdict is Verdict.FAILED
     same = FakeBackend()
     execute([task], same, tmp_path / "j")
@@ -215,9 +218,10 @@ def test_answers_that_a_late_scorer_cannot_judge_count_as_failed_each_sample_onc
     task = FakeTask(5, prompts=lambda n: f"{n}!" if n >= 3 else str(n))
     _, tally = execute([task], FakeBackend(), tmp_path / "journal.jsonl", scorer=LateScorer())
     assert tally.n_failed == 3
+    assert tally.failures == {"injected": 2, "scoring": 1}
     task = FakeTask(5, prompts=lambda n: f"{n}!" if n == 0 else str(n))
     _, tally = execute([task], FakeBackend(), tmp_path / "other.jsonl", scorer=LateScorer())
-    assert tally.n_failed == 1
+    assert (tally.n_failed, tally.failures) == (1, {"injected": 1})
 
 
 def test_nothing_is_rendered_before_the_backend_has_room(tmp_path: Path) -> None:

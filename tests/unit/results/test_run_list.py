@@ -13,6 +13,7 @@ import pytest
 from assay.core.errors import StoreError
 from assay.core.run import RunStatus
 from assay.results import run_list
+from assay.results.history import History
 from assay.results.run_list import RunList
 from fakes.run_folders import append_samples, write_run
 
@@ -130,6 +131,31 @@ def test_links_that_lead_out_are_not_followed(tmp_path: Path) -> None:
     (runs / "fine" / "samples.jsonl").unlink()
     (runs / "fine" / "samples.jsonl").symlink_to("/etc/passwd")
     assert listed.folder("fine") is None
+
+
+def test_a_run_that_was_scored_again_is_listed_by_the_scoring_that_it_shows(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "runs" / "run", ["yes", "no"])
+    runs = RunList([tmp_path / "runs"])
+    (own,) = shown(runs)
+    first = runs.listing().revision
+    history = History(run)
+    history.adopt()
+    draft = history.draft("none")
+    for name in ("manifest.json", "scores.jsonl"):
+        shutil.copy(run / name, draft / name)
+    (draft / "summary.json").write_text("[]", encoding="utf-8")
+    entry = history.keep(draft)
+    assert shown(runs)[0]["rows"] == own["rows"]
+    history.use(entry)
+    (again,) = shown(runs)
+    assert (again["name"], again["rows"]) == ("run", [])
+    assert runs.listing().revision != first
+    assert runs.folder("run") == run
+    assert [one["name"] for one in shown(RunList([entry.path]))] == ["002-none"], "a scoring by itself, too"
+    (draft_of_another := run / "scorings" / "003-evil").mkdir()
+    shutil.copy(run / "manifest.json", draft_of_another)
+    (draft_of_another / "samples.jsonl").symlink_to("/etc/passwd")
+    assert RunList([draft_of_another]).folder("003-evil") is None
 
 
 def test_a_name_in_no_encoding_can_be_asked_for(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from assay.core.ports import Aggregator
 from assay.core.score import Metric, Ratio, Score, Verdict
+from assay.core.task import Evaluation
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.statistics import mean_interval, wilson
 
@@ -196,6 +197,46 @@ def test_metrics_may_be_read_while_scores_still_come() -> None:
     assert aggregator.metrics()[0].value == 1.0
     aggregator.add(wrong())
     assert aggregator.metrics()[0].value == 0.5
+
+
+SCORES = st.builds(
+    lambda task, track, verdict, value, group, cluster: score(
+        verdict,
+        value if verdict is Verdict.SCORED else None,
+        task=task,
+        track=track,
+        group=group,
+        cluster=cluster,
+        also={"length": 7.0},
+        mass=0.5,
+    ),
+    st.sampled_from("tu"),
+    st.sampled_from(["ppl", "gen"]),
+    st.sampled_from(Verdict),
+    st.sampled_from([0.0, 1.0, 0.25]),
+    st.sampled_from([None, "a", "b"]),
+    st.sampled_from([None, "c", "d"]),
+)
+
+
+@given(st.lists(SCORES, max_size=40))
+def test_what_is_read_while_scores_come_is_what_comes_out(scores: list[Score]) -> None:
+    """The quick way to what each method is judged by, after every score, against all numbers in full."""
+    aggregator = MeanAggregator()
+    for one in scores:
+        aggregator.add(one)
+        whole = [m for m in aggregator.metrics() if m.is_headline and m.group is None]
+        assert aggregator.headlines() == whole
+
+
+def test_a_whole_lists_own_number_is_a_headline_once_it_is_there() -> None:
+    aggregator = MeanAggregator()
+    assert aggregator.headlines() == []
+    given_ = Metric("t", "gen", "bleu", None, 31.0, None, None, 1, 1, 0, 0, 0, is_headline=True)
+    aggregator.take(Evaluation([score(value=0.25, metric="bleu")], [given_], off_scale=frozenset({"bleu"})))
+    whole = [m for m in aggregator.metrics() if m.is_headline and m.group is None]
+    assert aggregator.headlines() == whole
+    assert any(m.value == 31.0 for m in whole)
 
 
 @given(st.permutations([("a", 1.0), ("a", 0.0), ("b", 1.0), (None, 1.0), ("b", None), ("a", 1.0)]))

@@ -61,6 +61,7 @@ def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
     request = JobRequest(
         model=model.name,
         datasets=tuple(names),
+        settings=plan.shown(),
         plan=msgspec.json.encode(plan),
         label=slug(f"{label}-{short_name(model.name)}"[:_LONGEST_LABEL]),
         submitted_by=by.name,

@@ -26,7 +26,8 @@ def found(settings: TeamSettings) -> Found:
             problems += error.problems
             continue
         for one in inside:
-            listed.setdefault(one.name, (folder, one))
+            if not _is_inside(_path_in(one.name), (settings.home, settings.runs_dir)):
+                listed.setdefault(one.name, (folder, one))
     names = _names(list(listed.values()))
     return Found(
         tuple(

@@ -28,7 +28,7 @@ class AskedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """How examples are chosen."""
     seed: int | None = None
     """Decides every draw."""
-    limit: str | None = None
+    limit: str | int | None = None
     """A part of the dataset: `100`, `first:100` or `last:100` samples."""
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
     """How options' likelihoods are compared."""
@@ -61,6 +61,13 @@ class Plan(msgspec.Struct, frozen=True):
     sources: dict[str, str]
     """Where each value came from."""
 
+    def shown(self) -> dict[str, Any]:
+        """Return what the request and the datasets have set."""
+        names = [name for name, source in self.sources.items() if source in ("dataset", "request")]
+        return {
+            name: msgspec.to_builtins(getattr(self.values, name)) for name in names if name != "judge_args"
+        }
+
     def settings(self, out: str) -> Settings:
         """Return the settings of the run that is kept in a folder."""
         values = msgspec.structs.replace(self.values, out=out)
@@ -77,6 +84,8 @@ def make_plan(
 ) -> Plan:
     """Return the plan. What was asked for wins over datasets' own settings, and those over the server's."""
     said = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
+    if "limit" in said:
+        said["limit"] = str(said["limit"])
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("server", of_server),
         ("dataset", _of_datasets(datasets, said)),

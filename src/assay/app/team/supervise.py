@@ -11,6 +11,7 @@ import time
 from assay.app.team.child import Child
 from assay.app.team.messages import Serve
 from assay.app.team.settings import TeamSettings
+from assay.core.errors import StoreError
 from assay.ledger.jobs import Queue
 
 _LOOK_EVERY_S = 0.25
@@ -29,6 +30,8 @@ class Supervisor:
         self._settings = settings
         self._queue = queue
         self._ending = threading.Event()
+        self._dead: list[str] = []
+        self._next_look = 0.0
         self._places = [_Place(settings) for _ in range(settings.workers)]
         self._watcher = threading.Thread(target=self._watch, name="assay-supervisor", daemon=True)
 
@@ -53,17 +56,26 @@ class Supervisor:
         return [place.child.pid for place in self._places if place.child is not None]
 
     def _watch(self) -> None:
-        next_look = time.monotonic()
         while not self._ending.wait(_LOOK_EVERY_S):
             for place in self._places:
                 if (dead := place.bury()) is not None:
                     _log.warning("worker %s died; its evaluation goes back into the queue", dead)
-                    self._queue.take_back_from(dead)
+                    self._dead.append(dead)
                 place.start_if_due()
-            if time.monotonic() >= next_look:
-                # Also for workers of other machines, when all here are busy.
-                self._queue.take_back_expired()
-                next_look = time.monotonic() + _EXPIRED_EVERY_S
+            try:
+                self._take_back()
+            except StoreError as error:
+                # The database is away: leases run out all the same, and it is tried again.
+                _log.warning("%s", error)
+
+    def _take_back(self) -> None:
+        while self._dead:
+            self._queue.take_back_from(self._dead[0])
+            del self._dead[0]
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + _EXPIRED_EVERY_S
+            # Also for workers of other machines, when all here are busy.
+            self._queue.take_back_expired()
 
 
 class _Place:

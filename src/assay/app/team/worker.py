@@ -63,13 +63,17 @@ class Worker:
                 ending.wait(_LOOK_EVERY_S)
                 continue
             try:
-                self._do(claim, ending)
+                plan = msgspec.json.decode(claim.job.plan, type=Plan)
+            except msgspec.DecodeError as error:
+                self._queue.finish(claim, JobState.FAILED, [_unread(error)])
+                continue
+            try:
+                self._do(claim, plan, ending)
             except LostClaim:
                 # Another worker has it by now; our process was ended on the way out.
                 continue
 
-    def _do(self, claim: Claim, ending: threading.Event) -> None:
-        plan = msgspec.json.decode(claim.job.plan, type=Plan)
+    def _do(self, claim: Claim, plan: Plan, ending: threading.Event) -> None:
         out = Path(self._settings.runs_dir) / claim.job.run
         log = log_of(self._settings, claim.job.id)
         grace_s = self._settings.lease_s / 2
@@ -115,6 +119,14 @@ def log_of(settings: TeamSettings, number: int) -> Path:
 def _is_held(child: Child) -> bool:
     answer = child.answer
     return isinstance(answer, Refused) and any(problem.code == _HELD for problem in answer.problems)
+
+
+def _unread(error: msgspec.DecodeError) -> Problem:
+    return Problem(
+        "TEAM-013",
+        f"the evaluation was asked for from another version of Assay, whose plan cannot be read: {error}",
+        "ask for it again",
+    )
 
 
 def _unforeseen(log: Path) -> Problem:

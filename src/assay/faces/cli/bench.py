@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from assay.faces.cli.json_output import Answer, json_option
+
+if TYPE_CHECKING:
+    from assay.app.bench import FinishedBench
 
 FAILED_CALLS = 3
 """Exit status of a benchmark in which calls failed."""
@@ -89,9 +94,9 @@ _OF_A_FOLDER = {"model", "profile", "is_json"}
 @click.option("--offline", is_flag=True, help="Refuse every connection but to the server.")
 @click.option("--out", metavar="DIR", help="Folder of the benchmark. [runs/bench-...]")
 @click.option("--runs-dir", metavar="DIR", help="Where benchmarks without --out are kept. [runs]")
-@click.option("--json", "is_json", is_flag=True, help="Print summary.json instead of tables.")
+@json_option
 @click.pass_context
-def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **flags: Any) -> int:
+def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **flags: Any) -> int | Answer:
     """Measure how fast a model's server is.
 
     MODEL is openai:NAME@URL. DATASET is made up unless named: any dataset that `assay run` takes, a file of
@@ -106,14 +111,16 @@ def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **
     from assay.app.bench_page import StoredBench, is_bench, read_bench, write_page
     from assay.app.bench_run import run_bench
     from assay.app.bench_settings import BenchSettings
-    from assay.faces.cli.bench_screen import BenchScreen, show_bench
+    from assay.faces.cli.bench_screen import BenchScreen, bench_answer, show_bench
     from assay.faces.cli.options import pairs, runs_folder
 
     if is_bench(Path(model)):
         _require_no_load(context)
         stored = read_bench(Path(model))
         write_page(stored)
-        show_bench(stored, is_json=is_json, profile=flags["profile"])
+        if is_json:
+            return bench_answer(stored.folder)
+        show_bench(stored, profile=flags["profile"])
         return 0
     flags["model_args"] = pairs(flags["model_args"], "--model-arg stream=false")
     flags["runs_dir"] = str(runs_folder(flags["runs_dir"]))
@@ -124,7 +131,14 @@ def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **
     except KeyboardInterrupt:
         click.echo("\nStopped. A benchmark does not go on: the same command begins anew.", err=True)
         return STOPPED
-    show_bench(StoredBench(*finished), is_json=is_json, profile=flags["profile"])
+    status = _status_of(finished)
+    if is_json:
+        return bench_answer(finished.folder, status)
+    show_bench(StoredBench(*finished), profile=flags["profile"])
+    return status
+
+
+def _status_of(finished: FinishedBench) -> int:
     if finished.result.is_partial:
         return STOPPED
     if not finished.is_measured:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import JustifyMethod
 from rich.live import Live
@@ -22,6 +23,7 @@ from assay.bench.folder import SUMMARY, BenchManifest
 from assay.bench.load import Load
 from assay.bench.sweep import Swept, Trial
 from assay.bench.table import Table, milliseconds, tables
+from assay.faces.cli.json_output import Answer
 from assay.faces.cli.render import err, out, print_table
 
 _LINE_EVERY_S = 10.0
@@ -85,11 +87,13 @@ class BenchScreen(BenchObserver):
             err.print(Text("  ".join(_level_row(trial))))
 
 
-def show_bench(finished: StoredBench, *, is_json: bool, profile: Profile) -> None:
+def bench_answer(folder: Path, status: int = 0) -> Answer:
+    """Return what a benchmark came to, for programs: its summary.json."""
+    return Answer(msgspec.Raw((folder / SUMMARY).read_bytes()), status)
+
+
+def show_bench(finished: StoredBench, *, profile: Profile) -> None:
     """Print what a benchmark came to."""
-    if is_json:
-        out.file.write((finished.folder / SUMMARY).read_text(encoding="utf-8"))
-        return
     result = finished.result
     if profile == "aisbench":
         _show_aisbench(finished)

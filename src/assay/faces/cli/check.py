@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assay.app.state import State
+from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import dataset_options, settings_from
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ HAS_ERRORS = 1
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @dataset_options
 @click.option("--prompts", type=int, default=2, show_default=True, help="Prompts to show.")
-def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
+@json_option
+def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) -> int | Answer:
     """Find out everything about a dataset that needs no model.
 
     Shows how columns were understood and prompts as they will be sent; reports wrong answers, broken,
@@ -40,7 +43,20 @@ def check(datasets: tuple[str, ...], prompts: int, **flags: Any) -> int:
     settings = settings_from(flags)
     with_model = flags.get("model") is not None
     named = datasets_named(datasets, settings.values.dialect)
-    if len(named.datasets) == 1 and named.datasets == datasets:
+    is_one = len(named.datasets) == 1 and named.datasets == datasets
+    if is_json:
+        from assay.faces.cli.check_answer import one_checked, several_checked
+
+        answer = (
+            one_checked(datasets, settings, with_model=with_model, n_prompts=prompts)
+            if is_one
+            else several_checked(named.datasets, named.skipped, settings, with_model=with_model)
+        )
+        # Of many datasets, those that only lack their data are no error.
+        fine = {State.OK} if is_one else {State.OK, State.NEEDS_DATA}
+        is_fine = all(one.state in fine for one in answer.datasets)
+        return Answer(answer, 0 if is_fine else HAS_ERRORS)
+    if is_one:
         return show_one(datasets, settings, with_model=with_model, n_prompts=prompts)
     return show_many(named.datasets, named.skipped, settings, with_model=with_model)
 
@@ -105,7 +121,6 @@ def show_many(
 
     from assay.app.check_files import check_files
     from assay.app.file_findings import file_findings
-    from assay.app.state import State
     from assay.faces.cli.many import show_counts, show_each
     from assay.faces.cli.render import out
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import click
-import msgspec
+
+from assay.faces.cli.json_output import Answer, json_option
 
 
 @click.command()
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def datasets(folders: tuple[str, ...], as_json: bool) -> None:
+@json_option
+def datasets(folders: tuple[str, ...], is_json: bool) -> Answer | None:
     """List the datasets in folders, in every language: what `assay run` takes, and what a registry says.
 
     Without FOLDER, those here. Of several metrics the one that a leaderboard shows is marked by a star. Files
@@ -24,12 +25,13 @@ def datasets(folders: tuple[str, ...], as_json: bool) -> None:
     from assay.faces.cli.render import out, print_table
 
     listed = [one for folder in folders or (".",) for one in datasets_in(Path(folder))]
-    if as_json:
-        click.echo(msgspec.json.encode(listed).decode())
-        return
+    if is_json:
+        from assay.faces.cli.answers import DatasetsAnswer
+
+        return Answer(DatasetsAnswer(tuple(listed)))
     if not listed:
         out.print("no datasets here; `assay new NAME --like llmbox` writes one to start from")
-        return
+        return None
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("dataset", "language", "metrics", "about"):
         table.add_column(heading, overflow="fold")
@@ -37,3 +39,4 @@ def datasets(folders: tuple[str, ...], as_json: bool) -> None:
         metrics = ", ".join(f"{metric}*" if metric == one.headline else metric for metric in one.metrics)
         table.add_row(escape(one.name), one.dialect, escape(metrics), escape(one.about))
     print_table(table)
+    return None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.json_output import Answer, json_option
+
 if TYPE_CHECKING:
     from assay.app.dataset_docs import Documented
+    from assay.core.errors import AssayError
 
 WOULD_CHANGE = 1
 """Exit status of --check when a page is not up to date, and when a config does not load."""
@@ -23,7 +27,8 @@ WOULD_CHANGE = 1
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Checkout whose evaluators configs name. [the one above them]",
 )
-def docs(datasets: tuple[str, ...], is_dry: bool, openicl_root: Path | None) -> int:
+@json_option
+def docs(datasets: tuple[str, ...], is_dry: bool, openicl_root: Path | None, is_json: bool) -> int | Answer:
     """Bring the table of tasks in a dataset's README up to date with its configs.
 
     DATASET is the folder of a config dataset, one of its configs, or a folder of many. Of each task the table
@@ -31,24 +36,49 @@ def docs(datasets: tuple[str, ...], is_dry: bool, openicl_root: Path | None) -> 
     config is. An introduction that somebody wrote is kept, and so are words that mean the same and all of the
     page beside the table.
     """
-    from rich.markup import escape
-
     from assay.app.dataset_docs import Documentation, dataset_folders, write
-    from assay.faces.cli.render import out, show_error
+    from assay.faces.cli.render import show_error
 
     documentation = Documentation(openicl_root)
-    n_wrong = 0
+    pages: list[Documented] = []
     for folder in [folder for name in datasets for folder in dataset_folders(name)]:
         for page in documentation.pages(folder):
-            n_wrong += bool(page.disagreements)
-            out.print(f"{_verb(page, is_dry=is_dry):<12}  {escape(str(page.path))}", soft_wrap=True)
-            for one in page.disagreements:
-                out.print(f"  [dim]{escape(one.text)}[/]", soft_wrap=True)
+            pages.append(page)
+            if not is_json:
+                _show(page, is_dry=is_dry)
             if page.disagreements and not is_dry:
                 write(page)
+    is_wrong = is_dry and any(page.disagreements for page in pages)
+    status = WOULD_CHANGE if documentation.errors or is_wrong else 0
+    if is_json:
+        return _answer(pages, documentation.errors, status, is_dry=is_dry)
     for error in documentation.errors:
         show_error(error)
-    return WOULD_CHANGE if documentation.errors or (is_dry and n_wrong) else 0
+    return status
+
+
+def _show(page: Documented, *, is_dry: bool) -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
+
+    out.print(f"{_verb(page, is_dry=is_dry):<12}  {escape(str(page.path))}", soft_wrap=True)
+    for one in page.disagreements:
+        out.print(f"  [dim]{escape(one.text)}[/]", soft_wrap=True)
+
+
+def _answer(
+    pages: Sequence[Documented], errors: Sequence[AssayError], status: int, *, is_dry: bool
+) -> Answer:
+    """Return what became of the pages, for programs."""
+    from assay.faces.cli.answers import DocsAnswer, PageAnswer
+
+    told = (
+        PageAnswer(str(page.path), _verb(page, is_dry=is_dry), tuple(one.text for one in page.disagreements))
+        for page in pages
+    )
+    problems = (problem for error in errors for problem in error.problems)
+    return Answer(DocsAnswer(tuple(told), tuple(problems)), status)
 
 
 def _verb(page: Documented, *, is_dry: bool) -> str:

@@ -11,6 +11,7 @@ from assay.core.model import Token
 from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.score import OptionNumbers, Score
+from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option, runs_folder, runs_option
 
 _HARDEST_TOKENS = 20
@@ -30,9 +31,16 @@ _SHOWN_CHARS = 300
     "--all-tokens", is_flag=True, help="Show every token of a prompt, not only those near the answer."
 )
 @offline_option
+@json_option
 def explain(
-    run: str, sample: str, runs_dir: str | None, tokens: bool, all_tokens: bool, offline: bool | None
-) -> None:
+    run: str,
+    sample: str,
+    runs_dir: str | None,
+    tokens: bool,
+    all_tokens: bool,
+    offline: bool | None,
+    is_json: bool,
+) -> Answer | None:
     """Show one sample in full: prompt, tokens with the join drawn, numbers, extraction rules.
 
     RUN is a folder, an id or `last`; SAMPLE is an id, the beginning of one, or row:17.
@@ -42,7 +50,12 @@ def explain(
 
     found = find_run(run, runs_folder(runs_dir))
     explanation = explain_sample(found, sample, with_tokens=tokens, offline=is_offline(offline))
+    if is_json:
+        from assay.faces.cli.answers import explain_answer
+
+        return Answer(explain_answer(explanation))
     _show(explanation, all_tokens)
+    return None
 
 
 def _show(explanation: Explanation, all_tokens: bool) -> None:

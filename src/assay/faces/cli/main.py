@@ -6,10 +6,14 @@ import errno
 import gc
 import sys
 from io import TextIOWrapper
+from typing import TYPE_CHECKING
 
 import click
 
 from assay.faces.cli.lazy import Command, LazyGroup
+
+if TYPE_CHECKING:
+    from assay.core.errors import AssayError
 
 _COMMANDS = {
     "run": Command("assay.faces.cli.run:run", "Evaluate a model on one or more datasets."),
@@ -20,6 +24,9 @@ _COMMANDS = {
         "assay.faces.cli.serve:serve", "Serve a team: datasets, a queue of evaluations, a leaderboard."
     ),
     "bench": Command("assay.faces.cli.bench:bench", "Measure how fast a model's server is."),
+    "score": Command(
+        "assay.faces.cli.score:score", "Score a run's answers again, without its model; old scores are kept."
+    ),
     "report": Command("assay.faces.cli.show:report", "Print a run's report."),
     "explain": Command(
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
@@ -64,27 +71,58 @@ def main() -> None:
     _write_any_character()
     gc.set_threshold(*_COLLECT_AT)
     try:
-        status = cli.main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        status = _answer_program() if "--json" in sys.argv[1:] else _answer_person()
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nStopped. The same command goes on from here.", err=True)
         sys.exit(130)
-    except Exception as error:
-        from assay.core.errors import AssayError, Problem, StoreError
+    sys.exit(status)
 
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            what = f"nothing more can be written: {error.strerror}"
-            fix = "make room; the same command goes on from what was kept"
-            error = StoreError(Problem("STORE-012", what, fix))
-        if not isinstance(error, AssayError):
+
+def _answer_person() -> int:
+    """Run the command; return its exit status."""
+    try:
+        status = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except Exception as error:
+        if (mendable := _mendable(error)) is None:
             raise
         from assay.faces.cli.render import show_error
 
-        show_error(error)
-        sys.exit(2)
-    sys.exit(status if isinstance(status, int) else 0)
+        show_error(mendable)
+        return 2
+    return status if isinstance(status, int) else 0
+
+
+def _answer_program() -> int:
+    """Run the command and write its answer, or what is wrong, as JSON; return the exit status."""
+    from assay.faces.cli.json_output import Answer, error_answer, usage_answer, write_answer
+
+    try:
+        answer = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        answer = usage_answer(error)
+    except Exception as error:
+        if (mendable := _mendable(error)) is None:
+            raise
+        answer = error_answer(mendable)
+    if not isinstance(answer, Answer):
+        return answer if isinstance(answer, int) else 0
+    write_answer(answer)
+    return answer.status
+
+
+def _mendable(error: Exception) -> AssayError | None:
+    """Return what a person can mend; None where it is a fault of the program."""
+    from assay.core.errors import AssayError, Problem, StoreError
+
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        what = f"nothing more can be written: {error.strerror}"
+        return StoreError(
+            Problem("STORE-012", what, "make room; the same command goes on from what was kept")
+        )
+    return error if isinstance(error, AssayError) else None
 
 
 def _write_any_character() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from assay.faces.cli.json_output import Answer, json_option
+
 
 @click.command()
 @click.argument("name")
@@ -14,7 +16,8 @@ import click
     metavar="DIALECT",
     help="The language it is written in: llmbox, ultraeval, leap, aisbench, opencompass.",
 )
-def new(name: str, dialect: str) -> None:
+@json_option
+def new(name: str, dialect: str, is_json: bool) -> Answer | None:
     """Write a working dataset to start from: its code, a few rows, its tests and a README.
 
     NAME is the folder that is made, and the dataset's name. Nothing is ever written over.
@@ -25,6 +28,11 @@ def new(name: str, dialect: str) -> None:
     from assay.faces.cli.render import out
 
     written = write_starter(name, dialect)
+    if is_json:
+        from assay.faces.cli.answers import NewAnswer
+
+        files = tuple(map(str, written.files))
+        return Answer(NewAnswer(str(written.dataset), files, written.lacks, written.to_change))
     for path in written.files:
         out.print(f"wrote  {escape(str(path))}", soft_wrap=True)
     dataset = escape(str(written.dataset))
@@ -44,3 +52,4 @@ def new(name: str, dialect: str) -> None:
     for command, does in steps.items():
         out.print(f"  {command:<{width}}  {does}", soft_wrap=True)
     out.print(f"then {escape(written.to_change)}", soft_wrap=True)
+    return None

@@ -36,6 +36,12 @@ offline_option = click.option(
     help="Connect to nothing but the named endpoint; who tries is told, and ends it.",
 )
 
+allow_failures_option = click.option(
+    "--allow-failures",
+    metavar="N|P%",
+    help="So many samples, or such a share, may fail; with more the exit status is 3. [0]",
+)
+
 _OPTIONS = (
     click.option(
         "--model",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ FAILED = 2
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
 @offline_option
-def prepare(folders: tuple[str, ...], offline: bool | None) -> int:
+@json_option
+def prepare(folders: tuple[str, ...], offline: bool | None, is_json: bool) -> int | Answer:
     """Run the make_dataset.py of UltraEval dataset folders, which makes their data from raw files.
 
     FOLDER is a dataset folder, a `datasets` folder or a whole checkout. The scripts are programs, run as they
@@ -33,9 +35,32 @@ def prepare(folders: tuple[str, ...], offline: bool | None) -> int:
     found = dataset_folders(folders)
     if is_offline(offline):
         without_network()
-    if len(found) == 1 and found == [Path(folder) for folder in folders]:
+    is_one = len(found) == 1 and found == [Path(folder) for folder in folders]
+    if is_json:
+        return _answer(found, is_one=is_one)
+    if is_one:
         return show_one(found[0])
     return show_many(found)
+
+
+def _answer(folders: Sequence[Path], *, is_one: bool) -> Answer:
+    """Prepare datasets and return what came of each, for programs."""
+    from assay.app.prepare import prepare
+    from assay.app.state import State
+    from assay.faces.cli.answers import FileAnswer, PrepareAnswer, PreparedAnswer
+
+    done = [
+        PreparedAnswer(
+            str(one.folder),
+            one.state,
+            tuple(FileAnswer(str(file.path), file.n_rows, str(file.change)) for file in one.files),
+            one.n_left_out,
+            one.problem,
+        )
+        for one in prepare(folders)
+    ]
+    failing = {State.ERROR, State.NEEDS_DATA} if is_one else {State.ERROR}
+    return Answer(PrepareAnswer(tuple(done)), FAILED if any(one.state in failing for one in done) else 0)
 
 
 def show_one(folder: Path) -> int:

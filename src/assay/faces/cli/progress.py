@@ -1,14 +1,14 @@
-"""Progress: a bar on a terminal, a quiet line now and then elsewhere."""
+"""A run on a terminal, while it goes on: how the datasets were understood, and how far it is."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
+from assay.app.progress import ProgressGauge
 from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
 from assay.core.run import RunManifest, RunStatus
@@ -16,20 +16,29 @@ from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Tally
 from assay.engine.plan import METHOD_OF
+from assay.faces.cli.budget import Budget
+from assay.faces.cli.progress_views import View, Way, view_of
 from assay.faces.cli.render import err, out, show_all_compiled
 
-_DRAW_EVERY_S = 0.1
-_LINE_EVERY_S = 10.0
-_LOADING = "loading the model"
+_NOTE_EVERY_S = 0.5
+"""How often its pace is noted, where it is shown less often."""
 
 
 class TerminalObserver(Observer):
-    """Shows a run on a terminal."""
+    """Shows a run while it goes on."""
 
-    def __init__(self) -> None:
-        self._bar: Progress | None = None
-        self._started = time.monotonic()
-        self._drawn = self._started
+    def __init__(self, way: Way = "auto", *, shows_plan: bool = True) -> None:
+        """`shows_plan`: whether to print how the datasets were understood, on standard output."""
+        self._way = way
+        self._shows_plan = shows_plan
+        self._view: View | None = None
+        self._gauge = ProgressGauge()
+        self._rehearsal: Tally | None = None
+        self._looking = Budget(0.0)
+        self._noting = Budget(_NOTE_EVERY_S)
+        self._wakes = math.inf
+        """When there is something to do: this is asked with each answer."""
+        self._has_told_last = False
 
     def __enter__(self) -> TerminalObserver:
         return self
@@ -41,6 +50,8 @@ class TerminalObserver(Observer):
 
     def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show how the datasets were understood."""
+        if not self._shows_plan:
+            return
         form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
         out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
         for kind, way in card.ways.items():
@@ -52,61 +63,50 @@ class TerminalObserver(Observer):
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
         """Say where the run is kept, and what an earlier start has already done."""
-        if earlier is not None:
+        if earlier is not None and self._way in ("auto", "lines"):
             is_done = earlier.status in (RunStatus.COMPLETE, RunStatus.ANSWERED)
             state = str(earlier.status) if is_done else "begun before"
             err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
-        self._started = self._drawn = time.monotonic()
-        if err.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=None),
-                TextColumn("{task.fields[done]}"),
-                TimeRemainingColumn(),
-                console=err,
-                transient=True,
-            )
-            self._bar.add_task(_LOADING, total=1.0, done="")
-            self._bar.start()
+        self._view = view_of(self._way, manifest, folder)
+        if self._view is not None:
+            self._looking = Budget(self._view.every_s)
+            self._wakes = self._looking.next
 
     def preparing(self, tally: Tally) -> None:
-        """Draw how far the questions are that come before the samples."""
-        self._draw(tally, "asking beforehand", "questions asked beforehand")
+        """Show how far the questions are that come before the samples."""
+        if tally is not self._rehearsal:
+            self._rehearsal = tally
+            self._gauge = ProgressGauge(is_beforehand=True)
+        if time.monotonic() >= self._wakes:
+            self._look(tally)
+
+    def asking(self, gauge: ProgressGauge) -> None:
+        """Take the gauge of the samples."""
+        self._gauge = gauge
 
     def progress(self, tally: Tally) -> None:
-        """Draw how far the run is."""
-        self._draw(tally, "samples", "samples")
+        """Show how far the run is, and once that all samples are answered: scoring may take long."""
+        is_last = tally.n_done >= tally.n_samples and not self._has_told_last
+        if is_last or time.monotonic() >= self._wakes:
+            self._has_told_last |= is_last
+            self._look(tally, is_last=is_last)
 
-    def _draw(self, tally: Tally, phase: str, things: str) -> None:
-        now = time.monotonic()
-        if now - self._drawn < (_DRAW_EVERY_S if self._bar else _LINE_EVERY_S):
+    def _look(self, tally: Tally, *, is_last: bool = False) -> None:
+        if self._view is None:
             return
-        self._drawn = now
-        seconds = max(now - self._started, 1e-9)
-        share = tally.share_done
-        rate = share * tally.n_samples / seconds
-        failed = f", {tally.n_failed:,} failed" if tally.n_failed else ""
-        if self._bar:
-            done = f"{tally.n_done:,}/{tally.n_samples:,} {rate:,.1f}/s{failed}"
-            shown = phase if tally.n_answered else _LOADING
-            self._bar.update(self._bar.task_ids[0], description=shown, completed=share, done=done)
+        if is_last or time.monotonic() >= self._looking.next:
+            with self._looking:
+                self._view.show(self._gauge, tally)
         else:
-            left = seconds * (1 - share) / share if share else float("inf")
-            done = f"{tally.n_done:,} of {tally.n_samples:,} {things}"
-            err.print(f"{done}, {rate:,.1f}/s, {_clock(left)} left{failed}")
+            with self._noting:
+                self._gauge.note(tally)
+        self._wakes = min(self._looking.next, self._noting.next)
 
     def finished(self, run: FinishedRun) -> None:
-        """Take the bar away."""
+        """Take the panel away."""
         self._stop()
 
     def _stop(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-
-def _clock(seconds: float) -> str:
-    if seconds == float("inf"):
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"
+        if self._view is not None:
+            self._view.close()
+            self._view = None

@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from assay.app.allowed_failures import AllowedFailures
 from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.origin import Origin
@@ -26,6 +27,7 @@ from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
+from assay.engine.execute import SCORING
 from assay.results.families import disagreements, families, foremost, means_of
 from assay.results.rows import (
     ResultRow,
@@ -47,7 +49,7 @@ _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"
 _SIGNS |= {code: 0xFFFD for code in range(0x7F, 0xA0)}
 
 
-class _Screen(Console):
+class Screen(Console):
     """A terminal that texts cannot steer: they come from models, servers and files of others."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
@@ -58,9 +60,9 @@ class _Screen(Console):
 
 
 def _console(*, stderr: bool = False) -> Console:
-    console = _Screen(stderr=stderr, highlight=False)
+    console = Screen(stderr=stderr, highlight=False)
     # A pipe or a file has no width of its own; a table cut to 80 columns there would lose its numbers.
-    return console if console.is_terminal else _Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
+    return console if console.is_terminal else Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
 
 
 out = _console()
@@ -304,6 +306,21 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         out.print(f"[dim]server: {speed}[/]", soft_wrap=True)
     if (recalled := recalled_line(manifest)) is not None:
         out.print(f"[dim]{recalled}[/]", soft_wrap=True)
+
+
+def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
+    """Say how many samples of a run failed, of what, and whether that is more than may."""
+    n_failed = sum(manifest.failures.values())
+    if not n_failed:
+        return
+    n_samples = sum(task.n_samples for task in manifest.tasks)
+    reasons = ", ".join(f"{n:,} {escape(reason)}" for reason, n in manifest.failures.items())
+    passes = f"which --allow-failures {allowed} lets pass"
+    if allowed.are_exceeded(n_failed, n_samples):
+        passes = f"more than --allow-failures {allowed} lets pass: exit status 3"
+        # What was answered and could not be scored is not asked again.
+        passes += "; --retry-failed asks them again" if manifest.failures.keys() - {SCORING} else ""
+    err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {passes}[/]", soft_wrap=True)
 
 
 def show_notes(notes: Sequence[str]) -> None:

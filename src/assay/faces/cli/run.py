@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.app.settings import Settings
-from assay.faces.cli.options import dataset_options, settings_from
+from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.options import allow_failures_option, dataset_options, settings_from
 
 if TYPE_CHECKING:
     from assay.app.run import FinishedRun
     from assay.core.summary_group import SummaryGroup
+    from assay.faces.cli.progress_views import Way
 
 FAILED_SAMPLES = 3
-"""Exit status of a run that is complete but has failed samples."""
+"""Exit status of a run that is complete, but of which more samples failed than may."""
 
 
 @click.command()
@@ -47,40 +49,64 @@ FAILED_SAMPLES = 3
 @click.option(
     "--fresh", is_flag=True, default=None, help="Set an earlier run of the same aside and ask everything."
 )
-def run(datasets: tuple[str, ...], **flags: Any) -> int:
+@allow_failures_option
+@click.option(
+    "--progress",
+    type=click.Choice(["auto", "lines", "json", "none"]),
+    default="auto",
+    help="On standard error: a panel, or lines without a terminal; lines; JSON lines; nothing. [auto]",
+)
+@json_option
+def run(datasets: tuple[str, ...], progress: Way, is_json: bool, **flags: Any) -> int | Answer:
     """Evaluate a model on one or more datasets.
 
     DATASET is a csv, tsv, json, jsonl, parquet or arrow file (also .gz), a Python config with a
     `datasets` list, or a name under --data-root. The same command again resumes where it stopped.
     """
-    return evaluate(datasets, settings_from(flags))
+    settings = settings_from(flags)
+    if not is_json:
+        return evaluate(datasets, settings, progress)
+    from assay.faces.cli.answers import run_answer
+
+    finished = evaluated(datasets, settings, progress=progress, shows_result=False)
+    return Answer(run_answer(finished.folder, finished.manifest, finished.metrics), status_of(finished))
 
 
-def evaluate(datasets: tuple[str, ...], settings: Settings) -> int:
+def evaluate(datasets: tuple[str, ...], settings: Settings, progress: Way = "auto") -> int:
     """Run, show how it goes and what came out; return the exit status."""
-    finished = evaluated(datasets, settings)
+    finished = evaluated(datasets, settings, progress=progress)
     if settings.values.stage == "infer":
         click.echo("the same command with --stage score scores them, without the model")
     return status_of(finished)
 
 
 def evaluated(
-    datasets: tuple[str, ...], settings: Settings, groups: Sequence[SummaryGroup] | None = None
+    datasets: tuple[str, ...],
+    settings: Settings,
+    groups: Sequence[SummaryGroup] | None = None,
+    *,
+    progress: Way = "auto",
+    shows_result: bool = True,
 ) -> FinishedRun:
     """Run, show how it goes and what came out; return the run.
 
     `groups`: what is also told together; None: as configs say.
     """
+    from assay.app.allowed_failures import allowed_failures
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
-    from assay.faces.cli.render import show_result
+    from assay.faces.cli.render import show_failures, show_result
 
-    with TerminalObserver() as observer:
+    with TerminalObserver(progress, shows_plan=shows_result) as observer:
         finished = evaluate_datasets(datasets, settings, observer, groups)
-    show_result(finished)
+    if shows_result:
+        show_result(finished)
+    show_failures(finished.manifest, allowed_failures(finished.manifest))
     return finished
 
 
 def status_of(finished: FinishedRun) -> int:
     """Return the exit status of a complete run."""
-    return FAILED_SAMPLES if finished.tally.n_failed else 0
+    from assay.app.allowed_failures import too_many_failed
+
+    return FAILED_SAMPLES if too_many_failed(finished.manifest) else 0

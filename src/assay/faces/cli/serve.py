@@ -22,7 +22,12 @@ _FIRST_TOKEN = "owner"
 @click.option("--port", type=click.IntRange(0, 65535), help="[8422, or a free one where that is taken]")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Another name by which a proxy calls it.")
 @click.option("--home", metavar="DIR", help="The server's own folder: database, uploads, logs. [assay-team]")
-@click.option("--database", metavar="FILE|URL", help="A file, or postgresql://... [team.db in --home]")
+@click.option(
+    "--database",
+    metavar="FILE|URL",
+    envvar="ASSAY_TEAM_DATABASE",
+    help="A file, or postgresql://... [team.db in --home]",
+)
 @click.option("--runs-dir", metavar="DIR", help="Where runs are kept. [runs]")
 @click.option("--workers", type=int, metavar="N", help="Evaluations done at a time on this machine. [1]")
 @click.option("--datasets", multiple=True, metavar="DIR", help="A folder whose tables are registered.")
@@ -79,9 +84,11 @@ def serve(
 
 
 def _first_token(team: Team) -> None:
-    """Print a token for the owner when there is none yet: who starts the server may do everything."""
+    """Print a token for the owner when nobody has one: who starts the server may do everything."""
     from assay.core.roles import Role
 
-    if not team.tokens.every():
+    tokens = team.tokens.every()
+    has_owner = any(token.role is Role.OWNER for token in tokens)
+    if not has_owner and all(token.name != _FIRST_TOKEN for token in tokens):
         token = team.tokens.add(_FIRST_TOKEN, Role.OWNER)
         click.echo(f"the owner's token, shown this once: {token}")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.options import runs_folder, runs_option
+
+if TYPE_CHECKING:
+    from assay.faces.cli.answers import RunsAnswer
 
 _LISTS = {
     "datasets": Command("assay.faces.cli.datasets:datasets", "List the datasets in folders, not the runs.")
@@ -18,7 +23,8 @@ _LISTS = {
 @click.argument("run", default="last")
 @runs_option
 @click.option("--markdown", is_flag=True, help="Print report.md as it is.")
-def report(run: str, runs_dir: str | None, markdown: bool) -> None:
+@json_option
+def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Answer | None:
     """Print a run's result. RUN is a folder, an id or the beginning of one; `last` is the latest.
 
     The folder of a benchmark is shown as `assay bench FOLDER` shows it.
@@ -30,36 +36,68 @@ def report(run: str, runs_dir: str | None, markdown: bool) -> None:
     from assay.results.report import Highlights, render_report
 
     if is_bench(Path(run)) and not markdown:
-        from assay.faces.cli.bench_screen import show_bench
+        from assay.faces.cli.bench_screen import bench_answer, show_bench
 
-        show_bench(read_bench(Path(run)), is_json=False, profile="assay")
-        return
+        if is_json:
+            return bench_answer(Path(run))
+        show_bench(read_bench(Path(run)), profile="assay")
+        return None
     stored = find_run(run, runs_folder(runs_dir))
+    if is_json:
+        from assay.faces.cli.answers import run_answer
+
+        return Answer(run_answer(stored.path, stored.manifest, stored.metrics()))
     if markdown:
         click.echo(render_report(stored.manifest, stored.metrics(), Highlights(stored.scores())), nl=False)
-        return
+        return None
     manifest = stored.manifest
     out.print(
         f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
     )
     if manifest.status is RunStatus.ANSWERED:
         out.print("[yellow]answered, not scored yet: the same `assay run` with --stage score does that[/]")
-        return
+        return None
     if manifest.status is not RunStatus.COMPLETE:
         n = sum(1 for _ in stored.responses())
         out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` goes on from there[/]")
-        return
+        return None
     show_metrics(manifest, stored.metrics())
     show_notes(manifest.notes)
+    return None
 
 
 @click.command(cls=LazyGroup, table=_LISTS, invoke_without_command=True)
 @runs_option
+@json_option
 @click.pass_context
-def ls(context: click.Context, runs_dir: str | None) -> None:
+def ls(context: click.Context, runs_dir: str | None, is_json: bool) -> Answer | None:
     """List the runs, the latest last; or datasets."""
     if context.invoked_subcommand is not None:
-        return
+        if is_json:
+            raise click.UsageError(
+                f"--json goes behind: assay ls {context.invoked_subcommand} --json", context
+            )
+        return None
+    root = runs_folder(runs_dir)
+    if is_json:
+        return Answer(_listed(root))
+    _show_list(root)
+    return None
+
+
+def _listed(root: Path) -> RunsAnswer:
+    """Return the runs and the benchmarks in a folder, for programs."""
+    from assay.app.bench_page import bench_folders
+    from assay.faces.cli.answers import RunsAnswer, run_answer
+    from assay.results.families import foremost
+    from assay.results.read import StoredRun, run_folders
+
+    stored = [StoredRun(folder) for folder in run_folders(root)]
+    runs = (run_answer(one.path, one.manifest, foremost(one.metrics(), one.manifest)) for one in stored)
+    return RunsAnswer(tuple(runs), tuple(map(str, bench_folders(root))))
+
+
+def _show_list(root: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -69,7 +107,6 @@ def ls(context: click.Context, runs_dir: str | None) -> None:
     from assay.results.read import StoredRun, run_folders
     from assay.results.rows import interval, is_perplexity, value
 
-    root = runs_folder(runs_dir)
     folders = run_folders(root)
     benches = bench_folders(root)
     if not folders and not benches:

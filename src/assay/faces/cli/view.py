@@ -46,6 +46,8 @@ def view(
     try:
         from assay.faces.web.view import ViewSettings, show_runs
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("assay"):
+            raise
         raise UsageError(
             Problem(
                 "WEB-001",

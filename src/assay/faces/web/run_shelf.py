@@ -22,7 +22,7 @@ from assay.results.run_list import RunList
 from assay.results.run_view import RunView
 
 _MOST_RUNS = 32
-_MOST_SAMPLES = 500_000
+_MOST_ROWS = 500_000
 """Of all runs that are kept together; the one that is looked at is kept, however large."""
 
 _encode = msgspec.json.Encoder().encode
@@ -64,12 +64,12 @@ class RunShelf:
         with self._looking(name) as held:
             if first == 0:
                 return _kept(held, "table", lambda: _encode(held.view.table()))
-            return Body(_encode(held.view.table(min(first, held.view.n_samples))), f"{held.tag}.{first}")
+            return Body(_encode(held.view.table(min(first, held.view.n_rows))), f"{held.tag}.{first}")
 
     def detail(self, name: str, place: int) -> Body:
         """Return a sample in full."""
         with self._looking(name) as held:
-            if not 0 <= place < held.view.n_samples:
+            if not 0 <= place < held.view.n_rows:
                 raise not_here("sample")
             with held.view.details() as details:
                 return Body(details.json(place), f"{held.tag}.at.{place}")
@@ -110,10 +110,10 @@ class RunShelf:
 
     def _put_away(self) -> None:
         """Forget the runs that were looked at longest ago, when there are too many."""
-        n_samples = sum(held.view.n_samples for held in self._held.values())
-        while len(self._held) > 1 and (len(self._held) > _MOST_RUNS or n_samples > _MOST_SAMPLES):
+        n_rows = sum(held.view.n_rows for held in self._held.values())
+        while len(self._held) > 1 and (len(self._held) > _MOST_RUNS or n_rows > _MOST_ROWS):
             _, oldest = self._held.popitem(last=False)
-            n_samples -= oldest.view.n_samples
+            n_rows -= oldest.view.n_rows
 
 
 def _kept(held: _Held, part: str, make: Callable[[], bytes]) -> Body:

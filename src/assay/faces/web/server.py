@@ -19,15 +19,18 @@ from assay.core.errors import Problem, UsageError
 _HEAD_BYTES = 32 << 10
 _HEAD_S = 10.0
 """How long a client may take to say what it wants."""
+_UNREAD_S = 60.0
+"""How long a client may leave an answer unread that does not fit into the buffers between."""
 _KEEP_ALIVE_S = 15
 _MOST_CONNECTIONS = 1000
 _LAST_ANSWERS_S = 2
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP of clients that may be slow on purpose: who does not say in time what it wants is let go."""
+    """HTTP of clients that may be slow on purpose: who neither asks nor reads in time is let go."""
 
     _patience: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -42,9 +45,20 @@ class BoundedProtocol(H11Protocol):
         elif self._patience is None:
             self._wait()
 
+    def pause_writing(self) -> None:
+        """Begin to wait for the client to read."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(_UNREAD_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on, as the client reads."""
+        self._read_at_last()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._wait_no_more()
+        self._read_at_last()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
@@ -54,6 +68,11 @@ class BoundedProtocol(H11Protocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+    def _read_at_last(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
 
 class Server(uvicorn.Server):

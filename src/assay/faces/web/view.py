@@ -40,8 +40,8 @@ class Viewer:
     """A viewer that listens; `serve` answers until it is told to end."""
 
     def __init__(self, settings: ViewSettings) -> None:
-        runs = RunList(settings.runs)
         self._token = _token(settings)
+        runs = RunList(settings.runs)
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.markup import Markup, one_file_parts, tag
-from assay.results.media_store import MEDIA_FOLDER, kept_medium
+from assay.results.media_store import kept_medium, media_folder
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
 from assay.results.run_view import RunView
@@ -89,9 +89,9 @@ class _Media:
 
     def __init__(self, run: Path) -> None:
         self._run = run
-        folder = run / MEDIA_FOLDER
-        kept = sum(file.stat().st_size for file in folder.iterdir()) if folder.is_dir() else 0
-        self.n_reserved = min(_in_base64(kept), MOST_MEDIA_BYTES)
+        folder = media_folder(run)
+        files = folder.iterdir() if folder.is_dir() else ()
+        self.n_reserved = min(sum(_in_base64(file.stat().st_size) for file in files), MOST_MEDIA_BYTES)
         """Bytes of the page that are left for them."""
         self._room = self.n_reserved
         self._seen: set[bytes] = set()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from assay.core.prompt import Message
 from assay.scoring.extract.extraction import Found, Rule
@@ -18,6 +19,7 @@ Answer: {answer}
 
 Do they agree? Reply with one word, yes or no."""
 
+_FIELD = re.compile(r"\{(\w+)\}")
 _FIRST_WORD = re.compile(r"[\s*_\"'(]*(yes|no)\b", re.IGNORECASE)
 _WORTH = {"yes": 1.0, "no": 0.0}
 
@@ -38,8 +40,26 @@ ONLY_YES_RULES: tuple[Rule[str], ...] = (Rule("only_yes", _only_yes),)
 """As the original reads replies: whatever is not the word yes is a no."""
 
 
-def agreement_question(answer: str, references: Sequence[str], *, is_faithful: bool) -> Question:
-    """Return the question whether an answer agrees with one of several references."""
-    text = _PROMPT.format(reference=" / ".join(references), answer=answer)
+def agreement_question(
+    answer: str,
+    references: Sequence[str],
+    *,
+    is_faithful: bool,
+    prompt: str = "",
+    fields: Mapping[str, Any] | None = None,
+) -> Question:
+    """Return the question whether an answer agrees with one of several references.
+
+    A `prompt` of a person's own names `{answer}`, `{reference}` and fields of the row. Values are put in
+    once: an answer that contains `{reference}` stays as it is.
+    """
+    known = {**(fields or {}), "answer": answer, "reference": " / ".join(references)}
+    text = _FIELD.sub(lambda match: str(known.get(match[1], match[0])), prompt or _PROMPT)
     rules = ONLY_YES_RULES if is_faithful else AGREEMENT_RULES
     return Question("agreement", (Message("user", text),), rules, _WORTH.__getitem__)
+
+
+def unknown_fields(prompt: str, fields: Iterable[str]) -> list[str]:
+    """Return what a prompt names that neither every question nor the row has."""
+    known = {*fields, "answer", "reference"}
+    return [name for name in dict.fromkeys(_FIELD.findall(prompt)) if name not in known]

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from assay.core.response import Finish
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.extract import Extraction, extract_number, extract_option, extract_text
 from assay.scoring.extract.reply import visible
-from assay.scoring.normalize import contains, normalize, numbers_equal, parse_number, words
+from assay.scoring.normalize import are_numbers, contains, normalize, numbers_equal, words
+from assay.scoring.scorers.extractors import find_extractor
 from assay.scoring.scorers.original import infer_option
 from assay.scoring.scorers.outcomes import Unscorable, failed, option_target, outputs_of, score_of
 
@@ -33,12 +36,14 @@ def _voted(found: Sequence[Extraction]) -> Extraction:
 class GeneratedOption:
     """The option found in the reply; a reply without one is UNANSWERED. Of several replies, most decide.
 
-    With `faithful`, the original's inference, which gives every reply an option, even an empty one.
+    With `faithful`, the original's inference, which gives every reply an option, even an empty one. With
+    `extract`, a named extractor: what it finds is an option's label or its text, or no answer.
     """
 
-    def __init__(self, track: str = "gen", faithful: bool = False) -> None:
+    def __init__(self, track: str = "gen", faithful: bool = False, extract: str = "") -> None:
         self.track = track
         self.faithful = faithful
+        self._extract = find_extractor(extract) if extract else None
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
@@ -46,8 +51,7 @@ class GeneratedOption:
             outputs = outputs_of(answers)
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
-        find = infer_option if self.faithful else extract_option
-        found = _voted([find(output.text, sample.labels, sample.choices) for output in outputs])
+        found = _voted([self._find(output.text, sample) for output in outputs])
         verdict, value = Verdict.UNGRADED, None
         if sample.gold:
             verdict = Verdict.UNANSWERED if found.answer is None else Verdict.SCORED
@@ -66,6 +70,25 @@ class GeneratedOption:
             is_truncated=any(output.finish is Finish.LENGTH for output in outputs),
         )
 
+    def _find(self, text: str, sample: Sample) -> Extraction:
+        if self._extract is not None:
+            return _named_option(self._extract(text, sample), sample)
+        find = infer_option if self.faithful else extract_option
+        return find(text, sample.labels, sample.choices)
+
+
+def _named_option(found: Extraction, sample: Sample) -> Extraction:
+    """Return what was found as the label of the option that it names; no answer where it names none."""
+    if found.answer is None or found.answer in sample.labels:
+        return found
+    said = normalize(found.answer)
+    spelled = [label for label in sample.labels if normalize(label) == said] or [
+        label
+        for label, choice in zip(sample.labels, sample.choices, strict=True)
+        if normalize(choice) == said
+    ]
+    return msgspec.structs.replace(found, answer=spelled[0] if len(spelled) == 1 else None)
+
 
 class _Graded(NamedTuple):
     found: Extraction
@@ -78,12 +101,14 @@ class GeneratedAnswer:
 
     When every target is a number, numbers are compared by value. Otherwise the extracted answer, or the
     whole reply, must equal a target after normalisation; `f1` (words shared with the best target) and
-    `contains` are reported beside it. With `faithful`, the raw reply must be a target to the letter.
+    `contains` are reported beside it. With `faithful`, the raw reply must be a target to the letter. With
+    `extract`, a named extractor finds the answer, which is compared in the same ways.
     """
 
-    def __init__(self, track: str = "gen", faithful: bool = False) -> None:
+    def __init__(self, track: str = "gen", faithful: bool = False, extract: str = "") -> None:
         self.track = track
         self.faithful = faithful
+        self._extract = find_extractor(extract) if extract else None
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
@@ -92,7 +117,7 @@ class GeneratedAnswer:
             output = outputs_of(answers)[0]
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), target)
-        graded = self._grade(output.text, sample.targets)
+        graded = self._grade(output.text, sample)
         verdict, value = Verdict.UNGRADED, None
         if sample.targets:
             verdict = Verdict.UNANSWERED if graded.found.answer is None else Verdict.SCORED
@@ -112,35 +137,49 @@ class GeneratedAnswer:
             is_truncated=output.finish is Finish.LENGTH,
         )
 
-    def _grade(self, text: str, targets: Sequence[str]) -> _Graded:
+    def _grade(self, text: str, sample: Sample) -> _Graded:
+        targets = sample.targets
+        if self._extract is not None:
+            return _grade_found(self._extract(text, sample), text, targets)
         if self.faithful:
             return _Graded(Extraction(text, "raw_reply", (0, len(text))), text in targets, {})
         if are_numbers(targets):
-            found = extract_number(text)
-            is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
-            return _Graded(found, is_right, {})
+            return _grade_number(extract_number(text), targets)
         return _grade_text(text, targets)
 
 
-def are_numbers(targets: Sequence[str]) -> bool:
-    """Whether answers to these targets are compared as numbers: there are some, and each is one."""
-    return bool(targets) and all(parse_number(target) is not None for target in targets)
+def _grade_number(found: Extraction, targets: Sequence[str]) -> _Graded:
+    is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
+    return _Graded(found, is_right, {})
 
 
 def _grade_text(text: str, targets: Sequence[str]) -> _Graded:
     found = extract_text(text)
-    if found.answer is None:
-        return _Graded(found, False, {"f1": 0.0, "contains": 0.0})
     start, end = visible(text) or (0, len(text))
     reply = text[start:end]
     wanted = {normalize(target) for target in targets}
-    if normalize(found.answer) not in wanted and normalize(reply) in wanted:
+    if found.answer is not None and normalize(found.answer) not in wanted and normalize(reply) in wanted:
         found = Extraction(reply.strip(), "whole_reply", (start, end))
+    return _compared(found, reply, targets)
+
+
+def _grade_found(found: Extraction, text: str, targets: Sequence[str]) -> _Graded:
+    """Grade what a named extractor found, as a number where the right answers are numbers."""
+    if are_numbers(targets):
+        return _grade_number(found, targets)
+    start, end = visible(text) or (0, len(text))
+    return _compared(found, text[start:end], targets)
+
+
+def _compared(found: Extraction, reply: str, targets: Sequence[str]) -> _Graded:
+    answer = found.answer
+    if answer is None:
+        return _Graded(found, False, {"f1": 0.0, "contains": 0.0})
     also = {
-        "f1": max((token_f1(found.answer or "", target) for target in targets), default=0.0),
+        "f1": max((token_f1(answer, target) for target in targets), default=0.0),
         "contains": float(any(contains(reply, target) for target in targets)),
     }
-    return _Graded(found, normalize(found.answer or "") in wanted, also)
+    return _Graded(found, normalize(answer) in {normalize(target) for target in targets}, also)
 
 
 def token_f1(answer: str, target: str) -> float:

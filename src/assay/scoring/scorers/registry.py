@@ -76,7 +76,7 @@ Kind = Literal["option", "number", "text"]
 
 def kind_of(sample: Sample) -> Kind:
     """Return what kind of answer is looked for in replies to a sample."""
-    from assay.scoring.scorers.generated import are_numbers
+    from assay.scoring.normalize import are_numbers
 
     if sample.choices:
         return "option"

@@ -90,9 +90,11 @@ class FunctionExecution:
 class JudgedAgreement:
     """The share of outputs that a judge finds to agree with the right answer."""
 
-    def __init__(self, named: NamedMetric, faithful: bool) -> None:
+    def __init__(self, named: NamedMetric, faithful: bool, *, prompt: str = "") -> None:
+        """`prompt`: what the judge is asked, in the place of Assay's own words; see `agreement_question`."""
         self._named = named
         self._faithful = faithful
+        self._prompt = prompt
         self._judge: Judge | None = None
 
     def bind(self, judge: Judge) -> None:
@@ -105,7 +107,13 @@ class JudgedAgreement:
             raise no_judge()
         cases = [
             [
-                agreement_question(text, reading.sample.targets, is_faithful=self._faithful)
+                agreement_question(
+                    text,
+                    reading.sample.targets,
+                    is_faithful=self._faithful,
+                    prompt=self._prompt,
+                    fields=reading.sample.fields,
+                )
                 for text in self._counting(reading)
                 if text is not None
             ]
@@ -130,7 +138,7 @@ class JudgedAgreement:
         return reading.texts[:1] if self._faithful else reading.texts
 
 
-LATE_METRICS: Mapping[str, Callable[[NamedMetric, bool], LateMetric]] = {
+LATE_METRICS: Mapping[str, Callable[..., LateMetric]] = {
     "function_execution": FunctionExecution,
     "gpt4_eval": JudgedAgreement,
 }
@@ -195,7 +203,9 @@ class RowCorpus:
     def __init__(self, rows: Rows, named: Sequence[NamedMetric], faithful: bool) -> None:
         self.track = rows.track
         self._rows = rows
-        self._late = [LATE_METRICS[one.type](one, faithful) for one in named if one.type in LATE_METRICS]
+        self._late = [
+            LATE_METRICS[one.type](one, faithful, **one.options) for one in named if one.type in LATE_METRICS
+        ]
         self._corpus = _corpus_values(named)
         self._kept: list[Reading | Score] = []
 

@@ -29,16 +29,18 @@ def row_metrics(
     metrics: Mapping[str, Mapping[str, Any]] | None = None,
     postprocess: str | Mapping[str, Any] = "",
     faithful: bool = False,
+    extract: str = "",
 ) -> Scorer | CorpusScorer:
     """Return the scorer of a track; one that scores as answers come, where its metrics allow it.
 
     A post-processor is a name, or an object with the name as `type` and the post-processor's arguments.
+    `extract`: a named extractor in its place.
     """
     known: dict[str, Callable[..., Any]] = {**ROW_METRICS, **LATE_METRICS}
     named = named_metrics(metrics or {}, known)
     for one in named:
         _check(one)
-    rows = RowMetrics(track, named, postprocess, faithful)
+    rows = RowMetrics(track, named, Reader(postprocess, faithful, extract), faithful)
     needs_all = any(one.type in LATE_METRICS or one.type in CORPUS_METRICS for one in named)
     return RowCorpus(rows, named, faithful) if needs_all else rows
 
@@ -62,12 +64,12 @@ class RowMetrics:
         self,
         track: str,
         named: Sequence[NamedMetric],
-        postprocess: str | Mapping[str, Any],
+        reader: Reader,
         faithful: bool,
     ) -> None:
         self.track = track
         self._named = named
-        self._reader = Reader(postprocess, faithful)
+        self._reader = reader
         self._faithful = faithful
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
@@ -98,7 +100,7 @@ class RowMetrics:
             "metric": names[0],
             "answer": reading.texts[0],
             "target": _target(reading.sample),
-            "rule": self._reader.rule,
+            "rule": reading.rule,
             "span": reading.span,
             "is_truncated": reading.is_truncated,
         }

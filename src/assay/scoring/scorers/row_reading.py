@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from assay.core.response import Finish
 from assay.core.sample import Sample
 from assay.core.task import Answered
+from assay.scoring.extract import Extraction
 from assay.scoring.extract.reply import spoken
 from assay.scoring.postprocess import find_postprocessor, postprocessor_name
+from assay.scoring.scorers.extractors import find_extractor, span_of
 from assay.scoring.scorers.outcomes import outputs_of
 
 WHOLE_OUTPUT = "whole_output"
@@ -28,6 +30,8 @@ class Reading(NamedTuple):
     """The answer in each output; None where none was found."""
     span: tuple[int, int] | None
     """Where the first answer stands in the first output, if it stands there once."""
+    rule: str | None
+    """What found the first answer."""
     is_truncated: bool
 
     @property
@@ -48,22 +52,32 @@ class Reader:
     takes an output without an answer for an empty one.
     """
 
-    def __init__(self, postprocess: str | Mapping[str, Any], faithful: bool) -> None:
+    def __init__(self, postprocess: str | Mapping[str, Any], faithful: bool, extract: str = "") -> None:
+        """`extract`: another named extractor in the place of a post-processor."""
         self.postprocess = ""
         """The registered name of the post-processor; "" for none."""
         self._process = None
         if postprocess not in ("", PASSES_THROUGH):
             self.postprocess = postprocessor_name(postprocess)
             self._process = find_postprocessor(postprocess)
-        self.rule = self.postprocess or WHOLE_OUTPUT
+        self._extract = find_extractor(extract) if extract else None
+        self._rule = self.postprocess or WHOLE_OUTPUT
         self._faithful = faithful
 
     def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
         """Return the answers; raise Unscorable when a request failed."""
         outputs = outputs_of(answers)
-        texts = tuple(self._find(output.text) for output in outputs)
+        found = [self._found(output.text, sample) for output in outputs]
+        first = found[0]
+        texts = tuple(one.answer for one in found)
         is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
-        return Reading(sample, tuple(answers[:1]), texts, _span(texts[0], outputs[0].text), is_truncated)
+        return Reading(sample, tuple(answers[:1]), texts, first.span, first.rule, is_truncated)
+
+    def _found(self, text: str, sample: Sample) -> Extraction:
+        if self._extract is not None:
+            return self._extract(text, sample)
+        answer = self._find(text)
+        return Extraction(answer, self._rule, span_of(answer, text))
 
     def _find(self, text: str) -> str | None:
         if self._faithful:
@@ -77,11 +91,3 @@ class Reader:
         if self._process is None:
             return said if said.strip() else None
         return self._process(said)
-
-
-def _span(answer: str | None, text: str) -> tuple[int, int] | None:
-    """Return where an answer stands; None when it was rewritten, or stands more than once."""
-    if not answer or text.count(answer) != 1:
-        return None
-    start = text.index(answer)
-    return start, start + len(answer)

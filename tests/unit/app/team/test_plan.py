@@ -48,6 +48,11 @@ def test_datasets_that_are_set_differently_are_not_one_run() -> None:
     assert planned(dataset("a", shots=5), dataset("b", shots=5)).values.shots == 5
 
 
+@pytest.mark.parametrize("limit", [20, "20", "first:20"])
+def test_a_limit_may_be_a_number(limit: int | str) -> None:
+    assert planned(dataset("a"), limit=limit).values.limit == str(limit)
+
+
 def test_a_judge_is_a_registered_model() -> None:
     plan = planned(dataset("a"), judge=Model("j", "openai:j@http://h/v1", {"key_env": "K"}))
     assert (plan.values.judge, plan.values.judge_args) == ("openai:j@http://h/v1", {"key_env": "K"})

@@ -26,6 +26,16 @@ def test_tables_are_found_and_python_beside_them_is_not_run(tmp_path: Path) -> N
     assert told.problems == ()
 
 
+def test_uploads_and_runs_in_such_a_folder_are_not_found_again(tmp_path: Path) -> None:
+    for name in ("sums.csv", "team/uploads/mine/mine.csv", "kept/run/answers.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(_CSV)
+    settings = TeamSettings(
+        str(tmp_path / "team"), runs_dir=str(tmp_path / "kept"), datasets=(str(tmp_path),)
+    )
+    assert [one.name for one in found(settings).datasets] == ["sums"]
+
+
 def test_a_registry_is_read_where_python_is_allowed() -> None:
     told = {one.name: one for one in found(TeamSettings(allow_python=(str(LEAP),))).datasets}
     assert told["klue_ynat"].metrics == ("acc", "macro_f1")

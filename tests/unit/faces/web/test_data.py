@@ -172,7 +172,7 @@ def test_a_run_that_grows_begins_anew_and_is_deleted(client: AsgiClient, runs: P
 
 def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_shelf, "_MOST_RUNS", 3)
-    monkeypatch.setattr(run_shelf, "_MOST_SAMPLES", 10)
+    monkeypatch.setattr(run_shelf, "_MOST_ROWS", 10)
     for nth in range(6):
         write_run(runs / f"r{nth}", ["a"])
     write_run(runs / "big", ["a"] * 50)

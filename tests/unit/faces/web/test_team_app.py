@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 
 from assay.app.team.evaluations import EvaluationRequest, submit
 from assay.app.team.messages import TryModel
-from assay.app.team.plan import AskedSettings, make_plan
+from assay.app.team.plan import AskedSettings
 from assay.app.team.settings import TeamSettings, team_settings
 from assay.app.team.team import Team, open_team
+from assay.app.team.worker import Worker
 from assay.core.errors import Problem, UsageError
 from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
@@ -22,8 +24,8 @@ from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.serve import ServeSettings, TeamServer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.jobs import JobRequest, JobState
-from assay.ledger.models import Model
 from fakes.asgi_client import AsgiClient
+from fakes.team_server import eventually
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_pages_of_other_sites_start_nothing(team: Team) -> None:
 
 def test_the_queue_takes_so_many_and_no_more(team: Team) -> None:
     for _ in range(2):
-        team.queue.submit(JobRequest("m", ("d",), b"{}", "d-m", "ann"))
+        team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann"))
     team.datasets.add(Dataset("d", "d.csv", "table", Provenance.UPLOAD))
     with pytest.raises(UsageError) as caught:
         submit(team, EvaluationRequest("mock", ("d",)), Bearer("ann", Role.OWNER))
@@ -96,8 +98,7 @@ def test_slow_work_is_bounded_and_others_are_sent_away() -> None:
 
 
 def test_a_failed_evaluation_tells_why_without_places_of_the_server(team: Team) -> None:
-    plan = make_plan(Model("m", "mock"), [], AskedSettings(), judge=None, of_server={})
-    team.queue.submit(JobRequest("m", ("d",), msgspec.json.encode(plan), "d-m", "ann"))
+    team.queue.submit(JobRequest("m", ("d",), {"shots": 5}, b"{}", "d-m", "ann"))
     claim = team.queue.claim("w")
     assert claim is not None
     problem = Problem("TABLE-011", "found 'E'", "correct it", Origin("/srv/secret/d.csv", 3))
@@ -110,6 +111,19 @@ def test_a_failed_evaluation_tells_why_without_places_of_the_server(team: Team) 
         "fix": "correct it",
         "where": {"file": "d.csv", "row": 3},
     }
+
+
+def test_a_plan_of_another_version_is_told_and_the_worker_goes_on(team: Team) -> None:
+    for _ in range(2):
+        team.queue.submit(JobRequest("m", ("d",), {}, b'{"plan": "of old"}', "d-m", "ann"))
+    worker = Worker(team.settings, "w", team.queue)
+    ending = threading.Event()
+    threading.Thread(target=worker.work, args=(ending,), daemon=True).start()
+    jobs = eventually(
+        lambda: team.queue.jobs([JobState.FAILED]) if team.queue.count([JobState.FAILED]) == 2 else None
+    )
+    ending.set()
+    assert [job.problems[0].code for job in jobs] == ["TEAM-013", "TEAM-013"]
 
 
 def test_the_words_below_fields_are_read() -> None:

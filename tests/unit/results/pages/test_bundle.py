@@ -66,3 +66,15 @@ def test_every_module_is_part_of_the_script() -> None:
     assert {path.stem for path in bundle.ASSETS.glob("*.js")} == set(
         re.findall(r"^const \$(\w+) = ", bundle.script(), re.MULTILINE)
     )
+
+
+def test_a_class_is_styled_in_one_file() -> None:
+    """All styles travel together, so a name that two pages use for two things breaks both."""
+    owners: dict[str, set[str]] = {}
+    for path in bundle.ASSETS.glob("*.css"):
+        for selectors in re.findall(r"([^{}]+)\{", path.read_text(encoding="utf-8")):
+            for selector in selectors.split(","):
+                found = re.match(r"\s*(?P<first>[a-z]*\.[\w-]+)", selector)
+                if found is not None and path.stem != "base":
+                    owners.setdefault(found["first"], set()).add(path.stem)
+    assert {name: files for name, files in owners.items() if len(files) > 1} == {}

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from assay.app.team.messages import CheckedTask
-from assay.app.team.plan import Plan
 from assay.core.errors import Problem
 from assay.core.score import Metric
 from assay.ledger.datasets import Dataset
@@ -158,7 +157,7 @@ class EvaluationBody(msgspec.Struct, frozen=True):
     model: str
     datasets: tuple[str, ...]
     settings: dict[str, Any]
-    """What was set by the request, by the datasets or by the server, and is no default."""
+    """What the request and the datasets have set; the rest are defaults."""
     run: str
     """The name of its run: its page is /runs/RUN."""
     submitted_by: str
@@ -181,7 +180,7 @@ class EvaluationBody(msgspec.Struct, frozen=True):
             job.state,
             job.model,
             job.datasets,
-            _asked(job),
+            job.settings,
             job.run,
             job.submitted_by,
             job.priority,
@@ -238,15 +237,6 @@ class VisitorBody(msgspec.Struct, frozen=True):
     """The token's name: evaluations are noted under it. null: no token was shown."""
     role: str
     """`reader`, `runner` or `owner`."""
-
-
-_SHOWN = ("request", "dataset")
-
-
-def _asked(job: Job) -> dict[str, Any]:
-    plan = msgspec.json.decode(job.plan, type=Plan)
-    shown = [name for name, source in plan.sources.items() if source in _SHOWN and name != "judge_args"]
-    return {name: msgspec.to_builtins(getattr(plan.values, name)) for name in shown}
 
 
 def _time(seconds: float) -> str:

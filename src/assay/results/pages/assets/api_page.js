@@ -74,7 +74,7 @@ function example(schema, api) {
   return { integer: 1, number: 1, boolean: true }[found.type] ?? "…";
 }
 
-function curl(one, api) {
+function commandLine(one, api) {
   const path = one.path.replace(/\{(\w+)(?::\w+)?\}/g, (_, name) => name.toUpperCase());
   const parts = ["curl -sf", one.method === "get" ? "" : `-X ${one.method.toUpperCase()}`, TOKEN];
   const [[kind, body] = [null, null]] = Object.entries(one.requestBody?.content ?? {});
@@ -88,7 +88,7 @@ function operation(one, api) {
   const parameters = one.parameters ?? [];
   const bodies = Object.entries(one.requestBody?.content ?? {});
   const answers = Object.entries(one.responses ?? {});
-  const line = curl(one, api);
+  const line = commandLine(one, api);
   const [first, ...rest] = (one.description ?? one.summary ?? "").split("\n\n");
   return fold([el("span", { class: `verb v-${one.method}` }, one.method.toUpperCase()), " ", el("code", {}, said(one.path)), " ", el("span", { class: "faint" }, described(first))], () => [
     rest.map((text) => el("p", {}, described(text))),

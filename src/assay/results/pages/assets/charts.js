@@ -32,19 +32,19 @@ export function intervalBars(rows, { label, onchoose = null }) {
   const low = isShare ? 0 : Math.min(...known.map((row) => row.low ?? row.value), 0);
   const at = (value) => `${(100 * (value - low)) / (high - low || 1)}%`;
   const line = (row) => {
-    const mark = row.value === null ? null : el("span", { class: "bar-track" },
-      el("span", { class: "bar-fill", style: { "inset-inline-start": at(Math.min(0, row.value)), width: at(low + Math.abs(row.value)) } }),
-      row.low === null || row.high === null ? null : el("span", { class: "bar-interval", style: { "inset-inline-start": at(row.low), width: `calc(${at(row.high)} - ${at(row.low)})` } }));
+    const mark = row.value === null ? null : el("span", { class: "gauge-track" },
+      el("span", { class: "gauge-fill", style: { "inset-inline-start": at(Math.min(0, row.value)), width: at(low + Math.abs(row.value)) } }),
+      row.low === null || row.high === null ? null : el("span", { class: "gauge-interval", style: { "inset-inline-start": at(row.low), width: `calc(${at(row.high)} - ${at(row.low)})` } }));
     const told = `${row.shown}${row.is_share ? " %" : ""}, 95 % interval ${row.interval}, ${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`;
     const parts = [
-      el("span", { class: "bar-label" }, row.label ? said(row.label) : null, row.note ? el("span", { class: "bar-note" }, row.note) : null), mark ?? el("span", { class: "bar-track" }),
-      el("span", { class: "bar-value" }, row.shown), el("span", { class: "bar-range" }, row.interval), el("span", { class: "bar-n" }, count(row.n))];
+      el("span", { class: "gauge-label" }, row.label ? said(row.label) : null, row.note ? el("span", { class: "gauge-note" }, row.note) : null), mark ?? el("span", { class: "gauge-track" }),
+      el("span", { class: "gauge-value" }, row.shown), el("span", { class: "gauge-range" }, row.interval), el("span", { class: "gauge-n" }, count(row.n))];
     return onchoose
-      ? el("button", { type: "button", class: "bar", title: told, onclick: () => onchoose(row) }, parts)
-      : el("div", { class: "bar", title: told }, parts);
+      ? el("button", { type: "button", class: "gauge", title: told, onclick: () => onchoose(row) }, parts)
+      : el("div", { class: "gauge", title: told }, parts);
   };
-  return el("div", { class: "bars", role: "group", "aria-label": label },
-    el("div", { class: "bar bar-head" }, ["", "", isShare ? "%" : "value", "95 % interval", "n"].map((text) => el("span", {}, text))),
+  return el("div", { class: "gauges", role: "group", "aria-label": label },
+    el("div", { class: "gauge gauge-head" }, ["", "", isShare ? "%" : "value", "95 % interval", "n"].map((text) => el("span", {}, text))),
     rows.map(line));
 }
 

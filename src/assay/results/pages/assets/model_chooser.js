@@ -7,15 +7,15 @@ import { may } from "./team_api.js";
 const MANY = 8;
 
 export class ModelChooser {
-  constructor(models, who, schema, chosen) {
+  constructor(models, who, { request, model }, chosen) {
     this.models = models;
     this.chosen = models.some((one) => one.name === chosen) ? chosen : models.length === 1 ? models[0].name : null;
     this.isOwner = may(who, "owner");
     this.search = el("input", { type: "search", placeholder: "Search models", "aria-label": "Search models", oninput: () => this.draw() });
     this.list = el("div", { class: "models", role: "radiogroup", "aria-label": "Registered models" });
     this.trouble = el("p", { class: "trouble", role: "alert" });
-    this.other = field("spec", { type: "string", description: "Such as `openai:qwen@http://127.0.0.1:8000/v1` or `hf:/models/qwen`. It is not registered." }, { label: "Another model" });
-    this.args = field("model_args", schema.properties.model_args, { label: "its arguments" });
+    this.other = field("spec", model.properties.spec, { label: "Or a model that is not registered" });
+    this.args = field("model_args", request.properties.model_args, { label: "its arguments" });
     if (chosen && !this.chosen) this.other.input.value = chosen;
     this.other.input.addEventListener("input", () => { this.tell(null); this.chosen = null; this.draw(); });
     this.element = el("div", { class: "chooser" }, models.length > MANY ? el("div", { class: "tools" }, this.search) : null, this.trouble, this.list,

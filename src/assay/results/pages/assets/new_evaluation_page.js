@@ -18,9 +18,9 @@ export async function showNewEvaluation(main) {
     replace(main, el("h1", {}, "New evaluation"), el("p", {}, `A ${who.role} looks and starts nothing. Sign in with a runner's or the owner's token to start an evaluation.`));
     return;
   }
-  const [request, settings, models, datasets] = await Promise.all([schemaOf("EvaluationRequest"), schemaOf("AskedSettings"), read("/models"), read("/datasets")]);
+  const [request, newModel, settings, models, datasets] = await Promise.all([schemaOf("EvaluationRequest"), schemaOf("NewModel"), schemaOf("AskedSettings"), read("/models"), read("/datasets")]);
   const wanted = new URLSearchParams(location.search);
-  const model = new ModelChooser(models, who, request, wanted.get("model"));
+  const model = new ModelChooser(models, who, { request, model: newModel }, wanted.get("model"));
   const chooser = new DatasetChooser(datasets, wanted.getAll("dataset"));
   const fields = fieldsOf(settings);
   const judge = field("judge", { type: "string", enum: models.map((one) => one.name), description: request.properties.judge.description });

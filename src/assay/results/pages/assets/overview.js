@@ -123,6 +123,11 @@ function fold(title, n, content) {
   return el("details", { class: "fold" }, el("summary", {}, title, n === null ? null : el("span", { class: "faint" }, ` ${count(n)}`)), content);
 }
 
+// How the answers were scored after the run: what was chosen, when, and by which version.
+function scoringFacts(scoring) {
+  return [["scoring", `${scoring.number}, ${scoring.label}`], ["made", scoring.made], ...Object.entries(scoring.chosen ?? {}), ["version", scoring.versions?.assay]];
+}
+
 // How the run was set up: every setting with where it came from, the tasks, the quirks, the model, the versions.
 export function setup(run) {
   const { manifest } = run;
@@ -144,6 +149,7 @@ export function setup(run) {
     (manifest.notes ?? []).length ? el("ul", { class: "notes" }, manifest.notes.map((note) => el("li", {}, said(note)))) : null,
     run.work ? el("p", { class: "faint" }, `The model: ${run.work}.`) : null,
     run.speed ? el("p", { class: "faint" }, `The server: ${run.speed}.`) : null,
+    manifest.scoring ? [el("h3", {}, "Scored again"), facts(["fact", "value"], scoringFacts(manifest.scoring))] : null,
     el("h3", {}, "Settings that were chosen"),
     chosen.length ? facts(["setting", "value", "from"], chosen.map(line)) : el("p", { class: "faint" }, "None: everything is at its default."),
     fold("Settings at their defaults", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),

@@ -22,6 +22,8 @@ export async function showRuns(main) {
   list.take((await fetched("/data/runs")).runs);
   onState((state) => list.follow(state));
   watched("/data/events", async () => list.take((await fetched("/data/runs")).runs));
+  // A run to which nothing is added says so by that alone.
+  setInterval(() => list.follow(stateNow()), 1000 * SILENT_S / 4);
 }
 
 function ago(time) {
@@ -39,7 +41,7 @@ function status(run) {
   if (run.status !== "running") return el("span", { class: `status s-${run.status}` }, STATUSES[run.status] ?? run.status);
   const silent = ago(run.changed);
   return [
-    el("span", { class: "status s-running" }, silent > SILENT_S ? "not complete" : "running"),
+    silent > SILENT_S ? el("span", { class: "status s-answered" }, "not complete") : el("span", { class: "status s-running" }, "running"),
     el("progress", { max: 1, value: share, "aria-label": "samples done" }),
     el("span", { class: "of" }, `${count(run.n_done)} of ${count(run.n_samples)}`, silent > SILENT_S ? `, nothing new for ${seconds(silent)}` : ""),
   ];
@@ -53,6 +55,7 @@ class RunList {
   constructor() {
     this.runs = [];
     this.chosen = new Set();
+    this.made = new Map();
     this.isWhole = false;
     this.search = el("input", { type: "search", placeholder: "Search runs, models, datasets", "aria-label": "Search runs", oninput: () => setState({ q: this.search.value }) });
     this.selects = el("div", { class: "selects" });
@@ -103,9 +106,25 @@ class RunList {
       el("th", { class: key, "aria-sort": name === key ? (way === "down" ? "descending" : "ascending") : "none" },
         el("button", { type: "button", onclick: () => setState({ sort: name !== key ? `${key} up` : way === "up" ? `${key} down` : null }) }, label, name === key ? (way === "down" ? " ↓" : " ↑") : "")))));
     const shown = this.isWhole ? runs : runs.slice(0, SHOWN);
-    replace(this.body, shown.map((run) => this.row(run)));
+    this.drawRows(shown);
     replace(this.more, shown.length < runs.length ? el("button", { type: "button", class: "plain", onclick: () => { this.isWhole = true; this.follow(this.state); } }, `Show all ${count(runs.length)}`) : null);
     this.drawBar();
+  }
+
+  // Rows that say what they said before are the same elements: while one run grows, nobody loses their place in another.
+  drawRows(runs) {
+    const held = this.body.contains(document.activeElement) ? document.activeElement.dataset.hold : undefined;
+    const made = new Map();
+    const rows = runs.map((run) => {
+      const said = JSON.stringify([run, run.status === "running" && ago(run.changed) > SILENT_S ? Date.now() : 0]);
+      const before = this.made.get(run.name);
+      const row = before?.said === said ? before.row : this.row(run);
+      made.set(run.name, { said, row });
+      return row;
+    });
+    this.made = made;
+    if (rows.length !== this.body.children.length || rows.some((row, nth) => row !== this.body.children[nth])) replace(this.body, rows);
+    if (held !== undefined && !this.body.contains(document.activeElement)) [...this.body.querySelectorAll("[data-hold]")].find((node) => node.dataset.hold === held)?.focus();
   }
 
   drawTools(runs) {
@@ -113,19 +132,22 @@ class RunList {
     const choose = (name, label, values, words = (value) => value) => values.length < 2 && !this.state[name] ? null
       : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
         el("option", { value: "" }, "all"), values.map((value) => el("option", { value, selected: this.state[name] === value }, words(value)))));
-    replace(this.selects,
-      choose("model", "Model", choices(this.runs, (run) => [run.model])),
-      choose("dataset", "Dataset", choices(this.runs, (run) => run.datasets)),
-      choose("status", "Status", choices(this.runs, (run) => [run.status]), (value) => STATUSES[value] ?? value));
+    const [models, datasets, statuses] = [choices(this.runs, (run) => [run.model]), choices(this.runs, (run) => run.datasets), choices(this.runs, (run) => [run.status])];
+    // A list that somebody has open stays open.
+    const offered = JSON.stringify([models, datasets, statuses, this.state]);
+    if (offered !== this.offered) {
+      this.offered = offered;
+      replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
+    }
     replace(this.told, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : "No runs here yet: `assay run data.csv` makes one, and it shows up by itself.");
   }
 
   row(run) {
     const address = `/runs/${encodeURIComponent(run.name)}`;
-    const box = el("input", { type: "checkbox", checked: this.chosen.has(run.name), "aria-label": `compare ${run.name}`, onchange: (event) => this.choose(run.name, event.target.checked) });
+    const box = el("input", { type: "checkbox", checked: this.chosen.has(run.name), "aria-label": `compare ${run.name}`, "data-hold": `compare ${run.name}`, onchange: (event) => this.choose(run.name, event.target.checked) });
     return el("tr", { class: run.status },
       el("td", { class: "choose" }, run.fault ? null : box),
-      el("td", { class: "name" }, run.fault ? said(run.name) : el("a", { href: address }, said(run.name))),
+      el("td", { class: "name" }, run.fault ? said(run.name) : el("a", { href: address, "data-hold": run.name }, said(run.name))),
       el("td", { class: "state" }, status(run)),
       el("td", { class: "model" }, said(run.model || NOT_KNOWN), run.judge ? el("span", { class: "of" }, "judge ", said(run.judge)) : null),
       el("td", { class: "result" }, scores(run)),
@@ -145,6 +167,6 @@ class RunList {
     const address = `/compare?${new URLSearchParams([...this.chosen].map((name) => ["run", name]))}`;
     replace(this.bar,
       this.chosen.size < 2 ? el("span", {}, "1 run chosen; choose another to compare it with.") : el("a", { class: "go", href: address }, `Compare ${this.chosen.size} runs`),
-      el("button", { type: "button", class: "plain", onclick: () => { this.chosen.clear(); this.follow(this.state); } }, "Choose none"));
+      el("button", { type: "button", class: "plain", onclick: () => { this.chosen.clear(); this.made.clear(); this.follow(this.state); } }, "Choose none"));
   }
 }

@@ -2,7 +2,9 @@
 
 // The part of a schema that is not null: `string or null` becomes `string`.
 export function whole(schema) {
-  const [kept] = (schema.oneOf ?? schema.anyOf ?? []).filter((one) => one.type !== "null");
+  const kinds = (schema.oneOf ?? schema.anyOf ?? []).filter((one) => one.type !== "null");
+  // What may be a text may be written as one, whatever else it may be.
+  const kept = kinds.find((one) => one.type === "string") ?? kinds[0];
   const { oneOf, anyOf, ...own } = schema;
   const found = kept ? { ...kept, ...own } : own;
   if (Array.isArray(found.type)) found.type = found.type.find((one) => one !== "null");

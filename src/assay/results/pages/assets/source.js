@@ -1,5 +1,7 @@
 // Where a page's data comes from: blocks of its own file, or a server. Both give the same things.
 
+import { showLost } from "./lost_notice.js";
+
 function bytesOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const read = atob(text);
@@ -82,9 +84,14 @@ export async function fetched(path) {
 // was missed; returns what ends it.
 export function watched(path, callback) {
   const events = new EventSource(path);
-  events.addEventListener("open", callback);
-  events.addEventListener("changed", callback);
+  const heard = () => {
+    showLost(false);
+    return callback();
+  };
+  events.addEventListener("open", heard);
+  events.addEventListener("changed", heard);
   events.addEventListener("gone", () => events.close());
+  events.addEventListener("error", () => showLost(true));
   return () => events.close();
 }
 

@@ -1,0 +1,53 @@
+"""How many samples may fail before a run that is complete counts as failed."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import NamedTuple
+
+from assay.core.errors import Problem, UsageError
+from assay.core.run import RunManifest
+
+SETTING = "allow_failures"
+
+
+class AllowedFailures(NamedTuple):
+    """A number of samples, or a share of them; exact, since 0.57 % of 10,000 are 57."""
+
+    n: Fraction = Fraction(0)
+    is_percent: bool = False
+
+    @classmethod
+    def parse(cls, text: str | int) -> AllowedFailures:
+        """Read `5` (samples) or `0.5%` (of all samples)."""
+        match = re.fullmatch(r"(?:(\d+)|(\d+(?:\.\d+)?)\s*%)", str(text).strip())
+        if match is None or (match[2] and Fraction(match[2]) > 100):
+            raise UsageError(
+                Problem(
+                    "USAGE-020",
+                    f"--allow-failures: found {text!r}, expected a number of samples or a share of them",
+                    "write --allow-failures 5 for five samples, or --allow-failures 1% for one in a hundred",
+                )
+            )
+        return cls(Fraction(match[1] or match[2]), is_percent=match[1] is None)
+
+    def are_exceeded(self, n_failed: int, n_samples: int) -> bool:
+        """Whether more samples failed than may."""
+        return n_failed > (self.n * n_samples / 100 if self.is_percent else self.n)
+
+    def __str__(self) -> str:
+        return f"{float(self.n):g}%" if self.is_percent else f"{self.n}"
+
+
+def allowed_failures(manifest: RunManifest) -> AllowedFailures:
+    """Return how many samples of a run may fail; none of one that was made before that could be said."""
+    said = manifest.settings.get(SETTING)
+    return AllowedFailures() if said is None else AllowedFailures.parse(said.value)
+
+
+def too_many_failed(manifest: RunManifest, allowed: AllowedFailures | None = None) -> bool:
+    """Whether more samples of a complete run failed than may: as is said, else as its settings say."""
+    n_samples = sum(task.n_samples for task in manifest.tasks)
+    allowed = allowed_failures(manifest) if allowed is None else allowed
+    return allowed.are_exceeded(sum(manifest.failures.values()), n_samples)

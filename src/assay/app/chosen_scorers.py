@@ -1,0 +1,277 @@
+"""How answers are scored again: the scorers of a run, with what a person chose in their place.
+
+Every choice is checked against what the run asked and what its samples have, before anything is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.app.settings import without_secrets
+from assay.app.stored_tasks import Asked, StoredTask
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.request import Kind
+from assay.core.run import RunManifest
+from assay.core.task import ComponentSpec
+from assay.scoring.judges.agreement import unknown_fields
+from assay.scoring.metrics.row_values import ROW_METRICS
+from assay.scoring.scorers.extractors import find_extractor, is_postprocessor
+from assay.scoring.scorers.outcomes import ACCURACY
+from assay.scoring.scorers.row_corpus import LATE_METRICS
+
+JUDGED = "gpt4_eval"
+"""The metric that asks a judge whether an answer agrees with the right one."""
+_OF_OPTIONS = "qa_match"
+_WITHOUT_TARGETS = ("function_execution", JUDGED)
+"""Metrics that need no right answer in words: programs have tests, and a judge is told the right option."""
+
+METRICS: tuple[str, ...] = (ACCURACY, *ROW_METRICS, *LATE_METRICS)
+"""What `--metric` may name; docs/metrics.md says what each is."""
+
+
+class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person chose; nothing: as the run was scored."""
+
+    extract: str | None = None
+    metrics: tuple[str, ...] = ()
+    """The first decides, the others stand beside it."""
+    score_by: str | None = None
+    judge: str | None = None
+    judge_args: dict[str, str] = {}
+    judge_prompt: str | None = None
+    """What the judge is asked, with `{answer}`, `{reference}` and fields of the row."""
+    methods: tuple[str, ...] = ()
+    """Where the choices hold; none: wherever they can."""
+    tasks: tuple[str, ...] = ()
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the choices for the manifest, without secrets."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        if "judge_args" in plain:
+            plain["judge_args"] = without_secrets(self.judge_args)
+        return plain
+
+    @property
+    def about_text(self) -> dict[str, Any]:
+        """Return the choices that are about what a model wrote, by the names of their flags."""
+        named = {
+            "--extract": self.extract,
+            "--metric": self.metrics,
+            "--judge": self.judge,
+            "--judge-prompt": self.judge_prompt,
+        }
+        return {flag: value for flag, value in named.items() if value}
+
+
+class Plan(NamedTuple):
+    """Who scores each method of each task."""
+
+    named: dict[tuple[str, str], ComponentSpec]
+    """By task and method."""
+    by_author: frozenset[tuple[str, str]]
+    """Those that code of the dataset's author scores."""
+    notes: tuple[str, ...]
+
+
+def plan_scoring(manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: Choices) -> Plan:
+    """Return how to score the answers of a run by some choices; UsageError where they do not fit it."""
+    _check_names(choices)
+    _check_company(choices)
+    named: dict[tuple[str, str], ComponentSpec] = {}
+    by_author: set[tuple[str, str]] = set()
+    notes: list[str] = []
+    chosen = set(_chosen_places(tasks, choices))
+    is_used = dict.fromkeys(choices.about_text, False) | (
+        {"--score-by": False} if choices.score_by is not None else {}
+    )
+    for name, task in tasks.items():
+        own = {spec.args.get("track"): spec for spec in manifest.scorers.get(name, ())}
+        for method in task.spec.methods:
+            place, before = (name, method), own.get(method)
+            track = _Track(task, method, before, is_judged=manifest.judge is not None)
+            spec = before
+            if place in chosen:
+                spec, used = track.scored_by(choices)
+                is_used |= dict.fromkeys(used, True)
+                if used and before is None and spec is not None:
+                    notes.append(f"{name} {method}: its dataset's own code does not score it here")
+            if spec is None:
+                by_author.add(place)
+            else:
+                named[place] = spec
+    if idle := [flag for flag, one in is_used.items() if not one]:
+        raise _unfit(idle, chosen)
+    return Plan(named, frozenset(by_author), tuple(notes))
+
+
+def _check_names(choices: Choices) -> None:
+    if choices.extract is not None:
+        try:
+            find_extractor(choices.extract)
+        except ValueError as error:
+            raise UsageError(
+                Problem("RESCORE-002", str(error), "`assay score --list` lists the extractors")
+            ) from error
+    for name in choices.metrics:
+        if name not in METRICS:
+            known = listing(METRICS, at_most=len(METRICS))
+            what = f"there is no metric {name!r}{nearest(name, METRICS)}; expected one of {known}"
+            raise UsageError(Problem("RESCORE-003", what, "`assay score --list` lists the metrics"))
+    if ACCURACY in choices.metrics and len(choices.metrics) > 1:
+        others = listing(name for name in choices.metrics if name != ACCURACY)
+        what = f"{ACCURACY} compares answers in its own way and does not stand beside {others}"
+        raise UsageError(Problem("RESCORE-003", what, "score twice: each scoring is kept"))
+
+
+def _check_company(choices: Choices) -> None:
+    """Raise where one choice says nothing without another."""
+    if choices.metrics and (choices.judge or choices.judge_prompt) and JUDGED not in choices.metrics:
+        what = f"a judge is named, and {listing(choices.metrics)} asks none"
+        raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGED}"))
+    if choices.judge_args and choices.judge is None:
+        what = f"arguments of a judge are given ({listing(choices.judge_args)}), and no judge is named"
+        raise UsageError(Problem("RESCORE-008", what, "name it: --judge MODEL"))
+    if (choices.tasks or choices.methods) and not (choices.about_text or choices.score_by):
+        what = "--task and --method say where a choice holds, and none is made"
+        fix = "make one, or leave them away: all is scored as the run was"
+        raise UsageError(Problem("RESCORE-004", what, fix))
+
+
+def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterator[tuple[str, str]]:
+    """Yield the tasks and methods that choices hold for."""
+    families = {task.spec.family for task in tasks.values() if task.spec.family is not None}
+    methods = dict.fromkeys(method for task in tasks.values() for method in task.spec.methods)
+    for noun, given, known in (
+        ("task", choices.tasks, [*tasks, *families]),
+        ("method", choices.methods, list(methods)),
+    ):
+        for name in given:
+            if name not in known:
+                what = f"the run has no {noun} {name!r}{nearest(name, known)}; it has {listing(known)}"
+                raise UsageError(Problem("RESCORE-004", what, f"name a {noun} of the run, or none"))
+    for name, task in tasks.items():
+        if not choices.tasks or name in choices.tasks or task.spec.family in choices.tasks:
+            for method in task.spec.methods:
+                if not choices.methods or method in choices.methods:
+                    yield name, method
+
+
+def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]]) -> UsageError:
+    needed = "scores options by likelihood" if "--score-by" in idle else "writes text"
+    there = listing(f"{task} {method}" for task, method in sorted(chosen))
+    what = f"{' and '.join(idle)}: no method that is scored here {needed}; there is {there}"
+    fix = "leave it away, or choose another --task or --method"
+    return UsageError(Problem("RESCORE-004", what, fix))
+
+
+class _Track:
+    """One method of one task, and how it is scored by some choices."""
+
+    def __init__(
+        self, task: StoredTask, method: str, before: ComponentSpec | None, *, is_judged: bool
+    ) -> None:
+        self._task = task
+        self._method = method
+        self._before = before
+        self._is_judged = is_judged
+        self._asked = task.asked.get(method, Asked(set(), set()))
+        self._place = f"{task.spec.name} {method}"
+
+    def scored_by(self, choices: Choices) -> tuple[ComponentSpec | None, list[str]]:
+        """Return the scorer, and the flags that it follows; none where no choice is about this method."""
+        if Kind.GENERATE in self._asked.kinds and "answer" in self._asked.roles:
+            about = choices.about_text
+            return (self._of_text(choices), list(about)) if about else (self._before, [])
+        if choices.score_by is not None and "option" in self._asked.roles and Kind.SPAN in self._asked.kinds:
+            return self._of_options(choices.score_by), ["--score-by"]
+        return self._before, []
+
+    def _of_options(self, score_by: str) -> ComponentSpec:
+        is_own = self._before is not None and self._before.name == "option_likelihood"
+        if self._asked.scores_prompts and not is_own:
+            what = (
+                f"{self._place}: prompt and option were scored together; the option's own part is not known"
+            )
+            fix = f"ask the model again: assay run {self._task.spec.source} --score-by {score_by}"
+            raise UsageError(Problem("RESCORE-005", what, fix))
+        if score_by == "pmi" and "unconditional" not in self._asked.roles:
+            what = (
+                f"{self._place}: pmi needs each option's likelihood without the question, which was not asked"
+            )
+            fix = f"ask the model again: assay run {self._task.spec.source} --score-by pmi"
+            raise UsageError(Problem("RESCORE-005", what, fix))
+        return ComponentSpec("option_likelihood", {"track": self._method, "score_by": score_by})
+
+    def _of_text(self, choices: Choices) -> ComponentSpec | None:
+        if choices.metrics and choices.metrics != (ACCURACY,):
+            return self._row_metrics({name: {"type": name} for name in choices.metrics}, choices)
+        if choices.metrics:
+            return self._accuracy(choices.extract or "auto")
+        if choices.judge or choices.judge_prompt:
+            return self._judged(choices)
+        if self._before is not None and self._before.name == "row_metrics":
+            return self._row_metrics(self._before.args["metrics"], choices)
+        return self._accuracy(choices.extract or "auto")
+
+    def _judged(self, choices: Choices) -> ComponentSpec | None:
+        """Return the scorer where a judge is named, and no metric."""
+        own = self._before.args.get("metrics", {}) if self._before is not None else {}
+        if any(said.get("type") == JUDGED for said in own.values()):
+            return self._row_metrics(own, choices)
+        if self._before is None and self._is_judged and not (choices.judge_prompt or choices.extract):
+            return None  # The author's own code asks the judge.
+        return self._row_metrics({JUDGED: {"type": JUDGED}}, choices)
+
+    def _accuracy(self, extract: str) -> ComponentSpec:
+        task = self._task
+        if 0 < task.n_with_options < task.spec.n_samples:
+            what = f"{self._place}: {task.n_with_options:,} of {task.spec.n_samples:,} samples have options"
+            fix = "choose a metric that compares texts: --metric exact_match"
+            raise UsageError(Problem("RESCORE-004", what, fix))
+        name = "generated_option" if task.n_with_options else "generated_answer"
+        return ComponentSpec(name, {"track": self._method, "extract": extract})
+
+    def _row_metrics(self, metrics: Mapping[str, Mapping[str, Any]], choices: Choices) -> ComponentSpec:
+        task, types = self._task, [str(said["type"]) for said in metrics.values()]
+        for name in types:
+            if not task.n_with_targets and name not in _WITHOUT_TARGETS:
+                what = f"{self._place}: {name} compares texts, and the samples have no right answer in words"
+                fix = f"--metric {ACCURACY} reads options; a judge can be told the right one: --judge MODEL"
+                raise UsageError(Problem("RESCORE-004", what, fix))
+            if name == _OF_OPTIONS and not task.n_with_options:
+                what = f"{self._place}: {name} looks for options, and the samples have none"
+                raise UsageError(Problem("RESCORE-004", what, "choose another metric"))
+        if choices.judge_prompt is not None:
+            metrics = self._with_prompt(metrics, choices.judge_prompt)
+        task.are_options_told = JUDGED in types
+        return ComponentSpec(
+            "row_metrics",
+            {"track": self._method, "metrics": metrics, **self._reading(choices.extract, types)},
+        )
+
+    def _with_prompt(self, metrics: Mapping[str, Mapping[str, Any]], prompt: str) -> dict[str, Any]:
+        if unknown := unknown_fields(prompt, self._task.fields or ()):
+            known = ["answer", "reference", *sorted(self._task.fields or ())]
+            what = f"the judge's prompt names {listing(unknown)}; {self._place} has {listing(known)}"
+            raise UsageError(Problem("RESCORE-008", what, "correct the name"))
+        if "{answer}" not in prompt:
+            what = "the judge's prompt does not name {answer}: every answer would be judged alike"
+            raise UsageError(Problem("RESCORE-008", what, "write {answer} where the model's answer stands"))
+        return {
+            name: {**said, "prompt": prompt} if said["type"] == JUDGED else said
+            for name, said in metrics.items()
+        }
+
+    def _reading(self, extract: str | None, types: Sequence[str]) -> dict[str, Any]:
+        """Return how answers are found: as chosen, else as the run found them. A judge reads all of it."""
+        if extract is not None:
+            return {"postprocess" if is_postprocessor(extract) else "extract": extract}
+        before = self._before
+        if before is not None and before.name == "row_metrics":
+            return {name: before.args[name] for name in ("postprocess", "extract") if name in before.args}
+        if before is None or JUDGED in types:
+            return {"extract": "whole"}
+        return {"extract": before.args.get("extract") or "auto"}

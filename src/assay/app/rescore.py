@@ -1,0 +1,218 @@
+"""Scoring a run's answers again, without its model: by another extractor, metric, normalisation or judge.
+
+The scores of the run, and of every scoring before, are kept (results/history.py). The dataset is not needed
+either, unless code of its author scores.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.app.chosen_scorers import Choices, Plan, plan_scoring
+from assay.app.judge import judging, open_judge
+from assay.app.offline.watch import Watch, kept_offline
+from assay.app.outcome import ScoredSamples, total, write_outcome
+from assay.app.run_names import now, slug, versions
+from assay.app.said_in_configs import judge_in
+from assay.app.scorers_again import scorers_again, sources_of, with_judge
+from assay.app.settings import RunSettings
+from assay.app.stored_tasks import AnswersOnly, stored_tasks
+from assay.core.errors import Problem, StoreError, UsageError
+from assay.core.model import ModelCard
+from assay.core.origin import Origin
+from assay.core.request import Kind
+from assay.core.run import RunManifest, RunStatus, Scoring
+from assay.core.score import Metric
+from assay.engine.execute import Execution, Tally
+from assay.engine.stored_model import RecordedFitting, StoredAnswers, StoredModel
+from assay.results.history import OWN_LABEL, Entry, History, number_of
+from assay.results.read import StoredRun
+from assay.results.scoring_changes import Changes, changes_between
+from assay.results.scoring_place import run_of
+from assay.results.store import JOURNAL, RunFolder, ScoreWriter
+from assay.scoring.aggregate import MeanAggregator
+
+
+class Rescored(msgspec.Struct, frozen=True):
+    """What a scoring came to."""
+
+    folder: Path
+    """Of the run, which shows it now."""
+    entry: Entry
+    manifest: RunManifest
+    metrics: tuple[Metric, ...]
+    tally: Tally
+    changes: Changes
+    """What is other than in the run's own scoring."""
+    shown_before: Path
+    """The scoring that the run showed until now."""
+    came_up: tuple[str, ...] = ()
+
+
+def rescore(
+    run: Path,
+    choices: Choices,
+    *,
+    label: str | None = None,
+    offline: bool = False,
+) -> Rescored:
+    """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it.
+
+    What is kept offline, now or when it was run, takes internet sockets from the thread that calls this.
+    """
+    name = _label(label, choices)
+    folder = RunFolder(run)
+    folder.hold()
+    try:
+        _require_run(run)
+        own = StoredRun(History(run).own).manifest
+        values = _settings(own, choices, offline=offline)
+        with kept_offline(values) as watch:
+            if values.offline and values.judge is None:
+                watch.permit(judge_in(sources_of(own), values))
+            watch.seal()
+            return _rescore(folder, own, choices, name, values, watch)
+    finally:
+        folder.release()
+
+
+def use(run: Path, wanted: str) -> Entry:
+    """Show another scoring of a run."""
+    folder = RunFolder(run)
+    folder.hold()
+    try:
+        _require_run(run)
+        history = History(run)
+        entry = history.find(wanted)
+        history.adopt()
+        history.use(entry)
+    finally:
+        folder.release()
+    return entry
+
+
+def _require_run(run: Path) -> None:
+    """Raise unless a folder holds a run whose model has answered everything."""
+    if (owner := run_of(run)) is not None:
+        what, fix = "this is one scoring of a run", f"name the run: {owner.name}"
+    elif StoredRun(run).manifest.status is RunStatus.RUNNING:
+        what, fix = (
+            "the run is not complete: its model has still to answer",
+            "end it first: the same `assay run`",
+        )
+    elif not (run / JOURNAL).is_file():
+        what, fix = f"the answers of the model are not kept here: there is no {JOURNAL}", "run it again"
+    else:
+        return
+    raise StoreError(Problem("RESCORE-001", what, fix, Origin(str(run))))
+
+
+def _label(given: str | None, choices: Choices) -> str:
+    """Return the name of a scoring: the one that was given, or one that says what was chosen."""
+    if given is None:
+        read = (choices.extract or "").partition(":")[0]
+        judged = "judge" if choices.judge or choices.judge_prompt else None
+        parts = [part for part in (read, *choices.metrics, choices.score_by, judged) if part]
+        return slug("-".join(parts)) or "again"
+    label = slug(given)
+    if not label or label == OWN_LABEL:
+        what = f"--name {given!r}: " + (
+            "a name has letters or digits" if not label else "that is the run's own"
+        )
+        raise UsageError(Problem("RESCORE-009", what, "choose another name"))
+    return label
+
+
+def _rescore(
+    folder: RunFolder, own: RunManifest, choices: Choices, label: str, values: RunSettings, watch: Watch
+) -> Rescored:
+    history = History(folder.path)
+    tasks = stored_tasks(folder.path, own.tasks)
+    answers = StoredAnswers(folder.path / JOURNAL)
+    # What an earlier version of Assay did not note of a model matters to nobody who asks it nothing.
+    card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
+    with closing(StoredModel(own.model, card, answers)) as model:
+        plan = plan_scoring(own, tasks, choices)
+        scorers = scorers_again(own, tasks, plan, values, model)
+        values, judge_notes = with_judge(own, scorers, choices, values)
+        with open_judge(scorers, values, None) as judge:
+            grader = None if judge is None else judge.identity()
+            # Only now: whatever is wrong with the choices was told, and the folder is as it was.
+            before = history.adopt()
+            draft = history.draft(label)
+            aggregator = MeanAggregator()
+            with ScoreWriter(draft) as writer, judging(scorers, judge, grader, folder.path, values):
+                sink = ScoredSamples(writer)
+                execution = Execution(
+                    list(tasks.values()),
+                    model,
+                    scorers,
+                    journal=AnswersOnly(answers),
+                    cache=answers,
+                    sink=sink,
+                    aggregator=aggregator,
+                    on_progress=lambda _: watch.look(),
+                    fitting=RecordedFitting({}),
+                )
+                tally = execution.run()
+        watch.look()
+        totals = total(aggregator, own.tasks, own.summary_groups)
+        came_up = (*watch.notes, *plan.notes, *judge_notes, *execution.notes(), *model.notes(), *totals.notes)
+    manifest = msgspec.structs.replace(
+        own,
+        status=RunStatus.COMPLETE,
+        notes=tuple(dict.fromkeys((*own.notes, _told(draft, choices), *came_up))),
+        disagreements=sink.disagreements(own.tasks),
+        judge=grader,
+        groups=dict(totals.members),
+        failures=tally.failures,
+        scorers=_recorded(plan),
+        scoring=_scoring(draft, label, choices, folder.path),
+    )
+    write_outcome(RunFolder(draft), manifest, totals.metrics, sink.highlights)
+    entry = history.keep(draft)
+    history.use(entry)
+    changes = changes_between(StoredRun(history.own), StoredRun(entry.path))
+    return Rescored(folder.path, entry, manifest, totals.metrics, tally, changes, before.path, came_up)
+
+
+def _settings(own: RunManifest, choices: Choices, *, offline: bool) -> RunSettings:
+    """Return the settings of the run, with the judge that is chosen now."""
+    recorded = {
+        name: setting.value for name, setting in own.settings.items() if name in RunSettings.__struct_fields__
+    }
+    values = msgspec.convert(recorded, RunSettings, strict=False)
+    # The cache of a judge's answers is read even if the run itself was asked afresh.
+    values = msgspec.structs.replace(
+        values, fresh=False, retry_failed=False, stage="score", offline=offline or values.offline
+    )
+    if choices.judge is None:
+        return values
+    return msgspec.structs.replace(values, judge=choices.judge, judge_args=choices.judge_args)
+
+
+def _told(draft: Path, choices: Choices) -> str:
+    chosen = ", ".join(f"{name} {_shown(value)}" for name, value in choices.recorded().items())
+    return (
+        f"scored again as {draft.name}: {chosen or 'as the run was'}; the run's own score is kept beside it"
+    )
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _recorded(plan: Plan) -> dict[str, tuple[Any, ...]]:
+    recorded: dict[str, tuple[Any, ...]] = {task: () for task, _ in plan.by_author}
+    for (task, _), spec in plan.named.items():
+        recorded[task] = (*recorded.get(task, ()), spec)
+    return recorded
+
+
+def _scoring(draft: Path, label: str, choices: Choices, run: Path) -> Scoring:
+    size = (run / JOURNAL).stat().st_size
+    return Scoring(number_of(draft), label, now(), choices.recorded(), versions(), size)

@@ -1,0 +1,135 @@
+"""The tasks of a run as its folder holds them: samples and asks from samples.jsonl, without the dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from assay.core.request import Kind, Request, Span
+from assay.core.response import Response
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, CorpusScorer, Scorer, TaskSpec
+from assay.engine.stored_model import StoredAnswers
+from assay.results.records import SampleRecord
+from assay.results.store import SAMPLES
+from assay.results.tail import Tail, line_at
+
+
+class Asked(msgspec.Struct):
+    """What was asked about a task's samples by one method."""
+
+    kinds: set[Kind] = set()
+    roles: set[str] = set()
+    scores_prompts: bool = False
+    """Whether options were scored with the prompt before them, and not by their own text alone."""
+
+
+class StoredTask:
+    """A `Task` of a run that was made."""
+
+    def __init__(self, spec: TaskSpec, folder: Path) -> None:
+        self._spec = spec
+        self._path = folder / SAMPLES
+        self._places: list[int] = []
+        self._latest: SampleRecord | None = None
+        self.asked: dict[str, Asked] = {}
+        """By method."""
+        self.n_with_options = 0
+        self.n_with_targets = 0
+        self.fields: set[str] | None = None
+        """The fields that all of its rows have."""
+        self.are_options_told = False
+        """Whether right options stand in words among the right answers, for metrics that compare texts."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return what the manifest records."""
+        return self._spec
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Return the kinds of ask that were made."""
+        return frozenset(kind for asked in self.asked.values() for kind in asked.kinds)
+
+    def learn(self, record: SampleRecord, place: int) -> None:
+        """Take one of its samples into account."""
+        self._places.append(place)
+        sample = record.sample
+        self.n_with_options += bool(sample.choices)
+        self.n_with_targets += bool(sample.targets)
+        self.fields = set(sample.fields) if self.fields is None else self.fields & set(sample.fields)
+        for one in record.asks:
+            asked = self.asked.setdefault(one.track, Asked(set(), set()))
+            asked.kinds.add(one.kind)
+            asked.roles.add(one.role)
+            if one.kind is Kind.SPAN and one.role == "option":
+                ask = record.ask(one)
+                asked.scores_prompts |= isinstance(ask, Span) and ask.start == 0
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in the dataset's order."""
+        with open(self._path, "rb") as file:
+            for place in self._places:
+                record = msgspec.json.decode(line_at(file.fileno(), place), type=SampleRecord)
+                self._latest = record
+                yield _told(record.sample) if self.are_options_told else record.sample
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return what was asked about the sample that `samples` yielded last."""
+        record = self._latest
+        if record is None or record.sample.id != sample.id:
+            raise ValueError(f"{sample.id!r} is not the sample that was read last")
+        return [
+            Request(
+                one.id,
+                record.task,
+                sample.id,
+                one.track,
+                one.role,
+                one.index,
+                record.ask(one),
+            )
+            for one in record.asks
+        ]
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer | CorpusScorer]:
+        """Return nothing: who scores the answers again says by what."""
+        return ()
+
+
+def _told(sample: Sample) -> Sample:
+    """Return a sample with its right options in words, where it has no other right answers."""
+    if sample.targets or not sample.gold:
+        return sample
+    right = tuple(f"{sample.labels[index]}. {sample.choices[index]}" for index in sample.gold)
+    return msgspec.structs.replace(sample, targets=right)
+
+
+def stored_tasks(folder: Path, specs: Sequence[TaskSpec]) -> Mapping[str, StoredTask]:
+    """Return the tasks of a run by their names; looks at every sample once, and keeps none in memory."""
+    tasks = {spec.name: StoredTask(spec, folder) for spec in specs}
+    decoder = msgspec.json.Decoder(SampleRecord)
+    for place, line in Tail(folder / SAMPLES).lines():
+        record = decoder.decode(line)
+        tasks[record.task].learn(record, place)
+    return tasks
+
+
+class AnswersOnly:
+    """A `Journal` of a run that is over: its answers, and its failures, are read, and nothing is added."""
+
+    def __init__(self, answers: StoredAnswers) -> None:
+        self._answers = answers
+
+    def get(self, request_id: str, key: str) -> Response | None:
+        """Return the stored response to exactly this ask."""
+        outcome = self._answers.get(key) or self._answers.failure(key)
+        return None if outcome is None else Response(request_id, key, outcome)
+
+    def append(self, response: Response) -> None:
+        """Keep nothing."""
+
+    def flush(self) -> None:
+        """Do nothing: nothing is kept."""

@@ -1,0 +1,291 @@
+"""What commands answer programs with --json. These types are the schema: docs/json.md describes them, and
+tests decode every answer strictly by them.
+
+`kind` names the answer. Values that later versions may add are no break; a field that is here stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from assay.app.allowed_failures import too_many_failed
+from assay.app.dataset_list import ListedDataset
+from assay.app.state import State
+from assay.core.errors import Problem
+from assay.core.model import ModelIdentity, Token
+from assay.core.prompt import Prompt
+from assay.core.response import Response
+from assay.core.run import RunManifest, RunStatus, Scoring
+from assay.core.sample import Sample
+from assay.core.score import Attempt, Metric, Score
+from assay.results.records import AskRecord
+from assay.results.scoring_changes import Changes
+
+if TYPE_CHECKING:
+    from assay.app.explain import Explanation
+
+
+class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
+    """A run: `assay run`, `assay report`, and each run of `assay ls`."""
+
+    id: str
+    folder: str
+    status: RunStatus
+    model: str
+    tasks: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    """As in summary.json; empty while the run is not complete."""
+    n_samples: int
+    n_failed: int
+    failures: dict[str, int]
+    """Failed samples by their first trouble."""
+    is_failed: bool
+    """Whether more samples failed than `--allow-failures` lets pass: then the exit status of a run is 3."""
+    notes: tuple[str, ...]
+    """What a person should know, in words."""
+    started: str
+    finished: str | None
+    seconds: float | None
+
+
+class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
+    """`assay ls`."""
+
+    runs: tuple[RunAnswer, ...]
+    """The latest last, each with the metrics that its datasets are judged by."""
+    benchmarks: tuple[str, ...]
+    """Folders of serving benchmarks."""
+
+
+class ScoringAnswer(msgspec.Struct, frozen=True, tag="scoring", tag_field="kind"):
+    """`assay score`."""
+
+    run: str
+    """Folder of the run, which shows the scoring now."""
+    scoring: Scoring | None
+    judge: ModelIdentity | None
+    metrics: tuple[Metric, ...]
+    changes: Changes
+    """What is other than in the run's own scoring."""
+    n_failed: int
+    failures: dict[str, int]
+    notes: tuple[str, ...]
+
+
+class ListedScoringAnswer(msgspec.Struct, frozen=True):
+    """One scoring of a run."""
+
+    name: str
+    is_shown: bool
+    is_of_older_answers: bool
+    scoring: Scoring | None
+    """None: the run's own."""
+    judge: ModelIdentity | None
+    metrics: tuple[Metric, ...]
+    """What each task and method is judged by."""
+    differences: tuple[float | None, ...]
+    """Of each of them to the run's own."""
+
+
+class ScoringsAnswer(msgspec.Struct, frozen=True, tag="scorings", tag_field="kind"):
+    """`assay score --list-scorings` and `--use`."""
+
+    scorings: tuple[ListedScoringAnswer, ...]
+
+
+class ScorersAnswer(msgspec.Struct, frozen=True, tag="scorers", tag_field="kind"):
+    """`assay score --list`."""
+
+    extractors: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+class DatasetsAnswer(msgspec.Struct, frozen=True, tag="datasets", tag_field="kind"):
+    """`assay ls datasets`."""
+
+    datasets: tuple[ListedDataset, ...]
+
+
+class FoundAnswer(msgspec.Struct, frozen=True):
+    """Something to know about a dataset."""
+
+    is_warning: bool
+    text: str
+
+
+class PromptAnswer(msgspec.Struct, frozen=True):
+    """A prompt as it will be sent."""
+
+    sample: str
+    method: str
+    prompt: Prompt
+
+
+class TaskAnswer(msgspec.Struct, frozen=True):
+    """How a dataset, or one subset of it, was understood."""
+
+    name: str
+    dialect: str
+    type: str
+    """What kind of dataset it is, in a word."""
+    methods: tuple[str, ...]
+    n_rows: int
+    n_samples: int
+    facts: dict[str, str]
+    """Names and what they stand for, in words."""
+    notes: tuple[str, ...]
+    findings: tuple[FoundAnswer, ...]
+    prompts: tuple[PromptAnswer, ...]
+
+
+class CheckedAnswer(msgspec.Struct, frozen=True):
+    """One dataset that was looked at."""
+
+    name: str
+    state: State
+    methods: tuple[str, ...]
+    n_rows: int
+    problems: tuple[Problem, ...]
+    """The first things that are wrong, or the data that is needed; of many datasets the first of each."""
+    n_problems: int
+
+
+class CheckAnswer(msgspec.Struct, frozen=True, tag="check", tag_field="kind"):
+    """`assay check`. Problems of a dataset are its answer, with exit status 1."""
+
+    datasets: tuple[CheckedAnswer, ...]
+    tasks: tuple[TaskAnswer, ...]
+    """All that was found out about one dataset; empty where many were looked at, or it has errors."""
+    findings: tuple[FoundAnswer, ...]
+    """About the files themselves."""
+    skipped: tuple[str, ...]
+    """Files of a folder that are no datasets."""
+    n_warnings: int
+
+
+class AskAnswer(msgspec.Struct, frozen=True):
+    """One ask with everything about it."""
+
+    ask: AskRecord
+    tokens: tuple[Token, ...]
+    """How the model reads it; empty with --no-tokens."""
+    response: Response | None
+    attempts: tuple[Attempt, ...]
+    """Every extraction rule tried on what the model wrote."""
+
+
+class ExplainAnswer(msgspec.Struct, frozen=True, tag="explanation", tag_field="kind"):
+    """`assay explain`."""
+
+    task: str
+    sample: Sample
+    contexts: tuple[Prompt, ...]
+    """The prompts, each once; asks name them by their place."""
+    asks: tuple[AskAnswer, ...]
+    scores: tuple[Score, ...]
+
+
+class FileAnswer(msgspec.Struct, frozen=True):
+    """A file that a script wrote."""
+
+    path: str
+    n_rows: int
+    change: str
+    """`new`, `changed` or `as before`."""
+
+
+class PreparedAnswer(msgspec.Struct, frozen=True):
+    """One dataset folder, and what its script did."""
+
+    folder: str
+    state: State
+    files: tuple[FileAnswer, ...]
+    n_left_out: int
+    """Raw rows that the script left out, as far as is known."""
+    problem: Problem | None
+
+
+class PrepareAnswer(msgspec.Struct, frozen=True, tag="prepared", tag_field="kind"):
+    """`assay prepare`."""
+
+    folders: tuple[PreparedAnswer, ...]
+
+
+class NewAnswer(msgspec.Struct, frozen=True, tag="new", tag_field="kind"):
+    """`assay new`."""
+
+    dataset: str
+    """What `assay run` takes."""
+    files: tuple[str, ...]
+    lacks: str | None
+    """A package that has to be installed first."""
+    to_change: str
+    """What makes it a person's own, in words."""
+
+
+class PageAnswer(msgspec.Struct, frozen=True):
+    """A README and where it disagreed with its configs."""
+
+    path: str
+    state: str
+    """`up to date`, `wrote` or `changed`; with --check `would write` or `would change`."""
+    disagreements: tuple[str, ...]
+
+
+class DocsAnswer(msgspec.Struct, frozen=True, tag="docs", tag_field="kind"):
+    """`assay docs`."""
+
+    pages: tuple[PageAnswer, ...]
+    problems: tuple[Problem, ...]
+    """Of configs that do not load."""
+
+
+CommandAnswer: TypeAlias = (
+    RunAnswer
+    | RunsAnswer
+    | ScoringAnswer
+    | ScoringsAnswer
+    | ScorersAnswer
+    | DatasetsAnswer
+    | CheckAnswer
+    | ExplainAnswer
+    | PrepareAnswer
+    | NewAnswer
+    | DocsAnswer
+)
+
+
+def run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -> RunAnswer:
+    """Return a run as programs are told of it."""
+    return RunAnswer(
+        id=manifest.id,
+        folder=str(folder),
+        status=manifest.status,
+        model=manifest.model.name,
+        tasks=tuple(task.name for task in manifest.tasks),
+        metrics=tuple(metrics),
+        n_samples=sum(task.n_samples for task in manifest.tasks),
+        n_failed=sum(manifest.failures.values()),
+        failures=manifest.failures,
+        is_failed=too_many_failed(manifest),
+        notes=manifest.notes,
+        started=manifest.started,
+        finished=manifest.finished,
+        seconds=manifest.seconds,
+    )
+
+
+def explain_answer(explanation: Explanation) -> ExplainAnswer:
+    """Return a sample in full; the asks are not said twice."""
+    record = explanation.sample
+    return ExplainAnswer(
+        record.task,
+        record.sample,
+        record.contexts,
+        tuple(AskAnswer(one.record, one.tokens, one.response, one.attempts) for one in explanation.asks),
+        explanation.scores,
+    )

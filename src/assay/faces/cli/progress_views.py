@@ -1,0 +1,127 @@
+"""Ways to show how a run goes on standard error: a panel, a line now and then, or JSON lines."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+from rich.console import RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from assay.app.progress import ProgressGauge, RunProgress
+from assay.core.run import RunManifest
+from assay.engine.execute import Tally
+from assay.faces.cli.budget import Budget
+from assay.faces.cli.panel import ProgressPanel
+from assay.faces.cli.progress_words import PHASES, line
+from assay.faces.cli.render import err
+
+Way: TypeAlias = Literal["auto", "lines", "json", "none"]
+"""What a person may choose between; `auto` is the panel where it can be drawn."""
+
+_DRAW_EVERY_S = 0.1
+_LINE_EVERY_S = 10.0
+_EVENT_EVERY_S = 1.0
+
+
+class ProgressEvent(msgspec.Struct, frozen=True, tag="progress", tag_field="kind"):
+    """One line of `--progress json`."""
+
+    run: str
+    """The run's id."""
+    folder: str
+    progress: RunProgress
+
+
+class View(Protocol):
+    """Shows how a run goes."""
+
+    every_s: float
+    """How often it has something to show, at most."""
+
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        """Look at the run, and show how it goes."""
+
+    def close(self) -> None:
+        """Leave nothing behind that would stand in the way of the result."""
+
+
+def view_of(way: Way, manifest: RunManifest, folder: Path) -> View | None:
+    """Return the way that was chosen; None: nothing is shown."""
+    if way == "none":
+        return None
+    if way == "json":
+        return _EventView(manifest.id, str(folder))
+    # A dumb terminal cannot go back to what was drawn before.
+    is_drawn = way == "auto" and err.is_terminal and not err.is_dumb_terminal
+    return _PanelView() if is_drawn else _LineView()
+
+
+class _LineView:
+    """Prints a line now and then."""
+
+    every_s = _LINE_EVERY_S
+
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        progress = gauge.look(tally)
+        # What is done by the time of the first line needs none.
+        if progress.seconds >= self.every_s:
+            err.print(Text(line(progress)), soft_wrap=True)
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+class _EventView:
+    """Prints a JSON object a line."""
+
+    every_s = _EVENT_EVERY_S
+
+    def __init__(self, run: str, folder: str) -> None:
+        self._run = run
+        self._folder = folder
+
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        event = msgspec.json.encode(ProgressEvent(self._run, self._folder, gauge.look(tally)))
+        err.file.write(event.decode() + "\n")
+        err.file.flush()
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+class _PanelView:
+    """Draws the panel on a thread of its own, so that it goes on while the model computes."""
+
+    every_s = _DRAW_EVERY_S
+
+    def __init__(self) -> None:
+        self._seen: tuple[ProgressGauge, Tally, RunProgress] | None = None
+        self._live = Live(console=err, transient=True, auto_refresh=False, get_renderable=self._drawn)
+        self._live.start()
+        self._has_ended = threading.Event()
+        self._thread = threading.Thread(target=self._draw, name="assay panel", daemon=True)
+        self._thread.start()
+
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        self._seen = gauge, tally, gauge.look(tally)
+
+    def close(self) -> None:
+        self._has_ended.set()
+        self._thread.join()
+        self._live.stop()
+
+    def _draw(self) -> None:
+        drawing = Budget(self.every_s)
+        while not self._has_ended.wait(drawing.pause_s):
+            with drawing:
+                self._live.refresh()
+
+    def _drawn(self) -> RenderableType:
+        if self._seen is None:
+            return Text(PHASES["loading"], style="bold")
+        gauge, tally, progress = self._seen
+        return ProgressPanel(gauge.look_again(tally, progress))

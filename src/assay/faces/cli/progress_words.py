@@ -1,0 +1,114 @@
+"""How a run goes, in words: what the panel and the plain lines both say."""
+
+from __future__ import annotations
+
+from assay.app.progress import Phase, RunProgress, TrackProgress
+from assay.results.rows import interval, value
+
+PHASES: dict[Phase, str] = {
+    "loading": "waiting for the model",
+    "beforehand": "asking beforehand",
+    "samples": "samples",
+    "scoring": "scoring",
+}
+_SILENT_S = 15.0
+_SCORES_IN_A_LINE = 3
+
+
+def clock(seconds: float | None) -> str:
+    """Return a length of time: `2:03`, `1:02:03`, or `?` where it is not known."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def digits(number: float) -> str:
+    """Return a rate with as many digits as a person reads while it changes."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
+
+
+def score_of(track: TrackProgress) -> str:
+    """Return a method's score so far, or when there will be one."""
+    if track.score is not None:
+        return value(track.score)
+    return "at the end" if track.is_scored_late else "-"
+
+
+def interval_of(track: TrackProgress) -> str:
+    """Return the interval of a method's score so far."""
+    return "" if track.score is None else interval(track.score)
+
+
+def failed(progress: RunProgress) -> str:
+    """Return how many samples failed, and of what: `3 failed (2 timeout, 1 too_long)`."""
+    reasons = sorted(progress.failures.items(), key=lambda item: -item[1])
+    listed = ", ".join(f"{n:,} {reason}" for reason, n in reasons)
+    return f"{progress.n_failed:,} failed ({listed})"
+
+
+def pace(progress: RunProgress) -> list[str]:
+    """Return what is known of the speed."""
+    rates = {
+        "samples/s": progress.samples_per_s,
+        "requests/s": progress.requests_per_s,
+        "tokens/s": progress.tokens_per_s,
+    }
+    facts = [f"{digits(rate)} {unit}" for unit, rate in rates.items() if rate]
+    if progress.concurrency is not None:
+        facts.append(f"{progress.concurrency:,} calls at once")
+    if progress.n_retries:
+        facts.append(f"{progress.n_retries:,} retries")
+    if progress.seconds_silent > _SILENT_S and progress.phase == "samples":
+        facts.append(f"no answer for {clock(progress.seconds_silent)}")
+    return facts
+
+
+def recalled(progress: RunProgress) -> list[str]:
+    """Return how many answers were not asked for."""
+    known = {"kept from before": progress.n_journaled, "from the cache": progress.n_cached}
+    return [f"{n:,} answers {where}" for where, n in known.items() if n]
+
+
+def company(progress: RunProgress) -> list[str]:
+    """Return what became of samples that are not simply right or wrong, over all methods."""
+    scores = [track.score for track in progress.tracks if track.score is not None]
+    counts = {
+        "unanswered": sum(score.n_unanswered for score in scores),
+        "truncated": sum(score.n_truncated for score in scores),
+    }
+    facts = [f"{n:,} {what}" for what, n in counts.items() if n]
+    return [*facts, failed(progress)] if progress.n_failed else facts
+
+
+def is_active(track: TrackProgress) -> bool:
+    """Whether a method is asked about now."""
+    return 0 < track.n_done < track.n_samples
+
+
+def line(progress: RunProgress) -> str:
+    """Return all of it as one line, for where nothing can be drawn."""
+    things = {"beforehand": "questions asked beforehand"}.get(progress.phase, "samples")
+    parts = [f"{progress.n_done:,} of {progress.n_samples:,} {things}"]
+    if progress.phase in ("loading", "scoring"):
+        parts.append(PHASES[progress.phase])
+    else:
+        parts.append(f"{clock(progress.seconds_left)} left")
+    parts += pace(progress) + recalled(progress)
+    scored = [track for track in progress.tracks if track.score is not None]
+    active = [track for track in scored if is_active(track)] or scored[-_SCORES_IN_A_LINE:]
+    parts += [
+        f"{track.task} {track.method} {score_of(track)} [{interval_of(track)}]"
+        for track in active[:_SCORES_IN_A_LINE]
+    ]
+    parts += company(progress)
+    if progress.last_failure is not None:
+        parts.append(f"last {one_line(progress.last_failure)}")
+    return ", ".join(parts)
+
+
+def one_line(text: str, at_most: int = 200) -> str:
+    """Return what a model or a server said in one line, cut where it is long."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= at_most else flat[: at_most - 3] + "..."

@@ -1,0 +1,275 @@
+"""assay score"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.options import (
+    allow_failures_option,
+    is_offline,
+    offline_option,
+    pairs,
+    runs_folder,
+    runs_option,
+)
+from assay.faces.cli.run import FAILED_SAMPLES
+
+if TYPE_CHECKING:
+    from assay.app.chosen_scorers import Choices
+    from assay.app.rescore import Rescored
+    from assay.core.score import Score
+    from assay.faces.cli.answers import ScoringAnswer
+    from assay.results.read import StoredRun
+    from assay.results.scoring_changes import Changes
+
+_SHOWN_CHARS = 40
+
+
+@click.command()
+@click.argument("run", default="last")
+@click.option("--extract", metavar="NAME|regex:PATTERN", help="How the answer is found in what was written.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME[,NAME]", help="The first decides.")
+@click.option(
+    "--score-by",
+    type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
+    help="The normalisation that decides in ppl.",
+)
+@click.option("--judge", metavar="MODEL", help="A model that says whether answers are right.")
+@click.option(
+    "--judge-arg", "judge_args", multiple=True, metavar="KEY=VALUE", help="An argument of the judge."
+)
+@click.option(
+    "--judge-prompt",
+    metavar="FILE",
+    help="What the judge is asked: a text with {answer}, {reference} and fields of the row.",
+)
+@click.option("--method", "methods", multiple=True, help="Only this method is scored in another way.")
+@click.option("--task", "tasks", multiple=True, help="Only this task is.")
+@click.option("--name", metavar="LABEL", help="What the scoring is called. [what was chosen]")
+@click.option("--use", metavar="SCORING", help="Show an earlier scoring again: its number or its name.")
+@click.option("--list-scorings", is_flag=True, help="List the scorings of the run with their numbers.")
+@click.option("--list", "list_names", is_flag=True, help="List the extractors and metrics by name.")
+@allow_failures_option
+@offline_option
+@runs_option
+@json_option
+def score(
+    run: str,
+    runs_dir: str | None,
+    name: str | None,
+    use: str | None,
+    list_scorings: bool,
+    list_names: bool,
+    allow_failures: str | None,
+    is_json: bool,
+    offline: bool | None,
+    **chosen: Any,
+) -> int | Answer:
+    """Score the answers of a run again, without its model. RUN is a folder, an id or `last`.
+
+    The run's own score is kept, and so is every other. Without options, answers are scored as the run
+    was, by this version of Assay.
+    """
+    if list_names:
+        return _names() if is_json else _show_names()
+    from assay.results.read import find_run
+
+    stored = find_run(run, runs_folder(runs_dir))
+    if list_scorings:
+        return _scorings(stored) if is_json else _show_scorings(stored)
+    if use is not None:
+        from assay.app.rescore import use as show
+
+        entry = show(stored.path, use)
+        if is_json:
+            return _scorings(stored)
+        click.echo(f"shown now: {entry.name}")
+        return 0
+    from assay.app.allowed_failures import AllowedFailures, allowed_failures, too_many_failed
+    from assay.app.rescore import rescore
+    from assay.faces.cli.render import show_failures
+
+    said = None if allow_failures is None else AllowedFailures.parse(allow_failures)
+    done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline))
+    allowed = allowed_failures(done.manifest) if said is None else said
+    status = FAILED_SAMPLES if too_many_failed(done.manifest, allowed) else 0
+    if not is_json:
+        _show_rescored(done)
+    show_failures(done.manifest, allowed)
+    return Answer(_rescored(done), status) if is_json else status
+
+
+def _choices(
+    extract: str | None,
+    metrics: tuple[str, ...],
+    score_by: str | None,
+    judge: str | None,
+    judge_args: tuple[str, ...],
+    judge_prompt: str | None,
+    methods: tuple[str, ...],
+    tasks: tuple[str, ...],
+) -> Choices:
+    from assay.app.chosen_scorers import Choices
+
+    return Choices(
+        extract=extract,
+        metrics=_listed(metrics),
+        score_by=score_by,
+        judge=judge,
+        judge_args=pairs(judge_args, "--judge-arg concurrency=4"),
+        judge_prompt=None if judge_prompt is None else _text_of(judge_prompt),
+        methods=_listed(methods),
+        tasks=tasks,
+    )
+
+
+def _listed(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        from assay.core.errors import Problem, UsageError
+        from assay.core.origin import Origin
+
+        what = f"the judge's prompt cannot be read: {error}"
+        raise UsageError(Problem("RESCORE-008", what, "name a text file", Origin(path))) from error
+
+
+def _names() -> Answer:
+    from assay.app.chosen_scorers import METRICS
+    from assay.faces.cli.answers import ScorersAnswer
+    from assay.scoring.postprocess.registry import POSTPROCESSORS
+    from assay.scoring.scorers.extractors import OWN, PATTERNS
+
+    return Answer(ScorersAnswer((*OWN, *PATTERNS, *POSTPROCESSORS), tuple(METRICS)))
+
+
+def _show_names() -> int:
+    from assay.app.chosen_scorers import METRICS
+    from assay.faces.cli.render import out
+    from assay.scoring.postprocess.registry import POSTPROCESSORS
+    from assay.scoring.scorers.extractors import OWN, PATTERNS
+
+    out.print("[bold]extractors[/]")
+    for name, what in {**{name: what for name, (_, what) in OWN.items()}, **PATTERNS}.items():
+        out.print(f"  {name:<20} {what}", markup=False)
+    out.print("  post-processors of configs: " + ", ".join(POSTPROCESSORS), markup=False, soft_wrap=True)
+    out.print("[bold]metrics[/]")
+    out.print("  " + ", ".join(METRICS), markup=False, soft_wrap=True)
+    return 0
+
+
+def _rescored(done: Rescored) -> ScoringAnswer:
+    from assay.faces.cli.answers import ScoringAnswer
+
+    return ScoringAnswer(
+        run=str(done.folder),
+        scoring=done.manifest.scoring,
+        judge=done.manifest.judge,
+        metrics=done.metrics,
+        changes=done.changes,
+        n_failed=done.tally.n_failed,
+        failures=done.tally.failures,
+        notes=done.came_up,
+    )
+
+
+def _show_rescored(done: Rescored) -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out, show_metrics, show_notes
+
+    show_metrics(done.manifest, done.metrics)
+    show_notes(done.came_up)
+    _show_changes(done.changes)
+    out.print(
+        f"[dim]scoring[/] {escape(str(done.folder))}, shown as {escape(done.entry.name)}", soft_wrap=True
+    )
+
+
+def _show_changes(changes: Changes) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from assay.faces.cli.render import out, print_table
+
+    if not changes.n_changed:
+        out.print(f"none of {changes.n:,} scores changed")
+        return
+    out.print(
+        f"{changes.n_changed:,} of {changes.n:,} scores changed: {changes.n_gained:,} are worth more, "
+        f"{changes.n_lost:,} less"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("sample", "method", "target", "the run said", "this scoring says"):
+        table.add_column(heading, overflow="fold")
+    for one in changes.first:
+        cells = (one.sample_id, one.method, one.after.target or "-", _said(one.before), _said(one.after))
+        table.add_row(*(escape(cell) for cell in cells))
+    print_table(table)
+
+
+def _said(score: Score) -> str:
+    """Return what a scoring found and what that is worth, in a few words."""
+    worth = str(score.verdict) if score.value is None else f"{score.value:g}"
+    answer = score.answer
+    if answer is None:
+        return worth
+    short = answer if len(answer) <= _SHOWN_CHARS else answer[: _SHOWN_CHARS - 3] + "..."
+    return f"{short!r} {worth} ({score.rule or '-'})"
+
+
+def _scorings(stored: StoredRun) -> Answer:
+    from assay.faces.cli.answers import ListedScoringAnswer, ScoringsAnswer
+    from assay.results.scoring_changes import listed_scorings
+
+    listed = (
+        ListedScoringAnswer(
+            name=one.name,
+            is_shown=one.is_shown,
+            is_of_older_answers=one.is_of_older_answers,
+            scoring=one.manifest.scoring,
+            judge=one.manifest.judge,
+            metrics=one.heads,
+            differences=tuple(one.differences),
+        )
+        for one in listed_scorings(stored)
+    )
+    return Answer(ScoringsAnswer(tuple(listed)))
+
+
+def _show_scorings(stored: StoredRun) -> int:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from assay.faces.cli.render import out, print_table
+    from assay.results.rows import interval, value
+    from assay.results.scoring_changes import listed_scorings
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("scoring", "task", "method", "metric", "score", "95 % interval", "to the first", ""):
+        table.add_column(heading, overflow="fold")
+    for one in listed_scorings(stored):
+        marks = [
+            *(["shown"] if one.is_shown else []),
+            *(["older answers"] if one.is_of_older_answers else []),
+        ]
+        head, mark = one.name, ", ".join(marks)
+        for metric, less in zip(one.heads, one.differences, strict=True):
+            unit = 100.0 if metric.is_share else 1.0
+            difference = "-" if less is None else f"{unit * less:+.1f}"
+            cells = (head, metric.task, metric.method, metric.metric, value(metric), interval(metric))
+            table.add_row(*(escape(cell) for cell in cells), difference, mark)
+            head = mark = ""
+        if not one.heads:
+            table.add_row(escape(head), "not scored", *[""] * 5, mark)
+    print_table(table)
+    out.print("[dim]`assay score RUN --use NUMBER` shows another[/]")
+    return 0

@@ -1,0 +1,111 @@
+"""What became of each sample when the same answers were scored in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from assay.core.run import RunManifest
+from assay.core.score import Metric, Score, Verdict
+from assay.results.families import foremost
+from assay.results.history import History
+from assay.results.read import StoredRun
+from assay.results.store import JOURNAL
+
+_SHOWN = 10
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One sample that two scorings do not score alike."""
+
+    task: str
+    sample_id: str
+    method: str
+    before: Score
+    after: Score
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """All that changed from one scoring to another."""
+
+    n: int
+    """Scores that were compared."""
+    n_changed: int
+    """Those of which the verdict or the value is another one."""
+    n_gained: int
+    """Those that are worth more now; what is not scored is worth nothing."""
+    n_lost: int
+    first: tuple[Change, ...]
+    """The first ten that changed, in the dataset's order."""
+
+
+def changes_between(before: StoredRun, after: StoredRun) -> Changes:
+    """Compare two scorings of the same answers, sample by sample."""
+    earlier = {(score.task, score.sample_id, score.track): score for score in before.scores()}
+    n = n_changed = n_gained = n_lost = 0
+    first: list[Change] = []
+    for now in after.scores():
+        place = (now.task, now.sample_id, now.track)
+        then = earlier.get(place)
+        if then is None:
+            continue
+        n += 1
+        if (then.verdict, then.value) == (now.verdict, now.value):
+            continue
+        n_changed += 1
+        n_gained += _worth(now) > _worth(then)
+        n_lost += _worth(now) < _worth(then)
+        if len(first) < _SHOWN:
+            first.append(Change(*place, then, now))
+    return Changes(n, n_changed, n_gained, n_lost, tuple(first))
+
+
+def _worth(score: Score) -> float:
+    return score.value or 0.0 if score.verdict is Verdict.SCORED else 0.0
+
+
+class ListedScoring(NamedTuple):
+    """One scoring of a run, with what it came to."""
+
+    name: str
+    manifest: RunManifest
+    heads: tuple[Metric, ...]
+    """What each task and method is judged by."""
+    differences: tuple[float | None, ...]
+    """Of each head to the same task and method in the first scoring; None where it is another metric."""
+    is_shown: bool
+    is_of_older_answers: bool
+    """Whether the run went on since it was made."""
+
+
+def listed_scorings(run: StoredRun) -> Iterator[ListedScoring]:
+    """Yield the scorings of a run, the run's own first; of a run that was never scored again, that alone."""
+    history = History(run.path)
+    current = history.current
+    kept = [(one.name, one.path, one == current) for one in history.entries()]
+    if current is None:
+        # What lies at the top may be kept already, from before the run went on.
+        kept = [("run", run.path, True), *((name, path, False) for name, path, _ in kept)]
+    journal = run.path / JOURNAL
+    journal_bytes = journal.stat().st_size if journal.is_file() else 0
+    first: dict[tuple[str, str, str], float | None] = {}
+    for number, (name, path, is_shown) in enumerate(kept):
+        stored = StoredRun(path)
+        heads = tuple(foremost(stored.metrics(), stored.manifest))
+        if number == 0:
+            first = {(one.task, one.method, one.metric): one.value for one in heads}
+        scoring = stored.manifest.scoring
+        yield ListedScoring(
+            name,
+            stored.manifest,
+            heads,
+            tuple(_less(one.value, first.get((one.task, one.method, one.metric))) for one in heads),
+            is_shown,
+            scoring is not None and scoring.journal_bytes != journal_bytes,
+        )
+
+
+def _less(value: float | None, other: float | None) -> float | None:
+    return None if value is None or other is None else value - other

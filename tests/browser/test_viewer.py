@@ -1,0 +1,360 @@
+"""`assay view` in a real browser: the list of runs, a run, what is hostile in them, and what is live."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from litestar.types import Message, Receive, Scope, Send
+from playwright.sync_api import BrowserContext, Page, expect
+
+from assay.core.run import RunStatus
+from assay.faces.web.security.gate import Gate
+from assay.faces.web.view import Viewer
+from browser.watched import Faults
+from fakes.run_folders import append_samples, write_run
+from fakes.viewers import viewing
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    folder = tmp_path / "runs"
+    write_run(folder / "alpha", ["yes", "no"], model="model-a", started="2026-01-01T00:00:00+00:00")
+    write_run(folder / "beta", ["no"], model="model-b", is_right=False, started="2026-01-02T00:00:00+00:00")
+    write_run(folder / "gamma", ["예"], model="model-b", task="질문", started="2026-01-03T00:00:00+00:00")
+    return folder
+
+
+@contextmanager
+def shown(page: Page, runs: Path, token: str | None = None) -> Iterator[Viewer]:
+    """Show runs as long as the page looks at them: it would complain of a server that is gone."""
+    with viewing(runs, token=token) as viewer:
+        yield viewer
+        page.goto("about:blank")
+
+
+@pytest.fixture
+def viewer(runs: Path, browser_page: Page) -> Iterator[Viewer]:
+    with shown(browser_page, runs) as viewer:
+        yield viewer
+
+
+def names(page: Page) -> list[str]:
+    return page.locator("td.name").all_inner_texts()
+
+
+def test_runs_are_listed_searched_filtered_and_sorted(browser_page: Page, viewer: Viewer) -> None:
+    page = browser_page
+    page.goto(viewer.address)
+    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    assert names(page) == ["gamma", "beta", "alpha"]
+    row = page.locator("tr", has_text="alpha")
+    expect(row).to_contain_text("100.0 %")
+    expect(row).to_contain_text("50.0–100.0")
+    page.get_by_label("Search runs").fill("질문")
+    expect(page.locator(".told")).to_have_text("1 of 3 runs")
+    page.get_by_label("Search runs").fill("")
+    page.get_by_label("Model").select_option("model-b")
+    expect(page.locator(".told")).to_have_text("2 of 3 runs")
+    page.get_by_role("button", name="Run", exact=True).click()
+    assert names(page) == ["beta", "gamma"]
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator(".told")).to_have_text("2 of 3 runs")
+    assert names(page) == ["beta", "gamma"]
+
+
+def test_a_run_opens_and_its_samples(browser_page: Page, viewer: Viewer) -> None:
+    page = browser_page
+    page.goto(viewer.address)
+    page.get_by_role("link", name="alpha").click()
+    expect(page.locator(".told").first).to_contain_text("2 of 2 samples")
+    page.locator("a.row").first.click()
+    expect(page.locator("#sample")).to_contain_text("What is said?")
+
+
+def test_runs_are_chosen_to_be_compared(browser_page: Page, viewer: Viewer) -> None:
+    page = browser_page
+    page.goto(viewer.address)
+    bar = page.get_by_role("region", name="Comparison")
+    expect(bar).to_be_hidden()
+    page.get_by_label("compare alpha").check()
+    expect(bar).to_contain_text("choose another")
+    page.get_by_label("compare gamma").check()
+    link = bar.get_by_role("link", name="Compare 2 runs")
+    assert link.get_attribute("href") == "/compare?run=alpha&run=gamma"
+    bar.get_by_role("button", name="Choose none").click()
+    expect(bar).to_be_hidden()
+
+
+def test_the_list_and_a_run_grow_while_one_looks(browser_page: Page, viewer: Viewer, runs: Path) -> None:
+    page = browser_page
+    page.goto(viewer.address)
+    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    folder = write_run(
+        runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=4, started="2026-02-01T00:00:00+00:00"
+    )
+    row = page.locator("tr", has_text="live")
+    expect(row).to_contain_text("1 of 4")
+    append_samples(folder, ["b", "c"], first=1)
+    expect(row).to_contain_text("3 of 4")
+    row.get_by_role("link").click()
+    told = page.locator(".told").first
+    expect(told).to_contain_text("3 of 3 samples")
+    append_samples(folder, ["d"], first=3)
+    expect(told).to_contain_text("4 of 4 samples")
+    # The run begins anew.
+    again = "2026-02-02T00:00:00+00:00"
+    write_run(folder, ["x", "y"], status=RunStatus.RUNNING, n_planned=4, started=again)
+    expect(told).to_contain_text("2 of 2 samples")
+    page.goto(viewer.address)
+    expect(page.locator(".told")).to_have_text("4 of 4 runs")
+    shutil.rmtree(folder)
+    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+
+
+def test_nobody_loses_their_place_while_a_run_grows(browser_page: Page, viewer: Viewer, runs: Path) -> None:
+    page = browser_page
+    live = write_run(runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=9)
+    page.goto(viewer.address)
+    row = page.locator("tr", has_text="live")
+    expect(row).to_contain_text("1 of 9")
+    box = page.get_by_label("compare live")
+    box.check()
+    other = page.get_by_role("link", name="alpha")
+    other.evaluate("one => { one.isTheSame = true; }")
+    select = page.get_by_label("Model")
+    select.evaluate("one => { one.isTheSame = true; }")
+    append_samples(live, ["b"], first=1)
+    expect(row).to_contain_text("2 of 9")
+    expect(box).to_be_focused()
+    expect(box).to_be_checked()
+    assert other.evaluate("one => one.isTheSame")
+    assert select.evaluate("one => one.isTheSame")
+
+
+def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: Faults) -> None:
+    faults.expect("ERR_")
+    with viewing(runs) as viewer:
+        browser_page.goto(viewer.address)
+        expect(browser_page.locator(".told")).to_have_text("3 of 3 runs")
+        expect(browser_page.locator(".lost")).to_have_count(0)
+    # The browser tries again, and complains of that.
+    browser_page.wait_for_event("console", lambda message: "ERR_" in message.text)
+    expect(browser_page.locator(".lost")).to_contain_text("does not answer")
+
+
+def test_a_run_that_is_gone_is_told(browser_page: Page, viewer: Viewer, faults: Faults) -> None:
+    faults.expect("404")
+    faults.expect("there is no such run")
+    browser_page.goto(f"{viewer.address}runs/nothing")
+    expect(browser_page.get_by_role("alert")).to_contain_text("there is no such run")
+
+
+class TestTokens:
+    token = "a-token-of-some-length"
+
+    @pytest.fixture
+    def closed(self, runs: Path, browser_page: Page) -> Iterator[Viewer]:
+        with shown(browser_page, runs, self.token) as viewer:
+            yield viewer
+
+    def test_the_address_that_is_printed_opens_and_loses_its_token(
+        self, browser_page: Page, browser_context: BrowserContext, closed: Viewer
+    ) -> None:
+        assert self.token in closed.address
+        browser_page.goto(closed.address)
+        expect(browser_page.locator(".told")).to_have_text("3 of 3 runs")
+        assert self.token not in browser_page.url
+        (cookie,) = browser_context.cookies()
+        assert cookie.get("httpOnly")
+        assert cookie.get("sameSite") == "Strict"
+        assert browser_page.evaluate("document.cookie") == ""
+        # The way back does not lead to it either.
+        assert browser_page.evaluate("history.length") == 2
+
+    def test_without_it_a_page_asks_for_it(self, browser_page: Page, closed: Viewer, faults: Faults) -> None:
+        faults.expect("401")
+        page = browser_page
+        page.goto(f"http://127.0.0.1:{closed.port}/runs/alpha")
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Open").click()
+        expect(page.get_by_role("alert")).to_contain_text("does not count")
+        page.get_by_label("Token").fill(self.token)
+        page.get_by_role("button", name="Open").click()
+        expect(page.locator(".told").first).to_contain_text("2 of 2 samples")
+
+    def test_a_link_on_another_site_opens_for_who_has_signed_in(
+        self, browser_page: Page, closed: Viewer, tmp_path: Path, faults: Faults
+    ) -> None:
+        other = tmp_path / "other.html"
+        other.write_text(f"<a href='http://127.0.0.1:{closed.port}/runs/alpha'>look</a>", encoding="utf-8")
+        faults.expect("request beyond file://")
+        browser_page.goto(other.as_uri())
+        browser_page.goto(closed.address)
+        expect(browser_page.locator(".told")).to_have_text("3 of 3 runs")
+        browser_page.goto(other.as_uri())
+        browser_page.get_by_text("look").click()
+        expect(browser_page.locator(".told").first).to_contain_text("2 of 2 samples")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[str]:
+    """The address of a site on another port, which anybody on this machine may run."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("<!doctype html><title>other</title>", encoding="utf-8")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/index.html"
+        server.shutdown()
+
+
+ATTACK = """async (home) => {
+  const read = [];
+  const take = (answer) => answer.text().then((text) => text && read.push(text));
+  const asJson = { "content-type": "application/json" };
+  const tries = [
+    ["data/runs", {}],
+    ["data/runs", { mode: "no-cors" }],
+    ["session", { mode: "no-cors", method: "POST", body: "x" }],
+    ["session", { method: "POST", headers: asJson, body: '{"token": "x"}' }],
+  ];
+  for (const [path, options] of tries) await fetch(home + path, options).then(take, () => null);
+  for (const name of ["script", "img", "iframe", "video"]) {
+    const node = document.createElement(name);
+    const done = new Promise((resolve) => { node.onload = node.onerror = resolve; });
+    node.src = home + (name === "iframe" ? "" : "data/runs");
+    document.body.append(node);
+    await done;
+  }
+  const events = new EventSource(home + "data/events");
+  await new Promise((resolve) => {
+    events.onopen = () => { read.push("events"); resolve(); };
+    events.onerror = resolve;
+  });
+  events.close();
+  return read;
+}"""
+
+
+def test_another_site_reads_and_changes_nothing(
+    browser_page: Page, viewer: Viewer, elsewhere: str, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of another site tries all that a page can; no answer of the viewer gives it anything."""
+    statuses: list[int] = []
+    answered = Gate.__call__
+
+    async def noted(gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            await send(message)
+
+        await answered(gate, scope, receive, note)
+
+    monkeypatch.setattr(Gate, "__call__", noted)
+    browser_page.goto(elsewhere)
+    assert browser_page.evaluate(ATTACK, viewer.address) == []
+    # Eight tries and one that the browser asks about beforehand.
+    assert len(statuses) == 9
+    assert set(statuses) == {403}
+    faults.expect(f"request beyond {elsewhere.removesuffix('/index.html')}")
+    faults.expect("console: ")
+
+
+HOSTILE = [
+    "<script>document.title = 'hacked'; alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)><a xlink:href='javascript:alert(1)'><text>x</text></a></svg>",
+    "</style><style>* { display: none !important }</style>",
+    "<style>body { background: url(http://evil.example/x) }</style>",
+    "<a href='javascript:alert(1)'>click</a> javascript:alert(1)",
+    "<iframe srcdoc='<script>parent.alert(1)</script>'></iframe>",
+    "<base href='http://evil.example/'><form action='http://evil.example'><button>go</button></form>",
+    "<meta http-equiv='refresh' content='0;url=http://evil.example'>",
+    "{{constructor.constructor('alert(1)')()}} ${alert(1)} <%= alert(1) %>",
+    "\u202egnirts desrever\u202c \u2066isolated\u2069 \u200bzero\u200bwidth\ufeff",
+    "null \x00 byte \x1b[31mred\x1b[0m \x07",
+    "] ]]> --> <!-- <![CDATA[ ",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "x" * 1_000_000,
+    "مرحبا " * 200 + "한국어 " * 200 + "中文" * 400,
+    "Z̸̢̛a̶̧̛l̷̨̛g̴̡̛ö̵́" * 200,
+    '"onmouseover="alert(1)" x="',
+]
+SAFE_NAME = re.compile(r"[/\x00]")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs in which everything that a model, a dataset or a file name says is hostile."""
+    folder = tmp_path_factory.mktemp("hostile") / "runs"
+    for nth, text in enumerate(HOSTILE):
+        short = text[:60]
+        write_run(
+            folder / f"{nth:02} {SAFE_NAME.sub('_', short[:40])}",
+            [text, f"before {text} after"],
+            ids=[f"{short}", f"{short} 2"],
+            task=short,
+            model=short,
+            question=text,
+            started=f"2026-01-{nth + 1:02}T00:00:00+00:00",
+        )
+    return folder
+
+
+class TestHostile:
+    """What a model wrote is text, wherever it stands; `browser_page` fails on any fault or request."""
+
+    @pytest.fixture
+    def viewer(self, hostile: Path, browser_page: Page) -> Iterator[Viewer]:
+        with shown(browser_page, hostile) as viewer:
+            yield viewer
+
+    def check(self, page: Page) -> None:
+        assert "hacked" not in page.title()
+        assert (
+            page.locator("main script, main iframe, main style, main base, main meta, main object").count()
+            == 0
+        )
+        assert page.locator("[onload], [onerror], [onmouseover], [srcdoc]").count() == 0
+        assert page.locator("a[href^='javascript']").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    def test_in_the_list_of_runs(self, browser_page: Page, viewer: Viewer) -> None:
+        browser_page.goto(viewer.address)
+        expect(browser_page.locator(".told")).to_have_text(f"{len(HOSTILE)} of {len(HOSTILE)} runs")
+        expect(browser_page.locator("td.model", has_text="<img src=x onerror=alert(1)>")).to_be_visible()
+        self.check(browser_page)
+        browser_page.set_viewport_size({"width": 380, "height": 800})
+        self.check(browser_page)
+
+    @pytest.mark.parametrize("nth", range(len(HOSTILE)))
+    def test_in_a_run_and_a_sample(self, browser_page: Page, viewer: Viewer, nth: int) -> None:
+        page = browser_page
+        page.goto(viewer.address)
+        page.locator("td.name a").nth(len(HOSTILE) - 1 - nth).click()
+        expect(page.locator(".told").first).to_contain_text("2 of 2 samples")
+        self.check(page)
+        page.locator("a.row").nth(1).click()
+        expect(page.locator("#sample")).to_be_visible()
+        expect(page.locator("#sample")).to_contain_text("before")
+        self.check(page)
+        for width in (1280, 380):
+            page.set_viewport_size({"width": width, "height": 800})
+            self.check(page)

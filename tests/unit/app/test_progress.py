@@ -1,0 +1,169 @@
+"""How a run goes: pace, time left and scores so far, against runs that are simulated answer by answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.app.progress import ProgressGauge, Track
+from assay.core.run import Cost
+from assay.core.score import Metric
+from assay.engine.execute import Tally
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def answered(tally: Tally, n: int, *, per_sample: int = 1, tokens: int = 10, journaled: bool = False) -> None:
+    """Answer so many requests more."""
+    tally.n_answered += n
+    tally.n_requests = max(tally.n_requests, tally.n_answered)
+    tally.n_begun = -(-tally.n_requests // per_sample)
+    tally.n_done = tally.n_answered // per_sample
+    tally.n_journaled += n if journaled else 0
+    cost = tally.costs.setdefault(("t", "gen"), Cost("t", "gen"))
+    cost.n_requests += n
+    cost.n_prompt_tokens += n * tokens
+
+
+@given(
+    gaps=st.lists(st.floats(0.05, 3.0), min_size=2, max_size=60),
+    per_s=st.floats(2, 5_000),
+    per_sample=st.integers(1, 5),
+)
+def test_a_steady_run_ends_when_it_was_said_to(gaps: list[float], per_s: float, per_sample: int) -> None:
+    """Whenever it is looked at, the time left is what a steady pace takes, up to the answers it counts in."""
+    clock, tally = Clock(), Tally(n_samples=10_000_000)
+    gauge = ProgressGauge(clock=clock)
+    began = clock.now
+    for gap in gaps:
+        clock.now += gap
+        answered(tally, int(per_s * (clock.now - began)) - tally.n_answered, per_sample=per_sample)
+        progress = gauge.look(tally)
+    if progress.requests_per_s is None or tally.n_answered < 100:
+        return
+    # Counts are whole: over a second, one answer more or less at either end.
+    assert progress.requests_per_s == pytest.approx(per_s, abs=2.0)
+    assert progress.samples_per_s == pytest.approx(progress.requests_per_s / per_sample, rel=0.05)
+    assert progress.tokens_per_s == pytest.approx(10 * progress.requests_per_s, rel=1e-6)
+    n_left = tally.n_requests / tally.n_begun * tally.n_samples - tally.n_answered
+    assert progress.seconds_left == pytest.approx(n_left / progress.requests_per_s)
+
+
+def test_batches_that_come_seldom_are_told_by_several_of_them() -> None:
+    clock, tally = Clock(), Tally(n_samples=640)
+    gauge = ProgressGauge(clock=clock)
+    clock.now += 300  # The model loads: that is no part of its pace.
+    for batch in range(5):
+        clock.now += 40
+        for _ in range(64):  # The answers of a batch come within a moment.
+            clock.now += 0.001
+            answered(tally, 1)
+            progress = gauge.look(tally)
+        if batch == 0:
+            assert progress.requests_per_s is None
+            assert progress.seconds_left is None
+    assert progress.requests_per_s == pytest.approx(64 / 40, rel=0.02)
+    assert progress.seconds_left == pytest.approx(320 / (64 / 40), rel=0.02)
+
+
+def test_the_pace_is_that_of_late() -> None:
+    clock, tally = Clock(), Tally(n_samples=100_000)
+    gauge = ProgressGauge(clock=clock)
+    for per_s in (100, 10):
+        for _ in range(300):
+            clock.now += 0.1
+            answered(tally, per_s // 10)
+            progress = gauge.look(tally)
+    assert progress.requests_per_s == pytest.approx(10)
+
+
+def test_what_an_earlier_start_answered_is_in_no_rate_and_takes_no_time() -> None:
+    clock, tally = Clock(), Tally(n_samples=1_000)
+    gauge = ProgressGauge(clock=clock, n_kept=500)
+    for _ in range(50):
+        clock.now += 0.01
+        answered(tally, 8, journaled=True, tokens=10_000)
+        progress = gauge.look(tally)
+    assert (progress.n_done, progress.requests_per_s, progress.tokens_per_s) == (400, None, None)
+    assert progress.phase == "samples"
+    # A hundred kept answers lie among those that are still to come.
+    for _ in range(40):
+        clock.now += 0.5
+        answered(tally, 5)
+        progress = gauge.look(tally)
+    assert progress.requests_per_s == pytest.approx(10)
+    assert progress.tokens_per_s == pytest.approx(100)
+    assert progress.seconds_left == pytest.approx((1_000 - 600 - 100) / 10)
+
+
+def test_what_came_with_a_batch_is_seen_while_the_next_is_computed() -> None:
+    """Another thread looks on by counts alone; it asks for no scores, which the run's own may be adding."""
+    asked = []
+
+    def scores() -> list[Metric]:
+        asked.append(1)
+        return [metric("gen")]
+
+    clock, tally = Clock(), Tally(n_samples=640)
+    gauge = ProgressGauge([Track("t", "gen", 640)], scores=scores, clock=clock)
+    seen = None
+    for _ in range(4):
+        clock.now += 40
+        answered(tally, 1)
+        seen = gauge.look(tally)
+        clock.now += 0.01
+        answered(tally, 63)
+        tally.landed["t"] = tally.n_done
+        clock.now += 0.2
+        seen = gauge.look_again(tally, seen)
+    assert seen is not None
+    assert len(asked) == 4
+    assert (seen.n_done, seen.tracks[0].n_done, seen.tracks[0].score) == (256, 256, metric("gen"))
+    assert seen.requests_per_s == pytest.approx(64 / 40, rel=0.02)
+    assert seen.seconds_left is not None
+    # It counts down while nothing comes.
+    clock.now += 30
+    later = gauge.look_again(tally, seen)
+    assert later.seconds_silent == pytest.approx(30)
+    assert later.seconds_left == pytest.approx(seen.seconds_left - 30)
+
+
+def test_the_phases_of_a_run() -> None:
+    tally = Tally(n_samples=2)
+    assert ProgressGauge().look(tally).phase == "loading"
+    answered(tally, 1)
+    assert ProgressGauge().look(tally).phase == "samples"
+    assert ProgressGauge(is_beforehand=True).look(tally).phase == "beforehand"
+    answered(tally, 1)
+    assert ProgressGauge().look(tally).phase == "scoring"
+
+
+def metric(method: str, name: str = "accuracy") -> Metric:
+    return Metric("t", method, name, None, 0.5, 0.4, 0.6, 10, 9, 1, 0, 0, is_headline=True)
+
+
+def test_each_method_has_the_score_that_decides_or_waits_for_the_end() -> None:
+    tally = Tally(n_samples=20, landed={"t": 10}, failures={"timeout": 2}, n_failed=2, last_failure="s1: no")
+    gauge = ProgressGauge(
+        [Track("t", "gen", 20), Track("t", "ppl", 20, is_scored_late=True)],
+        scores=lambda: [metric("gen"), metric("gen", "f1")],
+        stats=lambda: {"concurrency": 64.0, "retries": 3.0},
+    )
+    progress = gauge.look(tally)
+    gen, ppl = progress.tracks
+    assert (gen.n_done, gen.score, gen.is_scored_late) == (10, metric("gen"), False)
+    assert (ppl.score, ppl.is_scored_late) == (None, True)
+    assert (progress.concurrency, progress.n_retries) == (64, 3)
+    assert (progress.n_failed, progress.failures, progress.last_failure) == (2, {"timeout": 2}, "s1: no")
+    # It is frozen: what a run does later changes nothing of what was told.
+    tally.failures["timeout"] = 3
+    assert progress.failures == {"timeout": 2}
