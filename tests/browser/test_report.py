@@ -55,7 +55,7 @@ def test_filters_sort_and_search(browser_page: Page, report: str) -> None:
         chip.click()
         expect(chip).to_have_attribute("aria-pressed", "true")
         assert told(page) == counts[name] > 0
-        outcomes = page.locator("a.row .verdict").all_inner_texts()
+        outcomes = page.locator("a.row .worth").all_inner_texts()
         assert set(outcomes) == {name}
         chip.click()
     assert sum(counts.values()) == 200

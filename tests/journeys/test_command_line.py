@@ -35,7 +35,7 @@ def test_three_methods_side_by_side(workdir: Path) -> None:
     for method in ("ppl", "prob", "gen"):
         assert re.search(rf"arithmetic +{method} +30/30", result.out)
     assert re.search(r"the methods disagree on \d+ of 30 samples", result.out)
-    assert "run/report.md" in result.out
+    assert "run/report.html" in result.out
     folder = workdir / "run"
     assert {path.name for path in folder.iterdir()} == {
         "manifest.json",

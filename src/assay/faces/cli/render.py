@@ -268,7 +268,7 @@ def show_result(run: FinishedRun) -> None:
         return
     show_metrics(run.manifest, run.metrics)
     show_notes(run.came_up)
-    out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.md'))}", soft_wrap=True)
+    out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.html'))}", soft_wrap=True)
 
 
 def _show_answered(run: FinishedRun) -> None:

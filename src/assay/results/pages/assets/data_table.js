@@ -8,8 +8,12 @@ const NUMBER = /^(?:–|[−-]?(?:\d[\d,]*(?:\.\d+)?)(?:e[+-]\d+)?(?: (?:%|ms|s)
 export function dataTable(headings, rows, label) {
   const isNumber = headings.map((_, column) => rows.length > 0 && rows.every((row) => NUMBER.test(row[column])));
   const kind = (column) => ({ class: isNumber[column] ? "number" : null });
-  return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label },
+  const box = el("div", { class: "wide", role: "group", "aria-label": label },
     el("table", { class: "data" },
       el("thead", {}, el("tr", {}, headings.map((heading, column) => el("th", { scope: "col", ...kind(column) }, heading)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, column) => el("td", kind(column), cell)))))));
+  requestAnimationFrame(() => {
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+  });
+  return box;
 }

@@ -8,7 +8,8 @@ import { count } from "./numbers.js";
 
 const MOST = 20_000;
 const AROUND = 1_000;
-const MOST_BLANKS = 2_000;
+const STRETCH = 5_000;
+const STRETCH_LINES = 60;
 
 function blank(text) {
   const n = text.length;
@@ -21,15 +22,13 @@ function withBlanks(text, from, to) {
   const isEnd = to === text.length || text[to] === "\n";
   const children = [];
   let plain = "";
-  let nBlanks = 0;
   const lines = text.slice(from, to).split("\n");
   lines.forEach((line, nth) => {
     const isLast = nth === lines.length - 1;
     const kept = line.trimEnd();
-    if (kept.length < line.length && (isEnd || !isLast) && nBlanks < MOST_BLANKS) {
+    if (kept.length < line.length && (isEnd || !isLast)) {
       children.push(plain + kept, blank(line.slice(kept.length)));
       plain = "";
-      nBlanks++;
     } else plain += line;
     if (!isLast) plain += "\n";
   });
@@ -37,18 +36,43 @@ function withBlanks(text, from, to) {
   return children;
 }
 
-// Returns children for text[from:to] with its marks, each of which says why it is one.
+// Returns children for text[from:to] with its marks, each of which says why it is one where it ends.
 function marked(text, from, to, marks) {
   const children = [];
   let at = from;
   for (const { start, end, note } of marks) {
     const [first, last] = [Math.max(start, at), Math.min(end, to)];
-    if (first > last || start < from || start > to) continue;
-    children.push(withBlanks(text, at, first), el("mark", { title: note }, withBlanks(text, first, last)), note ? el("span", { class: "note" }, note) : null);
+    if (first > last || end < from || start > to || (first === last && end > start)) continue;
+    children.push(withBlanks(text, at, first), el("mark", { title: note }, withBlanks(text, first, last)), end <= to ? el("span", { class: "rule-note" }, note) : null);
     at = last;
   }
   children.push(withBlanks(text, at, to));
   return children;
+}
+
+// Returns the ends of stretches into which text[from:to] is cut: at ends of lines, where there are any. A browser lays
+// out a stretch when it comes in sight; the whole of a long text at once would take it many seconds.
+function stretchEnds(text, from, to) {
+  const ends = [];
+  for (let at = from; at < to; ) {
+    let end = at;
+    for (let n = 0; n < STRETCH_LINES && end < to; n++) {
+      const newline = text.indexOf("\n", end);
+      const next = newline < 0 || newline >= to ? to : newline + 1;
+      if (next - at > STRETCH) break;
+      end = next;
+    }
+    at = end > at ? end : between(text, Math.min(to, at + STRETCH));
+    ends.push(at);
+  }
+  return ends;
+}
+
+function stretches(text, from, to, marks) {
+  const endMark = to === text.length ? el("span", { class: "end", "aria-hidden": "true" }) : null;
+  const ends = stretchEnds(text, from, to);
+  if (ends.length < 2) return [marked(text, from, to, marks), endMark];
+  return ends.map((end, nth) => el("div", { class: "stretch" }, marked(text, nth ? ends[nth - 1] : from, end, marks), end === to ? endMark : null));
 }
 
 // The parts of a text that are shown: its beginning or its end, and what stands around marks.
@@ -69,23 +93,25 @@ function partsShown(text, marks, keeps) {
 // Shows a text. `marks` are parts of it, `{ start, end, note }` in UTF-16 units, in order; `keeps` says which end of a
 // long text is shown first; `name` is what readers of screens are told.
 export function exactText(text, { marks = [], keeps = "beginning", name = "text", hasCopy = true } = {}) {
-  const box = el("pre", { class: "exact", dir: "auto", tabindex: 0, role: "region", "aria-label": name });
+  const box = el("pre", { class: "exact", dir: "auto", role: "group", "aria-label": name });
   const draw = (parts) => {
     const gap = (n) => el("button", { type: "button", class: "gap", onclick: () => draw([[0, text.length]]) }, `${count(n)} characters are not shown: show all`);
     let at = 0;
     const children = [];
     for (const [from, to] of parts) {
       if (from > at) children.push(gap(from - at));
-      children.push(marked(text, from, to, marks));
+      children.push(stretches(text, from, to, marks));
       at = to;
     }
-    replace(box, children, at < text.length ? gap(text.length - at) : el("span", { class: "end", "aria-hidden": "true" }));
+    replace(box, children, at < text.length ? gap(text.length - at) : null);
   };
   draw(partsShown(text, marks, keeps));
-  // What matters most is in sight at once, where the box is smaller than the text.
+  // Where the box is smaller than the text, what matters most is in sight at once, and keys can scroll it.
   requestAnimationFrame(() => {
+    if (box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     const mark = box.querySelector("mark");
-    if (mark && mark.offsetTop > box.clientHeight / 2) box.scrollTop = mark.offsetTop - box.clientHeight / 3;
+    const depth = mark ? mark.getBoundingClientRect().top - box.getBoundingClientRect().top : 0;
+    if (depth > box.clientHeight / 2) box.scrollTop = depth - box.clientHeight / 3;
     else if (!mark && keeps === "end") box.scrollTop = box.scrollHeight;
   });
   return el("div", { class: "exact-box" }, hasCopy ? copyButton(text) : null, box);

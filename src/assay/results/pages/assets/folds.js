@@ -9,7 +9,7 @@ export function fold(summary, make, { isOpen = false, ...attributes } = {}) {
     if (!isMade) append(folded, [make()]);
     isMade = true;
   };
-  const folded = el("details", { class: "fold", ...attributes, ontoggle: () => folded.open && fill() }, el("summary", {}, summary));
+  const folded = el("details", { class: "folded", ...attributes, ontoggle: () => folded.open && fill() }, el("summary", {}, summary));
   if (isOpen) {
     fill();
     folded.open = true;

@@ -39,14 +39,14 @@ function width(share) {
 }
 
 function bar(label, value, length, start, beside, { isBest, isRight }) {
-  return el("div", { class: `bar-row${isBest ? " is-best" : ""}`, role: "listitem" },
-    el("span", { class: "bar-label" }, said(label), isRight ? el("span", { class: "right-mark", title: "right answer" }, " ✓") : null),
-    el("span", { class: "bar-track" },
-      el("span", { class: "bar", style: width(length) }),
+  return el("div", { class: `level${isBest ? " is-best" : ""}`, role: "listitem" },
+    el("span", { class: "level-label" }, said(label), isRight ? el("span", { class: "right-mark", title: "right answer" }, " ✓") : null),
+    el("span", { class: "level-track" },
+      el("span", { class: "level-fill", style: width(length) }),
       // The margin: what the best has beyond the runner-up.
-      isBest && start !== null ? el("span", { class: "bar-margin", title: "lead over the runner-up", style: { left: `${(100 * start).toFixed(3)}%`, ...width(length - start) } }) : null),
-    el("span", { class: "bar-value" }, value === null ? NOT_KNOWN : plain(value)),
-    el("span", { class: "bar-beside" }, value === null ? null : beside));
+      isBest && start !== null ? el("span", { class: "level-margin", title: "lead over the runner-up", style: { left: `${(100 * start).toFixed(3)}%`, ...width(length - start) } }) : null),
+    el("span", { class: "level-value" }, value === null ? NOT_KNOWN : plain(value)),
+    el("span", { class: "level-beside" }, value === null ? null : beside));
 }
 
 function panel(way, options, gold, scale, isDeciding) {
@@ -56,10 +56,10 @@ function panel(way, options, gold, scale, isDeciding) {
   const parts = shares(values);
   const next = found.next === null ? null : lengths[values.findIndex((value, index) => index !== found.best && value === found.next)];
   return el("div", { class: `panel${isDeciding ? " is-deciding" : ""}`, "data-way": Object.keys(WAYS).find((name) => WAYS[name] === way) ?? "of_rule" },
-    el("h4", {}, way.label, isDeciding ? el("span", { class: "tag" }, "decided") : null),
+    el("h3", {}, way.label, isDeciding ? el("span", { class: "tag" }, "decided") : null),
     el("p", { class: "faint" }, el("b", { class: gold.has(found.best) ? "o-R" : gold.size ? "o-W" : null }, said(options[found.best].label)), " wins",
       found.margin === null ? null : `, by ${plain(found.margin)} ${way.unit}`),
-    el("div", { class: "bars", role: "list" }, options.map((option, index) =>
+    el("div", { class: "levels", role: "list" }, options.map((option, index) =>
       bar(option.label, values[index], lengths[index], next, scale.beside(values[index], values[found.best], parts[index]), { isBest: index === found.best, isRight: gold.has(index) }))));
 }
 
@@ -100,7 +100,7 @@ export function optionsView(options, score, sample) {
   };
   draw();
   return el("section", { class: "part", "data-part": "options" },
-    el("div", { class: "part-tools" }, el("h3", {}, "Likelihood of the options"), switches),
+    el("div", { class: "part-tools" }, el("h2", {}, "Likelihood of the options"), switches),
     agreement(ways, options), words, panels,
     score?.rule && !deciding ? el("p", { class: "faint" }, "What decided is none of these: ", el("code", {}, score.rule), ".") : null,
     fold("All numbers", () => numbers(options)));

@@ -41,7 +41,7 @@ function outputBody(ask, output, score) {
 export function outputView(answered, score) {
   const outputs = answered.flatMap(([ask, completion]) => completion.outputs.map((output) => [ask, output]));
   const one = ([ask, output], nth) => outputBody(ask, output, nth === 0 ? score : null);
-  return el("section", { class: "part", "data-part": "output" }, el("h3", {}, outputs.length > 1 ? `Outputs: ${outputs.length}` : "Output"),
+  return el("section", { class: "part", "data-part": "output" }, el("h2", {}, outputs.length > 1 ? `Outputs: ${outputs.length}` : "Output"),
     outputs.length === 0 ? el("p", { class: "faint" }, "The model wrote nothing.") : null,
     outputs.length === 1 ? one(outputs[0], 0) : outputs.map((output, nth) => fold([`Output ${nth + 1}: `, said(output[1].text.slice(0, 80).replace(/\s+/g, " "))], () => one(output, nth), { isOpen: nth < OPEN })));
 }

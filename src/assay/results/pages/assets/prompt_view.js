@@ -46,7 +46,7 @@ function promptText(text, ask, fields, name) {
   const start = ask.n_shots ? ownPart(text, fields) : 0;
   if (!start) return [ask.n_shots ? el("p", { class: "faint" }, `${shotWords(ask)}.`) : null, exactText(text, { keeps: "end", name })];
   return [
-    fold(`${shotWords(ask)}: the first ${count(start)} characters`, () => exactText(text.slice(0, start), { name: "examples" }), { class: "fold shots" }),
+    fold(`${shotWords(ask)}: the first ${count(start)} characters`, () => exactText(text.slice(0, start), { name: "examples" }), { class: "folded shots" }),
     exactText(text.slice(start), { keeps: "end", name }),
   ];
 }
@@ -68,7 +68,7 @@ function messagesView(messages, ask, fields, show) {
   const ownText = ask.n_shots && !areFolded ? (text) => promptText(text, ask, fields, "message") : plainText;
   return [
     first ? el("ol", { class: "messages" }, messageView(messages[0], show, plainText)) : null,
-    areFolded ? fold(`${shotWords(ask)}: ${lastUser - first} messages`, () => el("ol", { class: "messages" }, messages.slice(first, lastUser).map((message) => messageView(message, show, plainText))), { class: "fold shots" }) : null,
+    areFolded ? fold(`${shotWords(ask)}: ${lastUser - first} messages`, () => el("ol", { class: "messages" }, messages.slice(first, lastUser).map((message) => messageView(message, show, plainText))), { class: "folded shots" }) : null,
     el("ol", { class: "messages" }, own.map((message) => messageView(message, show, messages[lastUser] === message ? ownText : plainText))),
   ];
 }
@@ -119,7 +119,7 @@ function askedView(record, context, asks, show) {
 export function promptView(record, asks, show) {
   const byContext = new Map();
   for (const ask of asks) byContext.set(ask.context, [...(byContext.get(ask.context) ?? []), ask]);
-  return el("section", { class: "part", "data-part": "prompt" }, el("h3", {}, "Prompt"),
+  return el("section", { class: "part", "data-part": "prompt" }, el("h2", {}, "Prompt"),
     [...byContext].map(([context, some]) => (some.every((ask) => ask.role === "unconditional")
       ? fold("The same without the question", () => askedView(record, context, some, show))
       : askedView(record, context, some, show))));

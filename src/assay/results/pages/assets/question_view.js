@@ -38,7 +38,7 @@ function cell(value) {
 export function questionView(sample, shown, chosen, isText) {
   const names = Object.keys(sample.fields);
   return el("section", { class: "part question", "data-part": "question" },
-    el("h3", {}, isText ? "Text" : "Question"),
+    el("h2", {}, isText ? "Text" : "Question"),
     exactText(questionOf(sample, shown) ?? shown, { name: "question" }),
     sample.choices?.length ? options(sample, chosen) : null,
     sample.targets?.length ? el("p", { class: "targets" }, el("span", { class: "tag right" }, sample.targets.length > 1 ? "right answers" : "right answer"), " ",

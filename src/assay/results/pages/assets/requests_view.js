@@ -4,21 +4,31 @@ import { el, said } from "./dom.js";
 import { dataTable } from "./data_table.js";
 import { count, NOT_KNOWN, seconds } from "./numbers.js";
 
-function tokens(outcome) {
-  const known = (n) => (n ? count(n) : NOT_KNOWN);
-  if (outcome.type === "failure") return [NOT_KNOWN, NOT_KNOWN, NOT_KNOWN];
-  const written = outcome.type === "completion" ? outcome.outputs.reduce((sum, output) => sum + output.n_tokens, 0) : 0;
-  return [known(outcome.n_prompt_tokens), known(outcome.type === "likelihood" ? outcome.n_tokens : 0), known(written)];
+const written = (outcome) => (outcome.outputs ?? []).reduce((sum, output) => sum + output.n_tokens, 0);
+
+// Every column, and the number that it has of a response; 0 is not known.
+const COLUMNS = [
+  ["tokens read", count, ({ outcome }) => outcome.n_prompt_tokens],
+  ["scored", count, ({ outcome }) => (outcome.type === "likelihood" ? outcome.n_tokens : 0)],
+  ["written", count, ({ outcome }) => written(outcome)],
+  ["first text", seconds, (response) => response.first_s],
+  ["whole answer", seconds, (response) => response.latency_s],
+  ["share of the run's time", seconds, (response) => response.seconds],
+];
+
+function ending(response) {
+  if (!response) return "no answer is stored";
+  if (response.outcome.type === "failure") return `failed: ${response.outcome.kind}`;
+  return response.cached ? "from the cache" : "answered";
 }
 
 export function requestsView(asks, responses) {
-  const rows = asks.map((ask) => {
-    const response = responses.get(ask.id);
-    if (!response) return [said(`${ask.role} ${ask.index}`), NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, "no answer is stored"];
-    return [said(`${ask.role} ${ask.index}`), ...tokens(response.outcome),
-      response.first_s ? seconds(response.first_s) : NOT_KNOWN, response.latency_s ? seconds(response.latency_s) : NOT_KNOWN, response.seconds ? seconds(response.seconds) : NOT_KNOWN,
-      response.cached ? "from the cache" : response.outcome.type === "failure" ? `failed: ${response.outcome.kind}` : "answered"];
+  const found = asks.map((ask) => responses.get(ask.id) ?? null);
+  const columns = COLUMNS.filter(([, , value]) => found.some((response) => response && value(response)));
+  const rows = asks.map((ask, nth) => {
+    const response = found[nth];
+    return [said(`${ask.role} ${ask.index}`), ...columns.map(([, shown, value]) => (response && value(response) ? shown(value(response)) : NOT_KNOWN)), ending(response)];
   });
-  return el("section", { class: "part", "data-part": "requests" }, el("h3", {}, "Time and tokens"),
-    dataTable(["request", "tokens read", "scored", "written", "first text", "whole answer", "share of the run's time", ""], rows, "requests"));
+  return el("section", { class: "part", "data-part": "requests" }, el("h2", {}, "Time and tokens"),
+    dataTable(["request", ...columns.map(([name]) => name), "ended"], rows, "requests"));
 }

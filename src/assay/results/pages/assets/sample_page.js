@@ -60,7 +60,7 @@ function head(record, table, place, tracks) {
     el("h1", { tabindex: -1 }, said(sample.id)),
     el("p", { class: "kicker" }, said(record.task), sample.group ? [" · ", said(sample.group)] : null, " · ", said(originWords(sample.origin))),
     el("p", { class: "outcomes" }, tracks.map((track) => el("span", { class: "outcome-chip" }, `${track.name} `,
-      el("span", { class: `outcome o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)]),
+      el("span", { class: `verdict o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)]),
       track.truncated[place] === "1" ? el("span", { class: "mark" }, "truncated") : null)),
     table.columns.disagree[place] === "1" ? el("span", { class: "outcome-chip warning" }, "the methods disagree") : null));
 }
@@ -72,12 +72,12 @@ function tokensSection(record, likelihoods) {
     const name = ask.windows ? "Text" : ask.role === "option" ? labelOf(sample, ask.index) : `${labelOf(sample, ask.index)} without the question`;
     const isRight = ask.role === "option" && sample.gold?.includes(ask.index);
     return el("div", { class: "scored", "data-role": ask.role, "data-index": ask.index },
-      el("h4", {}, said(name), isRight ? el("span", { class: "tag right" }, "right answer") : null, el("span", { class: "faint" }, ` ${plain(outcome.sum_logprob)} over ${count(outcome.n_tokens)} token${outcome.n_tokens === 1 ? "" : "s"}`)),
+      el("h3", {}, said(name), isRight ? el("span", { class: "tag right" }, "right answer") : null, el("span", { class: "faint" }, ` ${plain(outcome.sum_logprob)} over ${count(outcome.n_tokens)} token${outcome.n_tokens === 1 ? "" : "s"}`)),
       tokensView(outcome, finalText(record.contexts[ask.context]), ask.text ?? "", name, { isLong: Boolean(ask.windows) }));
   };
   const bare = likelihoods.filter(([ask]) => ask.role === "unconditional");
   const list = (some) => el("div", { class: `scored-list${some.every(([ask]) => (ask.text ?? "").length <= SHORT) ? " are-short" : ""}` }, some.map(shown));
-  return el("section", { class: "part", "data-part": "tokens" }, el("h3", {}, "Token by token"), legend(),
+  return el("section", { class: "part", "data-part": "tokens" }, el("h2", {}, "Token by token"), legend(),
     list(likelihoods.filter(([ask]) => ask.role !== "unconditional")),
     bare.length ? fold("Without the question", () => list(bare)) : null);
 }
@@ -105,7 +105,7 @@ function methodParts({ record, detail, place, source }, track, score) {
 
 function stored(run, detail) {
   const command = `assay explain ${run.name} '${detail.record.sample.id.replaceAll("'", "'\\''")}'`;
-  return el("section", { class: "part", "data-part": "stored" }, el("h3", {}, "More"),
+  return el("section", { class: "part", "data-part": "stored" }, el("h2", {}, "More"),
     el("p", {}, "In a terminal, with the tokens of the whole prompt and every extraction rule that was tried: ", el("code", { class: "inline-text" }, command), " ", copyButton(command)),
     fold("As it is stored", () => exactText(JSON.stringify({ ...detail, media: undefined }, null, 1), { name: "stored" })));
 }
@@ -122,7 +122,7 @@ function sampleView(context) {
     head(record, table, place, tracks),
     questionView(record.sample, table.columns.questions[place], chosenBy, record.asks.some((ask) => ask.windows)),
     tracks.length > 1 ? el("nav", { class: "methods", "aria-label": "Methods" }, tracks.map((track) =>
-      goes({ method: track.name }, { class: "method", "aria-current": track === chosen ? "true" : null }, track.name, " ", el("span", { class: `outcome o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)])))) : null,
+      goes({ method: track.name }, { class: "method", "aria-current": track === chosen ? "true" : null }, track.name, " ", el("span", { class: `verdict o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)])))) : null,
     chosen ? methodParts(context, chosen, scoreOf(chosen)) : el("p", { class: "faint" }, "Nothing was asked about this sample."),
     stored(run, detail),
   ];
@@ -155,7 +155,7 @@ onState((state) => {
 addEventListener("keydown", (event) => {
   if (!current || current.section.hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   // Arrows also scroll a box and move in a recording.
-  const isBusy = event.key.startsWith("Arrow") ? "input, select, audio, video, [role=region]" : "input, select";
+  const isBusy = event.key.startsWith("Arrow") ? "input, select, audio, video, .exact, .wide" : "input, select";
   if (event.target.closest?.(isBusy)) return;
   if (event.key === "Escape") return setState(ALL);
   const step = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1 }[event.key];

@@ -220,7 +220,7 @@ export class SampleTable {
     const cells = {
       id: columns.ids[place], question: columns.questions[place], target: columns.targets[place],
       answer: track?.answers[place] || NOT_KNOWN,
-      outcome: [el("span", { class: `verdict o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
+      outcome: [el("span", { class: `worth o-${outcome === "." ? "none" : outcome}` }, OUTCOMES[outcome]),
         track?.truncated[place] === "1" ? el("span", { class: "mark", title: "truncated" }, "cut") : null,
         columns.disagree[place] === "1" ? el("span", { class: "mark", title: "the methods disagree" }, "≠") : null],
       value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place] || null), seconds: seconds(track?.seconds[place] || null),

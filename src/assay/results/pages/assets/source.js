@@ -16,6 +16,11 @@ async function unpacked(block) {
   return new Response(stream).json();
 }
 
+// The script runs before all of the file is read, so that its beginning is seen at once.
+async function fileRead() {
+  if (document.readyState === "loading") await new Promise((resolve) => addEventListener("DOMContentLoaded", resolve, { once: true }));
+}
+
 // Blocks of compressed JSON inside the page.
 export class FileSource {
   constructor() {
@@ -27,11 +32,8 @@ export class FileSource {
     return document.getElementById("run") !== null;
   }
 
-  // The script runs before all of the file is read, so that its beginning is seen at once.
   async block(name) {
-    if (!document.getElementById(name) && document.readyState === "loading") {
-      await new Promise((resolve) => addEventListener("DOMContentLoaded", resolve, { once: true }));
-    }
+    if (!document.getElementById(name)) await fileRead();
     const found = document.getElementById(name);
     if (!found) throw new Error(`this page has no ${name}`);
     return unpacked(found);
@@ -48,8 +50,9 @@ export class FileSource {
     return this.block("table");
   }
 
-  // A sample in full; null when the file had no room for it.
+  // A sample in full; null when the file had no room for it. Its pictures come last in the file.
   async detail(place) {
+    await fileRead();
     const [block, nth] = this.where.get(place) ?? [null, null];
     if (block === null) return null;
     if (!this.opened.has(block)) {

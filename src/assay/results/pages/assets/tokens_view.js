@@ -99,8 +99,8 @@ function readout(piece, n) {
   ];
 }
 
-// One line of tokens. Pointer, click and arrow keys show a token's numbers below it, beside `foot`.
-function line(pieces, n, { before, skipped, name, foot }) {
+// One line of tokens. Pointer, click and arrow keys show a token's numbers below it, with `foot` behind them.
+function line(pieces, n, { before, isCut, skipped, name, foot }) {
   const told = el("p", { class: "readout faint", "aria-live": "polite" });
   const row = el("div", { class: "heat", dir: "auto", tabindex: 0, role: "group", "aria-label": `${name}: tokens, arrow keys step through them` });
   let current = -1;
@@ -125,7 +125,7 @@ function line(pieces, n, { before, skipped, name, foot }) {
     show(Math.min(pieces.length - 1, Math.max(0, current + step)));
   });
   const isJoined = pieces[0]?.join !== null && pieces.length > 0;
-  row.append(el("span", { class: "before" }, before));
+  row.append(el("span", { class: isCut ? "before is-cut" : "before" }, before));
   if (!isJoined) row.append(join());
   if (skipped) row.append(el("span", { class: "before" }, skipped));
   let shown = 0;
@@ -138,7 +138,7 @@ function line(pieces, n, { before, skipped, name, foot }) {
     row.append(more);
   };
   grow();
-  return el("div", { class: "heat-box" }, row, el("div", { class: "heat-foot" }, foot, told));
+  return el("div", { class: "heat-box" }, row, el("div", { class: "heat-foot" }, told, foot));
 }
 
 function tokenTable(pieces, n) {
@@ -158,7 +158,7 @@ function hardest(pieces, found) {
     return [count(piece.tokens[0].nth + 1), inlineText(piece.text ?? String(piece.tokens[0].id ?? "")), plain(piece.logprob), chance(piece.logprob),
       found ? said(`…${lastCharacters(before, AFTER)}`) : ""];
   });
-  return [el("h4", {}, `The ${places.length} tokens the model expected least`), dataTable(["place", "token", "log-probability", "probability", "after"], rows, "tokens expected least")];
+  return [el("h3", {}, `The ${places.length} tokens the model expected least`), dataTable(["place", "token", "log-probability", "probability", "after"], rows, "tokens expected least")];
 }
 
 // One scored text, token by token.
@@ -167,9 +167,10 @@ export function tokensView(outcome, before, text, name, { isLong = false } = {})
   if (!outcome.token_logprobs?.length) return el("p", { class: "faint" }, `The model told the sum over ${count(n)} tokens, and no token's own number.`);
   const found = stretches(outcome, before, text);
   const pieces = found?.pieces ?? boxes(outcome);
+  const tail = found ? found.before : tailOf(before, 0);
   return [
     isLong ? hardest(pieces, found) : null,
-    line(pieces, n, { before: found ? found.before : tailOf(before, 0), skipped: found?.skipped ?? "", name, foot: isLong ? null : fold("As a table", () => tokenTable(pieces, n)) }),
+    line(pieces, n, { before: tail, isCut: tail !== "" && !before.startsWith(tail), skipped: found?.skipped ?? "", name, foot: isLong ? null : fold("As a table", () => tokenTable(pieces, n)) }),
     outcome.straddles ? el("p", { class: "faint" }, "The first scored token begins before the join; it is scored whole.") : null,
   ];
 }

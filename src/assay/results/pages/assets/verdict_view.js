@@ -13,8 +13,8 @@ function shortOrExact(text) {
   return text.length <= SHORT && !text.includes("\n") ? inlineText(text) : exactText(text, { name: "answer" });
 }
 
-function facts(pairs) {
-  return el("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+function pairs(rows) {
+  return el("dl", { class: "pairs" }, rows.filter(Boolean).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 
 function rule(score) {
@@ -45,10 +45,10 @@ export function failureView(failure) {
 // `failures` are the answers that did not come: [[ask, failure], ...].
 export function verdictView(score, failures, outcome, words) {
   const others = score ? also(score) : [];
-  return el("section", { class: "part verdict", "data-part": "verdict" },
-    el("h3", {}, "Verdict"),
-    el("p", { class: `outcome big o-${outcome === "." ? "none" : outcome}` }, words, score?.is_truncated ? el("span", { class: "mark" }, "truncated") : null),
-    score ? facts([
+  return el("section", { class: "part", "data-part": "verdict" },
+    el("h2", {}, "Verdict"),
+    el("p", { class: `verdict big o-${outcome === "." ? "none" : outcome}` }, words, score?.is_truncated ? el("span", { class: "mark" }, "truncated") : null),
+    score ? pairs([
       score.ratios?.[score.metric] || score.verdict === "failed" ? null : ["Answer", shortOrExact(score.answer)],
       score.target === undefined ? null : ["Right answer", shortOrExact(score.target)],
       score.verdict === "failed" ? null : ["Decided by", score.ratios?.[score.metric] && !score.rule ? "the likelihood of the whole text" : rule(score)],
@@ -61,5 +61,5 @@ export function verdictView(score, failures, outcome, words) {
     ]) : el("p", { class: "faint" }, "This method has not been scored here."),
     score?.why ? el("div", { class: "failure" }, el("p", {}, el("b", {}, "Why it failed")), exactText(score.why, { name: "why it failed" })) : null,
     failures.length ? fold(`${failures.length} request${failures.length === 1 ? "" : "s"} without an answer: ${[...new Set(failures.map(([, failure]) => failure.kind))].join(", ")}`, () =>
-      failures.map(([ask, failure]) => [el("h4", {}, `${ask.role} ${ask.index}`), failureView(failure)])) : null);
+      failures.map(([ask, failure]) => [el("h3", {}, `${ask.role} ${ask.index}`), failureView(failure)])) : null);
 }
