@@ -21,7 +21,7 @@ export async function showApi(main) {
     el("p", { class: "faint" }, `Version ${api.info.version} · `, el("a", { href: stream("/openapi.json") }, "the OpenAPI document"), " for programs that read it"),
     tags.map((tag) => el("section", { "aria-label": tag }, el("h2", {}, tag), operations.filter((one) => one.tags?.[0] === tag).map((one) => operation(one, api)))),
     el("section", { "aria-label": "bodies" }, el("h2", {}, "Bodies"), schemas.map(([name, schema]) =>
-      fold(el("b", {}, name), () => [schema.description ? el("p", {}, described(schema.description)) : null, schemaTable(schema)], { id: `schema-${name}` })))));
+      fold(el("b", {}, name), () => [schema.description ? el("p", {}, described(schema.description)) : null, schemaTable(schema)], { class: "fold", id: `schema-${name}` })))));
 }
 
 // A link to a body below, which it opens.
@@ -97,5 +97,5 @@ function operation(one, api) {
     bodies.map(([kind, body]) => [el("h3", {}, "Body"), el("p", { class: "faint" }, kind, referred(body.schema) ? [": ", bodyLink(referred(body.schema))] : null), schemaTable(resolved(body.schema, api))]),
     el("h3", {}, "Answers"),
     table(["status", "", "body"], answers.map(([status, answer]) => [status, answer.description, Object.entries(answer.content ?? {}).map(([kind, body]) => [type(body.schema ?? {}), kind === "application/json" ? null : el("span", { class: "of" }, kind)])])),
-  ]);
+  ], { class: "fold" });
 }

@@ -42,7 +42,7 @@ export async function showDatasets(main) {
     const place = el("div", {});
     uploadForm((dataset) => { all = [...all, dataset].sort((a, b) => (a.name < b.name ? -1 : 1)); draw(); }).then((form) => replace(place, form));
     return place;
-  }, { id: "upload" }) : null;
+  }, { class: "fold", id: "upload" }) : null;
   replace(main, el("h1", {}, "Datasets"), el("div", { class: "tools" }, search), told, upload, list);
 }
 

@@ -8,7 +8,7 @@ import { count, day, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 import { isHead, scoreCard } from "./overview.js";
 import { problemBox, problemList, tell } from "./problem_view.js";
 import { fetched } from "./source.js";
-import { read, stream, visitor } from "./team_api.js";
+import { may, read, stream, visitor } from "./team_api.js";
 
 const CARDS = 6;
 const NAMES_SHOWN = 4;
@@ -123,9 +123,12 @@ class EvaluationPage {
 
   async lookAtRun() {
     const { evaluation } = this;
-    if (evaluation.started_at !== null) {
-      // Between being taken by a worker and the first sample there is no run yet.
-      this.run = await fetched(`/data/runs/${encodeURIComponent(evaluation.run)}`).catch((error) => { if (error.status === 404) return null; throw error; });
+    // Between being taken by a worker and the first word of its progress there is no run yet.
+    if (evaluation.progress.n_samples) {
+      this.run = await fetched(`/data/runs/${encodeURIComponent(evaluation.run)}`).catch((error) => {
+        if (error.status === 404) return null;
+        throw error;
+      });
     }
     if (evaluation.state === "complete") {
       this.notes = this.run?.manifest.notes ?? [];
@@ -173,7 +176,7 @@ class EvaluationPage {
         stateMark(one),
         this.run === null ? null : el("a", { class: "button", href: `/runs/${encodeURIComponent(one.run)}` }, one.state === "complete" ? "Open the run" : "Open the run so far"),
         one.state === "complete" ? el("a", { href: "/leaderboard" }, "Leaderboard") : null,
-        el("a", { href: `/evaluations/new?${new URLSearchParams([["model", one.model], ...one.datasets.map((name) => ["dataset", name])])}` }, "Another like this"),
+        may(this.who, "runner") && el("a", { href: `/evaluations/new?${new URLSearchParams([["model", one.model], ...one.datasets.map((name) => ["dataset", name])])}` }, "Another like this"),
         actions(one, this.who, { done: (after) => this.changed(after), failed: (error) => tell(this.trouble, error) })));
     if (focus) this.head.querySelector(`[data-do="${focus}"]`)?.focus();
   }

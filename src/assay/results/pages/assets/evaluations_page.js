@@ -136,13 +136,13 @@ class EvaluationList {
     const after = { done: () => this.look(), failed: (error) => tell(this.trouble, error) };
     const took = tookSeconds(one);
     return el("tr", { "data-id": one.id, class: one.state },
-      el("td", { class: "name" }, el("a", { href: `/evaluations/${one.id}` }, `Evaluation ${one.id}`), one.started_at === null ? null : el("a", { class: "of", href: `/runs/${encodeURIComponent(one.run)}` }, said(one.run))),
+      el("td", { class: "name" }, el("a", { href: `/evaluations/${one.id}` }, `Evaluation ${one.id}`), !one.progress.n_samples ? null : el("a", { class: "of", href: `/runs/${encodeURIComponent(one.run)}` }, said(one.run))),
       el("td", { class: "state" }, stateMark(one), progressBar(one), one.progress.n_failed ? el("span", { class: "of some" }, `${count(one.progress.n_failed)} failed`) : null),
       el("td", { class: "model" }, said(one.model)),
       el("td", { class: "datasets" }, names(one.datasets)),
       el("td", { class: "result" }, one.state === "complete" && rows ? scoreLines(rows, SCORES_SHOWN) : one.state === "failed" ? el("span", { class: "of" }, said(one.problems[0]?.what ?? "")) : NOT_KNOWN),
       el("td", { class: "asked" }, day(one.submitted_at), el("span", { class: "of" }, "by ", said(one.submitted_by))),
       el("td", { class: "seconds" }, took === null ? NOT_KNOWN : seconds(took)),
-      el("td", { class: "do" }, actions(one, this.who, after)));
+      el("td", { class: "do" }, el("div", { class: "buttons" }, actions(one, this.who, after))));
   }
 }

@@ -73,7 +73,7 @@ export async function showNewEvaluation(main) {
     const place = el("div", {});
     uploadForm((dataset) => chooser.add(dataset)).then((form) => replace(place, form), (error) => replace(place, el("p", { class: "trouble" }, said(error.message))));
     return place;
-  }, { id: "upload" }) : null;
+  }, { class: "fold", id: "upload" }) : null;
   replace(main, el("div", { class: "new-evaluation" },
     el("h1", {}, "New evaluation"),
     el("form", { id: "ask", novalidate: true, onsubmit: submit },
@@ -83,7 +83,7 @@ export async function showNewEvaluation(main) {
     // The upload is a form of its own, and forms do not nest: what follows belongs to the first one.
     el("section", {}, el("h2", {}, "Settings"), el("p", { class: "faint" }, "What is not set has its default, or what the datasets themselves say."),
       el("div", { class: "form-fields" }, usual.map((one) => one.element)),
-      fold("More settings", () => el("div", { class: "form-fields" }, [...others, ...beside].map((one) => one.element)))),
+      fold("More settings", () => el("div", { class: "form-fields" }, [...others, ...beside].map((one) => one.element)), { class: "fold" })),
     trouble,
     el("div", { class: "start" }, start, told)));
   start.setAttribute("form", "ask");
