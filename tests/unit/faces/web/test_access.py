@@ -64,10 +64,10 @@ def client() -> Iterator[AsgiClient]:
     [("/read", {"reader", "runner", "owner"}), ("/start", {"runner", "owner"}), ("/remove", {"owner"})],
 )
 def test_each_role_may_what_it_may(client: AsgiClient, path: str, allowed: set[str]) -> None:
-    for token, role in BEARERS.items():
+    for token, bearer in BEARERS.items():
         headers = {"authorization": f"Bearer {token}"}
         answer = client.get(path, headers) if path == "/read" else client.post(path, {"a": 1}, headers)
-        if role in allowed:
+        if bearer.role in allowed:
             assert answer.status in (200, 201)
         else:
             assert (answer.status, answer.json()["code"]) == (403, "WEB-013")
