@@ -142,7 +142,7 @@ def test_the_head_says_what_and_where(browser_page: Page, letters: Path) -> None
     assert "letters" in head
     assert "g1" in head
     assert "row 4 (line 4)" in head
-    assert browser_page.locator(".outcome-chip .verdict").count() == 3
+    assert browser_page.locator(".outcome-chip .worth").count() == 3
     right = browser_page.locator(".options li.is-right")
     expect(right).to_have_count(1)
     assert "moor" in right.inner_text()

@@ -18,6 +18,8 @@ _N_BINS = 10
 _N_BARS = 40
 _WIDE = 30.0
 """Values whose greatest is so many times their median are shown on a logarithmic axis."""
+_LEAST_RANGE = 1e-9
+"""Values that lie closer together, as a share of their size, are the same value."""
 
 
 def calibration(task: str, track: str, given: array[float], was_right: array[float]) -> Calibration:
@@ -50,7 +52,9 @@ def distribution(name: str, unit: str, track: str, values: array[float]) -> Dist
         step = max(1, math.ceil((greatest - low + 1) / _N_BARS))
         edges = np.arange(low, greatest + step + 1, step)
     else:
-        edges = np.linspace(low, greatest if greatest > low else low + (abs(low) or 1.0), _N_BARS + 1)
+        # Equal requests of one batch share its time, and differ by rounding alone: there is no range to cut.
+        is_range = greatest - low > _LEAST_RANGE * max(abs(low), abs(greatest))
+        edges = np.linspace(low, greatest if is_range else low + (abs(low) or 1.0), _N_BARS + 1)
     counts, edges = np.histogram(numbers, edges)
     return Distribution(
         name=name,

@@ -12,9 +12,16 @@ import { showRuns } from "./runs_page.js";
 import { showSignIn } from "./sign_in.js";
 import { showVisitor } from "./visitor_view.js";
 
-const PAGES = { run: showRun, runs: showRuns };
-const TEAM_PAGES = {
-  api: showApi, dataset: showDataset, datasets: showDatasets, evaluation: showEvaluation, evaluations: showEvaluations, models: showModels, new_evaluation: showNewEvaluation,
+const PAGES = {
+  api: showApi,
+  dataset: showDataset,
+  datasets: showDatasets,
+  evaluation: showEvaluation,
+  evaluations: showEvaluations,
+  models: showModels,
+  new_evaluation: showNewEvaluation,
+  run: showRun,
+  runs: showRuns,
 };
 
 async function show() {
@@ -22,7 +29,7 @@ async function show() {
   try {
     const { page, team } = document.body.dataset;
     if (team) await showVisitor(document.querySelector("nav.site"), main);
-    await { ...PAGES, ...TEAM_PAGES }[page](main);
+    await PAGES[page](main);
   } catch (error) {
     if (error.status === 401) {
       showSignIn(main);

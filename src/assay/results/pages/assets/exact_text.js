@@ -10,6 +10,7 @@ const MOST = 20_000;
 const AROUND = 1_000;
 const STRETCH = 5_000;
 const STRETCH_LINES = 60;
+const FEW_STRETCHES = 6;
 
 function blank(text) {
   const n = text.length;
@@ -51,7 +52,8 @@ function marked(text, from, to, marks) {
 }
 
 // Returns the ends of stretches into which text[from:to] is cut: at ends of lines, where there are any. A browser lays
-// out a stretch when it comes in sight; the whole of a long text at once would take it many seconds.
+// out a stretch when it comes in sight; the whole of a long text at once would take it many seconds. A text of few
+// stretches stays whole.
 function stretchEnds(text, from, to) {
   const ends = [];
   for (let at = from; at < to; ) {
@@ -71,7 +73,7 @@ function stretchEnds(text, from, to) {
 function stretches(text, from, to, marks) {
   const endMark = to === text.length ? el("span", { class: "end", "aria-hidden": "true" }) : null;
   const ends = stretchEnds(text, from, to);
-  if (ends.length < 2) return [marked(text, from, to, marks), endMark];
+  if (ends.length <= FEW_STRETCHES) return [marked(text, from, to, marks), endMark];
   return ends.map((end, nth) => el("div", { class: "stretch" }, marked(text, nth ? ends[nth - 1] : from, end, marks), end === to ? endMark : null));
 }
 

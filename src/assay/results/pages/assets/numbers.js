@@ -38,9 +38,11 @@ export function day(iso) {
   return Number.isNaN(time.getTime()) ? iso : time.toLocaleString(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 }
 
-// Round values from low to high, about n of them.
+// Round values from low to high, about n of them. Where the two differ by rounding alone, no step would lead from one to
+// the other.
 export function ticks(low, high, n = 5) {
-  const raw = (high - low || 1) / n;
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  const raw = (high - low > 1e-9 * size ? high - low : size || 1) / n;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw * 0.999);
   const found = [];

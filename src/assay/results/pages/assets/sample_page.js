@@ -60,7 +60,7 @@ function head(record, table, place, tracks) {
     el("h1", { tabindex: -1 }, said(sample.id)),
     el("p", { class: "kicker" }, said(record.task), sample.group ? [" · ", said(sample.group)] : null, " · ", said(originWords(sample.origin))),
     el("p", { class: "outcomes" }, tracks.map((track) => el("span", { class: "outcome-chip" }, `${track.name} `,
-      el("span", { class: `verdict o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)]),
+      el("span", { class: `worth o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)]),
       track.truncated[place] === "1" ? el("span", { class: "mark" }, "truncated") : null)),
     table.columns.disagree[place] === "1" ? el("span", { class: "outcome-chip warning" }, "the methods disagree") : null));
 }
@@ -122,7 +122,7 @@ function sampleView(context) {
     head(record, table, place, tracks),
     questionView(record.sample, table.columns.questions[place], chosenBy, record.asks.some((ask) => ask.windows)),
     tracks.length > 1 ? el("nav", { class: "methods", "aria-label": "Methods" }, tracks.map((track) =>
-      goes({ method: track.name }, { class: "method", "aria-current": track === chosen ? "true" : null }, track.name, " ", el("span", { class: `verdict o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)])))) : null,
+      goes({ method: track.name }, { class: "method", "aria-current": track === chosen ? "true" : null }, track.name, " ", el("span", { class: `worth o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)])))) : null,
     chosen ? methodParts(context, chosen, scoreOf(chosen)) : el("p", { class: "faint" }, "Nothing was asked about this sample."),
     stored(run, detail),
   ];

@@ -47,7 +47,7 @@ export function verdictView(score, failures, outcome, words) {
   const others = score ? also(score) : [];
   return el("section", { class: "part", "data-part": "verdict" },
     el("h2", {}, "Verdict"),
-    el("p", { class: `verdict big o-${outcome === "." ? "none" : outcome}` }, words, score?.is_truncated ? el("span", { class: "mark" }, "truncated") : null),
+    el("p", { class: "big-worth" }, el("span", { class: `worth o-${outcome === "." ? "none" : outcome}` }, words), score?.is_truncated ? el("span", { class: "mark" }, "truncated") : null),
     score ? pairs([
       score.ratios?.[score.metric] || score.verdict === "failed" ? null : ["Answer", shortOrExact(score.answer)],
       score.target === undefined ? null : ["Right answer", shortOrExact(score.target)],
