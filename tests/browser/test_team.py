@@ -1,4 +1,4 @@
-"""The pages of a team's server in a real browser: sign in, start, watch, stop, upload, and what is not offered."""
+"""A team's pages in a real browser: sign in, start, watch, stop, upload, and what is not offered."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     card = page.locator(".score")
     expect(card).to_contain_text("95 % interval")
     expect(card).to_contain_text("6 of 6 scored")
-    expect(page.get_by_label("What happened")).to_contain_text(re.compile("asked for by owner.*complete", re.DOTALL))
+    expect(page.get_by_label("What happened")).to_contain_text(
+        re.compile("asked for by owner.*complete", re.DOTALL)
+    )
     expect(page.get_by_label("Settings that were chosen")).to_contain_text("first:6")
     shown = card.locator("b").inner_text().split()[0]
 
@@ -92,7 +94,9 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     expect(page.locator("#sample")).to_contain_text("0+1=")
 
 
-def test_what_is_wrong_stands_beside_its_field(browser_page: Page, server: TeamServer, faults: Faults) -> None:
+def test_what_is_wrong_stands_beside_its_field(
+    browser_page: Page, server: TeamServer, faults: Faults
+) -> None:
     faults.expect("400")
     page = browser_page
     sign_in(page, server)
@@ -155,7 +159,9 @@ def test_a_table_is_uploaded_after_its_problems_were_read(
     expect(page.locator("#f-name")).to_have_value("mine")
     page.get_by_role("button", name="Check and upload").click()
     problem = page.locator(".upload .problems")
-    expect(problem).to_contain_text(re.compile(r"TABLE-\d+.*row 2.*'E'.*Fix: ", re.DOTALL), timeout=_PATIENT_MS)
+    expect(problem).to_contain_text(
+        re.compile(r"TABLE-\d+.*row 2.*'E'.*Fix: ", re.DOTALL), timeout=_PATIENT_MS
+    )
     (tmp_path / "mine.csv").write_text(_BROKEN.replace("E\n", "B\n"))
     page.locator("#f-file").set_input_files(tmp_path / "mine.csv")
     page.get_by_role("button", name="Check and upload").click()
@@ -195,7 +201,11 @@ def test_a_reader_is_offered_nothing_that_changes_anything(browser_page: Page, s
         page.goto(address(server, path))
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         expect(page.locator("main h1")).to_be_visible()
-        expect(page.locator("main").get_by_role("button", name=re.compile("Start|Stop|Resume|Delete|Register|upload"))).to_have_count(0)
+        expect(
+            page.locator("main").get_by_role(
+                "button", name=re.compile("Start|Stop|Resume|Delete|Register|upload")
+            )
+        ).to_have_count(0)
         expect(page.get_by_role("link", name=re.compile("New evaluation|Evaluate|Another"))).to_have_count(0)
     page.goto(address(server, "/evaluations/new"))
     expect(page.get_by_text("A reader looks and starts nothing.")).to_be_visible()
