@@ -22,9 +22,11 @@ _FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The system's own Chromium, started once."""
+    """The system's own Chromium. While it runs, this thread has an event loop under way, beside which other
+    tests could run none of their own; so it ends with the file.
+    """
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("there is no program `chromium`: apt-get install chromium")

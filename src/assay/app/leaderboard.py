@@ -7,8 +7,7 @@ runs whose files changed are read again.
 from __future__ import annotations
 
 import socket
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from assay.results.leaderboard.abilities import Abilities
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.entries import BoardRun
 from assay.results.leaderboard.make import make_board
-from assay.results.read import run_folders
+from assay.results.run_list import is_run, runs_in
 
 INDEX_FILE = ".assay.db"
 _OWN_FOLDER = "."
@@ -41,17 +40,47 @@ class _Shelf(NamedTuple):
 
 
 class IndexedRuns:
-    """Folders of runs with their indexes, open."""
+    """Folders of runs with their indexes, open. Threads may share it."""
 
-    def __init__(self, shelves: Sequence[_Shelf], indexes: Sequence[RunIndex], notes: Sequence[str]) -> None:
-        self._shelves = shelves
-        self._indexes = indexes
+    def __init__(self, folders: Sequence[Path], database: str | None = None) -> None:
+        """Open the indexes: a file in each folder, or the one database that is named.
+
+        A folder that cannot be written to is indexed in memory, which is said.
+        """
+        _check(folders)
+        self._databases: list[Database] = []
+        self._shelves: list[_Shelf] = []
+        notes: list[str] = []
+        if database is None:
+            for folder in folders:
+                self._databases.append(_own_database(folder, notes))
+                self._shelves.append(_Shelf(folder, RunIndex(self._databases[-1]), "", _OWN_FOLDER))
+            self._indexes = [shelf.runs for shelf in self._shelves]
+        else:
+            opened = open_database(database)
+            self._databases.append(opened)
+            self._indexes = [RunIndex(opened)]
+            # A file is used by one machine alone, whatever that is called today.
+            host = socket.gethostname() if opened.is_shared else ""
+            self._shelves = [
+                _Shelf(folder, self._indexes[0], host, str(folder.resolve())) for folder in folders
+            ]
         self.notes = tuple(notes)
         """What to know of the indexes."""
+
+    def close(self) -> None:
+        """Let go of the databases."""
+        for database in self._databases:
+            database.close()
 
     def refresh(self) -> list[Problem]:
         """Read what changed in the folders, and forget what is gone; return what could not be read."""
         return [problem for shelf in self._shelves for problem in _refresh(shelf)]
+
+    @property
+    def revision(self) -> tuple[str, ...]:
+        """Return what changes whenever an indexed run does."""
+        return tuple(index.revision() for index in self._indexes)
 
     def datasets(self) -> set[str]:
         """Return the names of the datasets that runs have."""
@@ -69,14 +98,14 @@ class IndexedRuns:
 
         `headlines`: metrics that somebody asks for. `registered`: those by which datasets are known.
         """
-        folders = {id(shelf.runs): str(shelf.folder) for shelf in self._shelves if shelf.root == _OWN_FOLDER}
         runs = []
         for place, index in enumerate(self._indexes):
             metrics = index.metrics()
             for known in index.runs():
                 run = known.run
                 if run.root == _OWN_FOLDER:
-                    run = msgspec.structs.replace(run, root=folders[id(index)])
+                    folder = self._shelves[place].folder.resolve()
+                    run = msgspec.structs.replace(run, root=str(folder.parent if is_run(folder) else folder))
                 runs.append(BoardRun((place, known.key), run, metrics.get(known.key, ())))
 
         def values_of(key: Hashable, task: str, method: str, metric: str) -> SampleValues | None:
@@ -87,12 +116,7 @@ class IndexedRuns:
         return make_board(runs, values_of, headlines=headlines, registered=registered, abilities=abilities)
 
 
-@contextmanager
-def indexed_runs(folders: Sequence[Path], database: str | None = None) -> Iterator[IndexedRuns]:
-    """Open the indexes of folders of runs: a file in each, or the one database that is named.
-
-    A folder that cannot be written to is indexed in memory, which is said.
-    """
+def _check(folders: Sequence[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(
@@ -103,28 +127,12 @@ def indexed_runs(folders: Sequence[Path], database: str | None = None) -> Iterat
                     Origin(str(folder)),
                 )
             )
-    opened: list[Database] = []
-    notes: list[str] = []
-    try:
-        if database is not None:
-            opened.append(open_database(database))
-            index = RunIndex(opened[0])
-            # A file is used by one machine alone, whatever that is called today.
-            host = socket.gethostname() if opened[0].is_shared else ""
-            shelves = [_Shelf(folder, index, host, str(folder.resolve())) for folder in folders]
-            yield IndexedRuns(shelves, [index], notes)
-            return
-        shelves = []
-        for folder in folders:
-            opened.append(_own_database(folder, notes))
-            shelves.append(_Shelf(folder, RunIndex(opened[-1]), "", _OWN_FOLDER))
-        yield IndexedRuns(shelves, [shelf.runs for shelf in shelves], notes)
-    finally:
-        for one in opened:
-            one.close()
 
 
 def _own_database(folder: Path, notes: list[str]) -> Database:
+    """Return the database that lies in a folder of runs; a run's own folder is not written to."""
+    if is_run(folder):
+        return open_database(MEMORY)
     try:
         return open_database(folder / INDEX_FILE)
     except StoreError as error:
@@ -137,7 +145,7 @@ def _refresh(shelf: _Shelf) -> list[Problem]:
     known = shelf.runs.stamps(shelf.host, shelf.root)
     problems: list[Problem] = []
     seen = set()
-    for folder in run_folders(shelf.folder):
+    for folder in (shelf.folder,) if is_run(shelf.folder) else runs_in(shelf.folder):
         if known.get(folder.name) == stamp_of(folder):
             seen.add(folder.name)
             continue

@@ -40,6 +40,11 @@ class IndexedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, str] = {}
     """All else that decides a prompt or a score, as text; a long value by its hash."""
 
+    @property
+    def is_registered(self) -> bool:
+        """Whether a registry has it as a dataset of its own, with a headline of its own."""
+        return bool(self.headline or self.about)
+
 
 class IndexedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run, as its manifest tells it."""

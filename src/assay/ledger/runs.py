@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from assay.core.errors import Problem, StoreError
+from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.run_index import (
     IndexedRun,
@@ -158,6 +159,12 @@ class RunIndex:
         query = sqlalchemy.select(_runs.c.name, _runs.c.stamp).where(*_place(host, root))
         with self._database.reading() as connection:
             return {row.name: row.stamp for row in connection.execute(query)}
+
+    def revision(self) -> str:
+        """Return what changes whenever a run of the index does, whoever changed it."""
+        query = sqlalchemy.select(_runs.c.id, _runs.c.stamp).order_by(_runs.c.id)
+        with self._database.reading() as connection:
+            return digest([tuple(row) for row in connection.execute(query)])
 
     def runs(self) -> list[Known]:
         """Return every run, the earliest first."""

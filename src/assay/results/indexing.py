@@ -63,10 +63,11 @@ def read_run(folder: Path, *, host: str, root: str) -> ReadRun:
         metrics = stored.metrics()
         columns = RunColumns(folder).by_method
     except (OSError, msgspec.DecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
             Problem(
                 "BOARD-001",
-                f"the run cannot be read, and is not on the leaderboard: {error}",
+                f"the run cannot be read, and is not on the leaderboard: {why}",
                 "the same `assay run` writes its files again; or remove the folder",
                 Origin(str(folder)),
             )

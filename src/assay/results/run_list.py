@@ -169,6 +169,11 @@ def _folders_in(root: Path) -> Iterator[str]:
             yield entry.path
 
 
+def runs_in(root: Path) -> Iterator[Path]:
+    """Yield the runs that lie in a folder, by name."""
+    return (Path(place) for place in _folders_in(root) if is_run(Path(place)))
+
+
 def _unique(name: str, taken: Container[str]) -> str:
     unique, number = name, 2
     while unique in taken:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from assay.app import leaderboard
-from assay.app.leaderboard import INDEX_FILE, indexed_runs
+from assay.app.leaderboard import INDEX_FILE, IndexedRuns
 from assay.core.errors import StoreError, UsageError
 from assay.core.score import Metric
 from assay.results.indexing import read_run
@@ -39,7 +40,7 @@ def runs(workdir: Path) -> Path:
 
 
 def board_of(*folders: Path, database: str | None = None) -> Board:
-    with indexed_runs(folders, database) as opened:
+    with closing(IndexedRuns(folders, database)) as opened:
         assert opened.refresh() == []
         return opened.board()
 
@@ -121,7 +122,7 @@ def test_damaged_and_foreign_folders_are_told_and_the_others_shown(runs: Path) -
     (damaged / "summary.json").write_text("[{")
     (runs / "foreign").mkdir()
     (runs / "foreign" / "manifest.json").write_text('{"name": "an app"}')
-    with indexed_runs([runs]) as opened:
+    with closing(IndexedRuns([runs])) as opened:
         problems = opened.refresh()
         assert sorted(problem.code for problem in problems) == ["BOARD-001", "STORE-004"]
         assert names(opened.board()) == ["mock:one"]
@@ -131,14 +132,14 @@ def test_a_run_that_goes_wrong_later_is_not_shown_as_it_was(runs: Path) -> None:
     board_of(runs)
     (damaged,) = runs.glob("*two*")
     (damaged / "summary.json").write_text("[{")
-    with indexed_runs([runs]) as opened:
+    with closing(IndexedRuns([runs])) as opened:
         assert len(opened.refresh()) == 1
         assert names(opened.board()) == ["mock:one"]
 
 
 def test_a_folder_that_takes_no_index_is_indexed_in_memory(runs: Path) -> None:
     (runs / INDEX_FILE).mkdir()
-    with indexed_runs([runs]) as opened:
+    with closing(IndexedRuns([runs])) as opened:
         assert opened.refresh() == []
         assert names(opened.board()) == ["mock:one", "mock:two"]
         assert "indexed in memory" in opened.notes[0]
@@ -168,8 +169,8 @@ def test_machines_that_share_a_database_compare_without_the_folders(
 
 
 def test_a_folder_that_is_not_there_is_refused(workdir: Path) -> None:
-    with pytest.raises(UsageError, match="BOARD-005"), indexed_runs([workdir / "nowhere"]):
-        pass
+    with pytest.raises(UsageError, match="BOARD-005"):
+        IndexedRuns([workdir / "nowhere"])
 
 
 def test_what_the_database_cannot_store_is_told(workdir: Path, postgres_url: str) -> None:

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
-from assay.app.leaderboard import indexed_runs
+from assay.app.leaderboard import IndexedRuns
 from assay.app.team.team import Team
+from assay.results.leaderboard.abilities import Abilities
 from assay.results.leaderboard.board import Board
+
+
+class Wishes(NamedTuple):
+    """What a team has registered about the datasets of a board."""
+
+    registered: dict[str, str]
+    """The metric of each dataset that has one."""
+    abilities: Abilities | None
+    """None: as the datasets say themselves."""
+
+
+def team_runs(team: Team) -> IndexedRuns:
+    """Open the index of the team's runs."""
+    runs_dir = Path(team.settings.runs_dir)
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    return IndexedRuns([runs_dir], team.settings.database_place)
+
+
+def team_wishes(team: Team, runs: IndexedRuns) -> Wishes:
+    """Return what is registered about the datasets that runs have."""
+    datasets = team.datasets.every()
+    have_runs = runs.datasets()
+    abilities: dict[str, list[str]] = {}
+    for one in datasets:
+        for ability in one.abilities if one.name in have_runs else ():
+            abilities.setdefault(ability, []).append(one.name)
+    headlines = {one.name: one.headline for one in datasets if one.headline is not None}
+    return Wishes(headlines, abilities or None)
 
 
 def team_board(team: Team) -> Board:
     """Read the runs that changed, and return the leaderboard of all that the team's database knows."""
-    datasets = team.datasets.every()
-    headlines = {one.name: one.headline for one in datasets if one.headline is not None}
-    runs_dir = Path(team.settings.runs_dir)
-    runs_dir.mkdir(parents=True, exist_ok=True)
-    with indexed_runs([runs_dir], team.settings.database_place) as runs:
+    with closing(team_runs(team)) as runs:
         runs.refresh()
-        have_runs = runs.datasets()
-        abilities: dict[str, list[str]] = {}
-        for one in datasets:
-            for ability in one.abilities if one.name in have_runs else ():
-                abilities.setdefault(ability, []).append(one.name)
-        return runs.board(registered=headlines, abilities=abilities or None)
+        wishes = team_wishes(team, runs)
+        return runs.board(registered=wishes.registered, abilities=wishes.abilities)

@@ -22,6 +22,7 @@ from assay.core.response import Response
 from assay.core.run import RunManifest, RunStatus, Scoring
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
+from assay.results.leaderboard.board import Board
 from assay.results.records import AskRecord
 from assay.results.scoring_changes import Changes
 
@@ -244,6 +245,14 @@ class DocsAnswer(msgspec.Struct, frozen=True, tag="docs", tag_field="kind"):
     """Of configs that do not load."""
 
 
+class LeaderboardAnswer(msgspec.Struct, frozen=True, tag="leaderboard", tag_field="kind"):
+    """`assay leaderboard`."""
+
+    board: Board
+    problems: tuple[Problem, ...]
+    """Of runs that cannot be read, and are not on the board."""
+
+
 CommandAnswer: TypeAlias = (
     RunAnswer
     | RunsAnswer
@@ -256,6 +265,7 @@ CommandAnswer: TypeAlias = (
     | PrepareAnswer
     | NewAnswer
     | DocsAnswer
+    | LeaderboardAnswer
 )
 
 

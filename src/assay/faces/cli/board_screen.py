@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from assay.faces.cli.render import out, show_notes
+from assay.faces.cli.render import out
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.grid import By, Grid, Words, grid
 
@@ -27,7 +27,8 @@ def show_board(board: Board, by: By, output: Path | None = None) -> None:
             _print(Console(file=file, width=out.width, highlight=False), board, by)
         return
     _print(out, board, by)
-    show_notes(board.notes)
+    for note in board.notes:
+        out.print(Text(note, style="yellow"), soft_wrap=True)
 
 
 def _print(console: Console, board: Board, by: By) -> None:
@@ -42,8 +43,9 @@ def _print(console: Console, board: Board, by: By) -> None:
         console.print(_block(table, columns), soft_wrap=not console.is_terminal, crop=False)
         console.print()
     console.print(
-        "[dim]percent with 95 % intervals; # the ranks a model may have: differences within them are not "
-        f"real (paired tests, Holm over a column, {100 * board.level:g} %); bold: none is really better[/]",
+        "[dim]percent with 95 % intervals; # the ranks a model may have: only those really better are sure "
+        f"to stand above it (paired tests, Holm over a column, {100 * board.level:g} %); bold: none is "
+        "really better[/]",
         soft_wrap=True,
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+import msgspec
 
+from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import pairs, runs_folder, runs_option
 
 if TYPE_CHECKING:
@@ -40,11 +43,15 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "markdown", "csv", "latex", "json"]),
+    type=click.Choice(["table", "markdown", "csv", "latex"]),
     default="table",
     show_default=True,
 )
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, do not print.")
+@click.option(
+    "--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write the page, as one file."
+)
+@json_option
 def leaderboard(
     folders: tuple[Path, ...],
     runs_dir: str | None,
@@ -54,13 +61,15 @@ def leaderboard(
     by: By,
     form: Format | Literal["table"],
     output: Path | None,
-) -> None:
+    html: Path | None,
+    is_json: bool,
+) -> Answer | None:
     """Rank models by datasets, and say which differences are real.
 
     The latest complete run of each model stands for it. Each dataset is told by its headline metric. Values
     under other shots, samples, data or judges have columns of their own.
     """
-    from assay.app.leaderboard import indexed_runs
+    from assay.app.leaderboard import IndexedRuns
     from assay.core.errors import AssayError
     from assay.faces.cli.board_screen import show_board
     from assay.faces.cli.render import err, show_error
@@ -69,21 +78,31 @@ def leaderboard(
 
     headlines = pairs(metrics, "--metric klue_ynat=macro_f1")
     own = None if abilities is None else read_abilities(abilities)
-    with indexed_runs(folders or _default_folders(runs_dir, database), database) as runs:
+    with closing(IndexedRuns(folders or _default_folders(runs_dir, database), database)) as runs:
         problems = runs.refresh()
         board = runs.board(headlines=headlines, abilities=own)
+    if html is not None:
+        from assay.results.leaderboard.page import render_board_page
+
+        html.write_text(render_board_page(board), encoding="utf-8")
+    if is_json:
+        from assay.faces.cli.answers import LeaderboardAnswer
+
+        board = msgspec.structs.replace(board, notes=(*runs.notes, *board.notes))
+        return Answer(LeaderboardAnswer(board, tuple(problems)))
     if problems:
         show_error(AssayError(problems))
     for note in runs.notes:
         err.print(note, markup=False, soft_wrap=True)
     if form == "table":
         show_board(board, by, output)
-        return
+        return None
     text = exported(board, form, by=by)
     if output is None:
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
+    return None
 
 
 def _default_folders(runs_dir: str | None, database: str | None) -> tuple[Path, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from assay.app.team.leaderboard import team_runs, team_wishes
 from assay.app.team.settings import TeamSettings
 from assay.app.team.supervise import Supervisor
 from assay.app.team.team import Team
@@ -15,6 +16,7 @@ from assay.faces.web.api.document import openapi_config
 from assay.faces.web.api.router import PATH, api_router
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.board import BoardShelf, board_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
 from assay.faces.web.pages import VIEW_PAGES, Page, pages_router
@@ -60,6 +62,8 @@ class TeamServer:
         self._host = settings.host
         self.supervisor = Supervisor(team.settings, team.queue)
         streams = Streams()
+        runs = RunList((Path(team.settings.runs_dir),))
+        self._boards = BoardShelf(runs, lambda: team_runs(team), lambda opened: team_wishes(team, opened))
         sessions = Sessions(team.tokens.bearer, cookie=f"assay_{self.port}")
         self.app = make_app(
             WebSettings(
@@ -71,7 +75,8 @@ class TeamServer:
             ),
             [
                 pages_router(sessions, SERVE_PAGES, is_team=True),
-                data_router(RunShelf(RunList((Path(team.settings.runs_dir),))), streams),
+                data_router(RunShelf(runs), streams),
+                board_router(self._boards),
                 api_router(team, streams, SlowWork()),
             ],
             openapi=openapi_config(),
@@ -96,6 +101,7 @@ class TeamServer:
         finally:
             self._team.asker.end()
             self.supervisor.end()
+            self._boards.close()
 
 
 def _bounds(settings: TeamSettings) -> Bounds:

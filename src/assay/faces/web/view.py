@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from assay.app.leaderboard import IndexedRuns
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.board import BoardShelf, board_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
 from assay.faces.web.pages import pages_router
@@ -46,6 +48,7 @@ class Viewer:
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host
         streams = Streams()
+        self._boards = BoardShelf(runs, lambda: IndexedRuns(settings.runs))
         who = only(self._token, Role.READER) if self._token else _nobody
         # Browsers keep one set of cookies for all ports of a machine.
         sessions = Sessions(who, cookie=f"assay_{self.port}")
@@ -55,7 +58,11 @@ class Viewer:
                 sessions=sessions,
                 without_token=None if self._token else Role.READER,
             ),
-            [pages_router(sessions), data_router(RunShelf(runs), streams)],
+            [
+                pages_router(sessions),
+                data_router(RunShelf(runs), streams),
+                board_router(self._boards),
+            ],
         )
         self.server = Server(app, streams.end)
 
@@ -76,6 +83,7 @@ class Viewer:
     def close(self) -> None:
         """Listen no more."""
         self._listener.close()
+        self._boards.close()
 
 
 def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:

@@ -70,18 +70,16 @@ def _column(
     ways = [one.how for one in compared.values()]
     notes = []
     if differing := differing_settings(members):
-        notes.append(f"{label}: its runs also differ in {', '.join(differing)}")
+        notes.append(f"runs also differ in {', '.join(differing)}")
     if "untested" in ways:
         n = ways.count("untested")
         notes.append(
-            f"{label}: {n} of {len(ways)} pairs of models cannot be compared: {conditions.metric} has no "
-            "values of samples and no standard error"
+            f"{n} of {len(ways)} pairs of models cannot be compared: {conditions.metric} has no "
+            "values of samples and no error"
         )
     if "unpaired" in ways:
         n = ways.count("unpaired")
-        notes.append(
-            f"{label}: {n} of {len(ways)} pairs of models are compared without pairing their samples"
-        )
+        notes.append(f"{n} of {len(ways)} pairs of models are compared without pairing their samples")
     about = dict.fromkeys(task.about for entry in members for task in entry.tasks if task.about)
     shown = BoardColumn(
         dataset=conditions.dataset,

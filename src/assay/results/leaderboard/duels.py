@@ -15,14 +15,14 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.run_index import SampleValues
 from assay.results.leaderboard.board import Rank
 from assay.results.leaderboard.entries import Entry
 from assay.results.paired import (
-    Clusters,
     Difference,
-    Numbers,
+    Fourfold,
     holm,
     macro_difference,
     mcnemar,
@@ -59,6 +59,21 @@ Duels: TypeAlias = dict[tuple[int, int], Duel]
 """By the two places in a list, the lesser first."""
 
 
+class Side(NamedTuple):
+    """The samples of one task of an entry, looked at once for all its duels."""
+
+    samples: SampleValues
+    right: NDArray[np.bool_] | None
+    """Where every value is 0 or 1: which are 1."""
+
+    @classmethod
+    def of(cls, samples: SampleValues) -> Side:
+        """Return the samples of a task, ready to be compared."""
+        right = samples.values == 1
+        is_binary = samples.weights is None and bool(np.all(right | (samples.values == 0)))
+        return cls(samples, right if is_binary else None)
+
+
 def duels(entries: Sequence[Entry], values_of: ValuesOf) -> Duels:
     """Compare every two entries of a column."""
     samples = [_samples(entry, values_of) for entry in entries]
@@ -86,7 +101,7 @@ def verdicts(n: int, found: dict[tuple[int, int], Difference], *, higher_is_bett
     return Verdicts(ranks, [tuple(sorted(one)) for one in better])
 
 
-def _samples(entry: Entry, values_of: ValuesOf) -> list[SampleValues] | None:
+def _samples(entry: Entry, values_of: ValuesOf) -> list[Side] | None:
     """Return the samples of an entry by task; None where its value is not made of them."""
     conditions = entry.conditions
     parts = []
@@ -94,60 +109,94 @@ def _samples(entry: Entry, values_of: ValuesOf) -> list[SampleValues] | None:
         found = values_of(entry.source.key, task.name, conditions.method, entry.sample_metric)
         if found is None:
             return None
-        parts.append(found)
+        parts.append(Side.of(found))
     return parts
 
 
-def _duel(a: Entry, b: Entry, of_a: list[SampleValues] | None, of_b: list[SampleValues] | None) -> Duel:
+def _duel(a: Entry, b: Entry, of_a: list[Side] | None, of_b: list[Side] | None) -> Duel:
     if of_a is not None and of_b is not None:
         ordered_b = {task.name: part for task, part in zip(b.tasks, of_b, strict=True)}
         parts = [paired(part, ordered_b[task.name]) for task, part in zip(a.tasks, of_a, strict=True)]
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
-            together = known[0] if not a.is_mean else macro_difference(known)
+            together = joined(known)
             if together is not None and together.p is not None:
                 return Duel(together, "paired")
     difference = unpaired(a, b)
     return Duel(difference, "untested" if difference is None else "unpaired")
 
 
-def paired(a: SampleValues, b: SampleValues) -> Difference | None:
+def paired(one: Side, other: Side) -> Difference | None:
     """Compare two models on the samples that both have a value for; None if these are too few."""
-    if len(a.ids) == len(b.ids) and np.array_equal(a.ids, b.ids):
-        at_a = at_b = np.arange(len(a.ids))
+    a, b = one.samples, other.samples
+    at_a: slice | NDArray[np.intp]
+    at_b: slice | NDArray[np.intp]
+    if np.array_equal(a.ids, b.ids):
+        at_a, at_b, n = slice(None), slice(None), len(a.ids)
     else:
-        _, at_a, at_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
-    if len(at_a) < 2 or len(at_a) < _LEAST_SHARED * min(len(a.ids), len(b.ids)):
+        shared, at_a, at_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
+        n = len(shared)
+    if n < 2 or n < _LEAST_SHARED * min(len(a.ids), len(b.ids)):
         return None
+    if a.clusters is None and one.right is not None and other.right is not None:
+        return _of_shares(one.right[at_a], other.right[at_b], n)
     clusters = None if a.clusters is None else a.clusters[at_a].astype(np.int64)
     x, y = a.values[at_a], b.values[at_b]
     if a.weights is not None and b.weights is not None:
-        return ratio_difference(
-            (x, a.weights[at_a]), (y, b.weights[at_b]), clusters, is_exponential=a.is_exponential
-        )
-    return _of_means(x, y, clusters)
+        sides = ((x, a.weights[at_a]), (y, b.weights[at_b]))
+        return ratio_difference(*sides, clusters, is_exponential=a.is_exponential)
+    compare = mean_difference if one.right is None or other.right is None else share_difference
+    return compare(x, y, clusters)
 
 
-def _of_means(x: Numbers, y: Numbers, clusters: Clusters | None) -> Difference:
-    is_binary = bool(np.all((x == 0) | (x == 1)) and np.all((y == 0) | (y == 1)))
-    if not is_binary:
-        return mean_difference(x, y, clusters)
-    if clusters is not None:
-        return share_difference(x, y, clusters)
-    # The interval of a difference of shares is not shown here, and takes most of the time of a large board.
-    p = mcnemar(int(np.sum(x > y)), int(np.sum(y > x)))
-    return msgspec.structs.replace(mean_difference(x, y), p=p, test="mcnemar")
+def joined(parts: Sequence[Difference]) -> Difference | None:
+    """Return the mean of the differences of parts, each counting once; None where a part has none.
+
+    Parts whose samples all differ alike, or not at all, have no spread to go by; right and wrong answers
+    still have their counts, which are then taken together.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    mean = macro_difference(parts)
+    tables = [part.fourfold for part in parts if part.fourfold is not None]
+    if mean is None or mean.p is not None or any(part.stderr != 0 for part in parts):
+        return mean
+    if mean.difference == 0 and all(part.p == 1 for part in parts):
+        return msgspec.structs.replace(mean, stderr=0.0, p=1.0)
+    if len(tables) < len(parts):
+        return mean
+    p = mcnemar(sum(one.only_a for one in tables), sum(one.only_b for one in tables))
+    return msgspec.structs.replace(mean, stderr=0.0, p=p, test="mcnemar")
+
+
+def _of_shares(x: NDArray[np.bool_], y: NDArray[np.bool_], n: int) -> Difference:
+    """Compare right and wrong answers of independent samples.
+
+    As `share_difference` does, but for the interval: it is not shown here, and takes most of its time.
+    """
+    right_a, right_b, both = (int(np.count_nonzero(one)) for one in (x, y, x & y))
+    only_a, only_b = right_a - both, right_b - both
+    gap = (only_b - only_a) / n
+    variance = max(0.0, (only_a + only_b) / n - gap * gap) * n / (n - 1)
+    stderr = math.sqrt(variance / n)
+    return Difference(
+        *(n, n, right_a / n, right_b / n, gap, None, None),
+        stderr=stderr,
+        p=mcnemar(only_a, only_b),
+        test="mcnemar",
+        fourfold=Fourfold(both, only_a, only_b, n - both - only_a - only_b),
+    )
 
 
 def unpaired(a: Entry, b: Entry) -> Difference | None:
     """Compare two values by their standard errors, as if they were of other samples; None if one has none."""
     first, second = a.metric, b.metric
-    if first.value is None or second.value is None or first.stderr is None or second.stderr is None:
+    if first.value is None or second.value is None or a.stderr is None or b.stderr is None:
         return None
-    stderr = math.hypot(first.stderr, second.stderr)
-    gap = second.value - first.value
+    stderr = math.hypot(a.stderr, b.stderr)
     if stderr == 0:
         return None
+    gap = second.value - first.value
     p = math.erfc(abs(gap) / stderr / math.sqrt(2))
     n = first.n_scored + second.n_scored
     return Difference(n, n, first.value, second.value, gap, None, None, stderr, p, "student")

@@ -15,6 +15,7 @@ from assay.core.model import ModelIdentity
 from assay.core.run import RunStatus
 from assay.core.run_index import IndexedRun, IndexedTask
 from assay.core.score import MACRO, NO_METRIC, Metric
+from assay.scoring.statistics import normal_quantile
 
 MIXED = "mixed"
 _APART = ("limit", "limit_seed", "fidelity", "windows")
@@ -70,6 +71,14 @@ class Entry(NamedTuple):
     def is_mean(self) -> bool:
         """Whether it is a mean over subsets."""
         return self.metric.task not in {task.name for task in self.tasks}
+
+    @property
+    def stderr(self) -> float | None:
+        """Return the standard error; where only an interval is known, as of a bootstrap, from its width."""
+        metric = self.metric
+        if metric.stderr is not None or metric.low is None or metric.high is None:
+            return metric.stderr
+        return (metric.high - metric.low) / (2 * normal_quantile())
 
     @property
     def n_samples(self) -> int:
@@ -138,11 +147,15 @@ class _Place(NamedTuple):
 
 
 def _places(one: BoardRun) -> Iterator[_Place]:
-    """Yield the datasets of a run: a task by itself, or its subsets together where they have a mean."""
+    """Yield the datasets of a run: a task by itself, or its subsets together where they have a mean.
+
+    What a registry has as datasets of their own stay so, though one file defines several.
+    """
     tasks = {task.name: task for task in one.run.tasks}
+    registered = {task.family for task in one.run.tasks if task.is_registered}
     families: dict[str, list[IndexedTask]] = {}
     for task in one.run.tasks:
-        if task.family is not None:
+        if task.family is not None and task.family not in registered:
             families.setdefault(task.family, []).append(task)
     cells: dict[tuple[str, str, str | None], list[Metric]] = {}
     for metric in one.metrics:
@@ -156,7 +169,7 @@ def _places(one: BoardRun) -> Iterator[_Place]:
             yield _Place(name, part, metrics, tuple(members))
             continue
         task = tasks[name]
-        if task.family is None or (task.family, method, None) not in cells:
+        if task.family not in families or (task.family, method, None) not in cells:
             yield _Place(name, None, metrics, (task,))
             continue
         for category in task.categories:

@@ -13,12 +13,13 @@ from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.grid import By, Grid, Words, grid
 from assay.results.rows import markdown_list, markdown_table
 
-Format: TypeAlias = Literal["markdown", "csv", "latex", "json"]
+Format: TypeAlias = Literal["markdown", "csv", "latex"]
 
 _LEGEND = (
-    "Values are in percent, with 95 % intervals. Behind # stand the ranks a model may have: 1 to 2 says that "
-    "no model is really better than it but one, and so on. Differences are real where a test pair by pair, "
-    "corrected for the number of pairs in the column (Holm), says so at 5 %. **Bold**: none is really better."
+    "Shares are in percent, with 95 % intervals. Behind # stands the range of ranks that a model may have: "
+    "only models that are really better are sure to stand above it. A difference is real where a test of the "
+    "two models, sample by sample, says so at 5 %, corrected for all pairs of the column (Holm). **Bold**: "
+    "none is really better."
 )
 
 _NUMBERS = ("value", "low", "high", "stderr")
@@ -151,13 +152,8 @@ def latex_text(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 
-def _json(board: Board, by: By) -> str:
-    return msgspec.json.format(msgspec.json.encode(board), indent=1).decode() + "\n"
-
-
 _EXPORTS: Mapping[Format, Callable[[Board, By], str]] = {
     "markdown": _markdown,
     "csv": _csv,
     "latex": _latex,
-    "json": _json,
 }

@@ -44,7 +44,7 @@ def make_board(
         means=tuple(means),
         mean_cells=tuple(tuple(cells[row] for cells in by_mean) for row in range(len(order))),
         standings=tuple(standings(order, columns)),
-        notes=(*found.notes, *notes, *(note for column in columns for note in column.shown.notes)),
+        notes=(*found.notes, *notes, *_column_notes(columns)),
         level=LEVEL,
     )
 
@@ -106,17 +106,26 @@ def _means(
         for column in columns
         if column.shown.part is None and column.shown.counts and not is_averaged(column)
     ]
-    if left_out and every:
+    if left_out and means:
         notes.append(
             f"in no mean, as their values are no shares of which more is better: {listing(left_out)}"
         )
     others = [column.shown.label for column in columns if not column.shown.counts and not column.shown.part]
-    if others:
+    if others and means:
         notes.append(f"in no mean, as another column stands for the dataset: {listing(others)}")
     told = told_abilities(columns) if abilities is None else abilities
     places, said = columns_by_ability(told, columns, is_from_file=abilities is not None)
     means += [BoardMean(name, "ability", found) for name, found in places.items()]
     return means, [*notes, *said]
+
+
+def _column_notes(columns: Sequence[Column]) -> list[str]:
+    """Return what is to be known of columns; what is the same for several is said once."""
+    said: dict[str, list[str]] = {}
+    for column in columns:
+        for note in column.shown.notes:
+            said.setdefault(note, []).append(column.shown.label)
+    return [f"{note}: {listing(labels, at_most=5)}" for note, labels in said.items()]
 
 
 def _datasets(n: int) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from assay.core.score import Metric
 from assay.results.leaderboard.board import BoardMean, MeanCell, Standing
 from assay.results.leaderboard.columns import Column
-from assay.results.leaderboard.duels import verdicts
-from assay.results.paired import Difference, macro_difference
+from assay.results.leaderboard.duels import joined, verdicts
+from assay.results.leaderboard.entries import Entry
+from assay.results.paired import Difference, Fourfold
 from assay.scoring.statistics import Estimate, clipped, macro, wilson
 
 
@@ -25,7 +25,7 @@ def mean_cells(mean: BoardMean, models: Sequence[str], columns: Sequence[Column]
     cells: list[MeanCell | None] = []
     for model in models:
         there = [at for at in mean.columns if model in columns[at].entries]
-        estimate = _mean(columns[at].entries[model].metric for at in there)
+        estimate = _mean(columns[at].entries[model] for at in there)
         if estimate.value is None:
             cells.append(None)
             continue
@@ -86,7 +86,7 @@ def _differences(
         parts = [_difference(columns[at], models[first], models[second]) for at in mean.columns]
         known = [part for part in parts if part is not None]
         if known and len(known) == len(parts):
-            together = macro_difference(known) if len(known) > 1 else known[0]
+            together = joined(known)
             if together is not None:
                 found[first, second] = together
     return found
@@ -99,6 +99,7 @@ def _difference(column: Column, model: str, other: str) -> Difference | None:
     found = column.compared[min(a, b), max(a, b)].difference
     if found is None or found.difference is None or a < b:
         return found
+    table = found.fourfold
     return Difference(
         found.n,
         found.n_units,
@@ -110,12 +111,19 @@ def _difference(column: Column, model: str, other: str) -> Difference | None:
         found.stderr,
         found.p,
         found.test,
+        fourfold=None if table is None else Fourfold(table.both, table.only_b, table.only_a, table.neither),
     )
 
 
-def _mean(metrics: Iterable[Metric]) -> Estimate:
+def _mean(entries: Iterable[Entry]) -> Estimate:
     """Return the mean of values that each count once, and its interval; all are shares."""
-    estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in metrics)
+    parts = [
+        Estimate(one.metric.value, one.metric.low, one.metric.high, one.stderr, one.metric.n)
+        for one in entries
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    estimate = macro(parts)
     if estimate.value is None or estimate.stderr != 0:
         return clipped(estimate)
     # Datasets all right or all wrong have no spread to build on; the counts still have an interval.

@@ -8,7 +8,6 @@ that failed, were not answered or are wrong. The page tells what is left out.
 from __future__ import annotations
 
 import base64
-import gzip
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from assay.core.markup import Markup, one_file_parts, tag
 from assay.results.media_store import kept_medium, media_folder
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
+from assay.results.pages.packed import packed_block
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
@@ -34,8 +34,6 @@ _NUMBERS = re.compile(rb'"type":"(?:likelihood|label_probs)"')
 _DECIMALS = re.compile(rb"(\.\d{5})\d+")
 _BLOCK_BYTES = 256 << 10
 """Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
-_LEVEL = 3
-"""Twice as quick as the usual level, and a tenth larger."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -60,7 +58,7 @@ def report_page(view: RunView) -> Iterator[str]:
     parts: list[Markup] = []
     room = MOST_BYTES - media.n_reserved
     for places, content in _blocks(view, n_rows):
-        data = _block(f"details-{len(blocks)}", content)
+        data = packed_block(f"details-{len(blocks)}", content)
         room -= len(data)
         if room < 0:
             break
@@ -75,8 +73,8 @@ def report_page(view: RunView) -> Iterator[str]:
         script(),
         (
             tag("main", id="page"),
-            _block("run", _encode(page)),
-            _block("table", _encode(view.table(0, n_rows))),
+            packed_block("run", _encode(page)),
+            packed_block("table", _encode(view.table(0, n_rows))),
         ),
         after=(*parts, *media.parts),
         media=True,
@@ -122,12 +120,6 @@ class _Media:
 
 def _in_base64(n_bytes: int) -> int:
     return 4 * ((n_bytes + 2) // 3)
-
-
-def _block(name: str, content: bytes) -> Markup:
-    """Return data that a browser keeps and never runs; base64 holds nothing that could end the element."""
-    packed = base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
-    return Markup(f'<script type="application/gzip" id="{name}">{packed}</script>\n')
 
 
 def _blocks(view: RunView, n_rows: int) -> Iterator[tuple[tuple[int, ...], bytes]]:

@@ -64,6 +64,18 @@ def test_subsets_are_one_dataset_and_its_categories_are_abilities() -> None:
     assert cell_of(board, "one", "Humanities") == pytest.approx(np.mean(found["exam:history"]))
 
 
+def test_datasets_of_a_registry_stay_apart_though_one_file_defines_them() -> None:
+    shelf = Shelf()
+    specs = {
+        "klue_ynat": task("klue_ynat", family="klue", about="topics", headline="accuracy"),
+        "klue_sts": task("klue_sts", family="klue", about="similarity", headline="accuracy"),
+    }
+    together = mean_of("klue", "gen", "accuracy_macro", GOOD)
+    shelf.add("one", {"klue_ynat": GOOD, "klue_sts": FAIR}, specs=specs, more=[together])
+    board = make_board(shelf.runs, shelf.values_of)
+    assert [one.dataset for one in board.columns] == ["klue_sts", "klue_ynat"]
+
+
 def test_a_run_of_other_subsets_is_in_another_column() -> None:
     shelf = Shelf()
     exam(shelf, "one", 1, 0.9)

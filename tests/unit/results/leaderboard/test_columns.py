@@ -80,8 +80,10 @@ def test_values_under_other_conditions_have_a_column_of_their_own(
     shelf.add("one", {"a": GOOD})
     shelf.add("two", {"a": FAIR})
     shelf.add("three", {"a": FAIR}, specs={"a": task("a", **changed)})
+    for model in ("one", "two", "three"):
+        shelf.add(model, {"b": FAIR})
     board = board_of(shelf)
-    assert len(labels(board)) == 2
+    assert len(labels(board)) == 3
     assert label in labels(board)
     assert value(board, "three", label) == 0.6
     assert next(one for one in board.columns if one.counts).n_models == 2, "most models: it counts"
@@ -102,7 +104,16 @@ def test_settings_that_set_no_column_apart_are_told_when_they_differ() -> None:
         shelf.add(model, {"a": GOOD}, specs={"a": task("a", settings={"form": form, "seed": "0"})})
     board = board_of(shelf)
     assert labels(board) == ["a"]
-    assert board.columns[0].notes == ('a: its runs also differ in form ("chat", "text")',)
+    assert board.columns[0].notes == ('runs also differ in form ("chat", "text")',)
+
+
+def test_what_is_the_same_for_several_columns_is_said_once() -> None:
+    shelf = Shelf()
+    for model, form in (("one", '"chat"'), ("two", '"text"')):
+        names = ("a", "b", "c")
+        specs = {name: task(name, settings={"form": form}) for name in names}
+        shelf.add(model, dict.fromkeys(names, GOOD), specs=specs)
+    assert board_of(shelf).notes == ("""runs also differ in form ("chat", "text"): 'a', 'b', 'c'""",)
 
 
 def test_a_dataset_counts_once_in_a_mean_however_many_methods_it_has() -> None:
@@ -138,6 +149,26 @@ def test_a_registered_headline_decides_then_what_is_asked_for() -> None:
     asked = board_of(shelf, headlines={"a": "accuracy"})
     assert asked.columns[0].metric == "accuracy"
     assert asked.models[0].name == "one"
+
+
+def test_an_interval_without_an_error_gives_one_by_its_width() -> None:
+    """Twice 1.96 errors wide: with an error of 0.05 each, 0.9 and 0.2 are really apart, 0.9 and 0.8 not."""
+
+    def f1(share: float) -> Metric:
+        half = 1.96 * 0.05
+        return mean_of("a", "gen", "f1", FAIR, value=share, stderr=None, low=share - half, high=share + half)
+
+    shelf = Shelf()
+    for model, share in (("good", 0.9), ("near", 0.8), ("poor", 0.2)):
+        run = shelf.add(model, {"a": GOOD, "b": FAIR})
+        shelf.runs[-1] = run._replace(metrics=[f1(share), run.metrics[1]])
+    board = make_board(shelf.runs, lambda *_: None)
+    cells = [row[0] for row in board.cells]
+    assert [None if cell is None else str(cell.rank) for cell in cells] == ["1–2", "1–2", "3"]
+    mean = board.mean_cells[0][0]
+    assert mean is not None
+    error = np.std(FAIR, ddof=1) / 10
+    assert mean.stderr == pytest.approx(math.hypot(0.05, error) / 2, rel=1e-3)
 
 
 def test_a_metric_that_nobody_has_is_refused_with_those_that_there_are() -> None:

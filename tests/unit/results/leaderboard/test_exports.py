@@ -6,7 +6,6 @@ import csv
 import io
 import re
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,7 +98,3 @@ def test_no_text_escapes_into_latex(text: str) -> None:
         r"\\(?:text(?:backslash|asciitilde|asciicircum|less|greater|bar)\{\}|[&%$#_{}])|\$\\downarrow\$"
     )
     assert not set(re.sub(commands, "", written)) & set("\\&%$#_{}~^\n\r")
-
-
-def test_json_is_the_board_whole(board: Board) -> None:
-    assert msgspec.json.decode(exported(board, "json"), type=Board) == board

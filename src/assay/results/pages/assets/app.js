@@ -2,6 +2,7 @@
 
 import { el, replace } from "./dom.js";
 import { showApi } from "./api_page.js";
+import { showBoard } from "./board_page.js";
 import { showDataset, showDatasets } from "./datasets_page.js";
 import { showEvaluation } from "./evaluation_page.js";
 import { showEvaluations } from "./evaluations_page.js";
@@ -18,6 +19,7 @@ const PAGES = {
   datasets: showDatasets,
   evaluation: showEvaluation,
   evaluations: showEvaluations,
+  leaderboard: showBoard,
   models: showModels,
   new_evaluation: showNewEvaluation,
   run: showRun,

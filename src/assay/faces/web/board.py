@@ -1,0 +1,95 @@
+"""What the leaderboard's page fetches: the board of the runs, made again when one of them changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from litestar import Request, Response, Router, get
+
+from assay.app.leaderboard import IndexedRuns
+from assay.app.team.leaderboard import Wishes
+from assay.core.errors import Problem
+from assay.core.ids import digest
+from assay.faces.web.answers import Body, answer
+from assay.results.leaderboard.board import Board, BoardCell
+from assay.results.leaderboard.page import board_page
+from assay.results.run_list import RunList
+from assay.results.store import MANIFEST
+
+_Asked = Request[Any, Any, Any]
+
+
+class BoardShelf:
+    """The board, kept as long as no run changes. Called from threads."""
+
+    def __init__(
+        self,
+        runs: RunList,
+        open_indexes: Callable[[], IndexedRuns],
+        wishes_of: Callable[[IndexedRuns], Wishes] = lambda _: Wishes({}, None),
+    ) -> None:
+        self._runs = runs
+        self._open = open_indexes
+        self._wishes_of = wishes_of
+        self._indexed: IndexedRuns | None = None
+        self._lock = threading.Lock()
+        self._made_of: object = None
+        self._body = Body(b"", "")
+
+    def board(self) -> Body:
+        """Return the board as it is now."""
+        with self._lock:
+            if self._indexed is None:
+                self._indexed = self._open()
+            notes = tuple(_told(problem) for problem in self._indexed.refresh())
+            folders = self._runs.listing().folders
+            wishes = self._wishes_of(self._indexed)
+            made_of = (self._indexed.revision, tuple(folders), notes, wishes)
+            if made_of != self._made_of:
+                board = self._indexed.board(registered=wishes.registered, abilities=wishes.abilities)
+                self._body = _made(board, folders, notes)
+                self._made_of = made_of
+            return self._body
+
+    def close(self) -> None:
+        """Let go of the databases."""
+        with self._lock:
+            if self._indexed is not None:
+                self._indexed.close()
+                self._indexed = None
+
+
+def _told(problem: Problem) -> str:
+    """Return a problem for whoever reads the page: a run by its name, not by where it lies."""
+    if problem.where is None:
+        return f"{problem.code}: {problem.what}"
+    path = Path(problem.where.path)
+    return f"{problem.code} {path.parent.name if path.name == MANIFEST else path.name}: {problem.what}"
+
+
+def _made(board: Board, folders: Mapping[str, Path], notes: Sequence[str]) -> Body:
+    board = msgspec.structs.replace(board, notes=(*notes, *board.notes))
+    names = {str(folder): name for name, folder in folders.items()}
+
+    def link_of(cell: BoardCell) -> str | None:
+        name = names.get(f"{cell.root}/{cell.run}")
+        return None if name is None or cell.host else f"/runs/{quote(name, safe='')}"
+
+    content = msgspec.json.encode(board_page(board, link_of))
+    return Body(content, digest(content.decode()))
+
+
+def board_router(shelf: BoardShelf) -> Router:
+    """Return the handler of the board, under /data."""
+
+    @get("/leaderboard", sync_to_thread=True)
+    def leaderboard(request: _Asked) -> Response[bytes]:
+        """Show models by datasets."""
+        return answer(request, shelf.board())
+
+    return Router("/data", route_handlers=[leaderboard])

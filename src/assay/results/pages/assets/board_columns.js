@@ -1,0 +1,90 @@
+// The columns that a leaderboard shows, as one kind of thing: means, duels, datasets or abilities.
+
+import { count, percent, plain } from "./numbers.js";
+
+function rankText(rank) {
+  return rank.best === rank.worst ? `#${rank.best}` : `#${rank.best}–${rank.worst}`;
+}
+
+function shown(value, isShare) {
+  return isShare ? (100 * value).toFixed(1) : plain(value);
+}
+
+function interval(cell, isShare) {
+  return cell.low === null || cell.high === null ? "no interval" : `95 % interval ${shown(cell.low, isShare)}–${shown(cell.high, isShare)}`;
+}
+
+// Who leads is bold only where somebody is really behind.
+function withLeaders(cells) {
+  const ranked = cells.filter((cell) => cell && cell.best !== null);
+  const isDivided = ranked.some((cell) => cell.best > 1);
+  for (const cell of ranked) {
+    cell.isLeading = isDivided && cell.best === 1;
+    if (ranked.length === 1) cell.rank = "";
+  }
+  return cells;
+}
+
+function bounds(cells, isShare) {
+  const known = cells.filter((cell) => cell);
+  const lows = known.map((cell) => cell.low ?? cell.value);
+  const highs = known.map((cell) => cell.high ?? cell.value);
+  const [low, high] = [Math.min(...lows), Math.max(...highs)];
+  const room = 0.05 * (high - low || 1);
+  return isShare ? { low: Math.max(0, low - room), high: Math.min(1, high + room) } : { low: low - room, high: high + room };
+}
+
+function datasetColumn(board, links, column, at) {
+  const cells = withLeaders(board.cells.map((cellsOfRow, row) => {
+    const cell = cellsOfRow[at];
+    if (!cell) return null;
+    const counts = [["scored", cell.n_scored], ["unanswered", cell.n_unanswered], ["truncated", cell.n_truncated], ["failed", cell.n_failed]];
+    const told = [`${shown(cell.value, column.is_share)}${column.is_share ? " %" : ""}, ${interval(cell, column.is_share)}`,
+      `${count(cell.n)} samples: ${counts.filter(([name, n]) => n || name === "scored").map(([name, n]) => `${count(n)} ${name}`).join(", ")}`,
+      `run ${cell.run}${cell.host ? ` on ${cell.host}` : ""}, ${cell.started.slice(0, 16).replace("T", " ")}`,
+      cell.n_earlier ? `${count(cell.n_earlier)} earlier run${cell.n_earlier === 1 ? "" : "s"} of the same` : null];
+    return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, column.is_share), rank: rankText(cell.rank), best: cell.rank.best,
+      beats: cell.beats, link: links[row][at], told: told.filter((line) => line).join("\n"), isIncomplete: false };
+  }));
+  const shots = `${column.conditions.shots ?? "0"}-shot`;
+  const about = [column.method, shots, column.metric].filter((word) => !column.apart.includes(word));
+  const told = [column.label, column.about, ...Object.entries(column.conditions).map(([name, text]) => `${name}: ${text}`), `metric: ${column.metric}`,
+    column.higher_is_better ? null : "less is better", column.counts ? null : "in no mean: another column stands for the dataset", ...column.notes];
+  return { key: `d${at}`, kind: column.counts ? "dataset" : "dataset other", name: column.label, about: `${about.join(" ")}${column.higher_is_better ? "" : " ↓"}`,
+    told: told.filter((line) => line).join("\n"), isShare: column.is_share, higherIsBetter: column.higher_is_better, counts: column.counts, cells, ...bounds(cells, column.is_share) };
+}
+
+function meanColumn(board, mean, at) {
+  const names = (places) => places.map((place) => board.columns[place].label).join(", ");
+  const cells = withLeaders(board.mean_cells.map((row) => {
+    const cell = row[at];
+    if (!cell) return null;
+    const isIncomplete = cell.lacks.length > 0;
+    const told = [`${shown(cell.value, true)} %, ${interval(cell, true)}`, `mean of ${cell.n_columns} of ${mean.columns.length}`,
+      isIncomplete ? `lacks ${names(cell.lacks)}: not ranked with those that have all` : null];
+    return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, true), beats: cell.beats, isIncomplete, isLeading: false, best: cell.rank?.best ?? null,
+      rank: cell.rank ? rankText(cell.rank) : `${cell.n_columns} of ${mean.columns.length}`, told: told.filter((line) => line).join("\n") };
+  }));
+  const n = mean.columns.length;
+  const about = mean.kind === "ability" ? `${n} dataset${n === 1 ? "" : "s"}` : mean.kind === "shared" ? "every model has them" : "where a model has all";
+  return { key: `m${at}`, kind: mean.kind === "ability" ? "ability" : "mean", name: mean.name, about, told: `${mean.name}\n${names(mean.columns)}`,
+    isShare: true, higherIsBetter: true, counts: true, cells, ...bounds(cells, true) };
+}
+
+function duelColumn(board) {
+  const cells = board.standings.map((one) => (one.win_rate === null ? null : {
+    value: one.win_rate, low: null, high: null, shown: percent(one.win_rate, 0), rank: `+${one.n_won} −${one.n_lost}`, best: null, beats: [], isLeading: false, isIncomplete: true,
+    told: [`${percent(one.win_rate)} of ${count(one.n_duels)} duels won by value; a duel is one other model on one dataset`, `${one.n_won} really won, ${one.n_lost} really lost`,
+      one.mean_rank === null ? null : `mean rank ${plain(one.mean_rank)} over the datasets that all have`].filter((line) => line).join("\n") }));
+  return { key: "duels", kind: "mean", name: "duels won", about: "really + −", told: "Each model against each other on each dataset that both have", isShare: true, higherIsBetter: true,
+    counts: false, cells, low: 0, high: 1 };
+}
+
+// The columns by dataset, the means and duels in front; or by ability.
+export function columnsOf({ board, links }, by) {
+  const means = board.means.map((mean, at) => [mean, at]).filter(([mean]) => (mean.kind === "ability") === (by === "ability")).map(([mean, at]) => meanColumn(board, mean, at));
+  if (by === "ability") return means;
+  const duels = board.models.length > 1 ? [duelColumn(board)] : [];
+  const datasets = board.columns.map((column, at) => [column, at]).filter(([column]) => column.part === null).map(([column, at]) => datasetColumn(board, links, column, at));
+  return [...means, ...duels, ...datasets];
+}
