@@ -92,6 +92,9 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     expect(page.locator(".score b")).to_contain_text(shown)
     page.locator("a.row").first.click()
     expect(page.locator("#sample")).to_contain_text("0+1=")
+    page.get_by_role("link", name="Leaderboard").click()
+    expect(page.locator("tbody th.model").first).to_contain_text("mock", timeout=_PATIENT_MS)
+    expect(page.locator("tbody")).to_contain_text(shown)
 
 
 def test_what_is_wrong_stands_beside_its_field(

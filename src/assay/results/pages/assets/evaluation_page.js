@@ -15,6 +15,7 @@ const NAMES_SHOWN = 4;
 const RUN_EVERY_MS = 1000;
 const WINDOW_MS = 20_000;
 const OTHERS = 4;
+const TAKEN = "taken by a worker";
 
 export async function showEvaluation(main) {
   const id = Number(location.pathname.split("/")[2]);
@@ -78,7 +79,7 @@ class EvaluationPage {
   // What happened before anybody looked, as far as it was kept.
   began(one) {
     this.log.push([one.submitted_at, ["asked for by ", said(one.submitted_by), one.priority ? `, priority ${one.priority}` : ""]]);
-    if (one.started_at !== null) this.log.push([one.started_at, [one.attempt > 1 ? `first taken by a worker; this is attempt ${one.attempt}` : "taken by a worker"]]);
+    if (one.started_at !== null) this.log.push([one.started_at, [one.attempt > 1 ? `first ${TAKEN}; this is attempt ${one.attempt}` : TAKEN]]);
     if (one.finished_at !== null) this.log.push([one.finished_at, [one.state]]);
   }
 
@@ -87,7 +88,7 @@ class EvaluationPage {
     this.evaluation = evaluation;
     if (before && (before.state !== evaluation.state || before.attempt !== evaluation.attempt)) {
       const isAnew = before.attempt !== evaluation.attempt && evaluation.attempt > 1;
-      this.log.push([isOver(evaluation) ? evaluation.finished_at : new Date().toISOString(), [evaluation.state, isAnew ? `, attempt ${evaluation.attempt}` : ""]]);
+      this.log.push([isOver(evaluation) ? evaluation.finished_at : new Date().toISOString(), [evaluation.state === "running" ? TAKEN : evaluation.state, isAnew ? `, attempt ${evaluation.attempt}` : ""]]);
       if (isAnew) this.pace = new Pace();
     }
     if (evaluation.state === "running") this.pace.add(evaluation.progress, Date.now());
@@ -202,7 +203,7 @@ class EvaluationPage {
       isRunning ? fact("time left", this.pace.secondsLeft === null ? NOT_KNOWN : `about ${seconds(Math.max(1, Math.round(this.pace.secondsLeft)))}`) : null,
       took === null ? null : fact(isOver(one) ? "took" : "so far", seconds(isOver(one) ? took : Math.round(took))),
       progress.n_samples ? fact("failed", count(progress.n_failed)) : null,
-      progress.n_requests ? fact("requests", `${count(progress.n_answered)} of ${count(progress.n_requests)}`) : null,
+      progress.n_requests ? fact("requests answered", count(progress.n_answered)) : null,
       progress.n_cached ? fact("from the cache", count(progress.n_cached)) : null,
       progress.n_journaled ? fact("of earlier attempts", count(progress.n_journaled)) : null,
       one.attempt > 1 ? fact("attempt", count(one.attempt)) : null));
@@ -218,10 +219,14 @@ class EvaluationPage {
     const tasks = heads.filter((row) => row.role === "task");
     const cards = (means.length ? means : heads).slice(0, CARDS);
     const line = (row) => [said(row.label), said(row.method), `${count(row.n_scored + row.n_unanswered + row.n_failed)} of ${count(row.n)}`, row.shown, row.interval, count(row.n_failed), part(row.n_unanswered, row.n)];
+    // Datasets whose turn has not come yet.
+    const begun = new Set(tasks.map((row) => row.task));
+    const waiting = this.run.manifest.tasks.filter((task) => !begun.has(task.name)).map((task) => [said(task.name), task.methods.join(", "), `0 of ${count(task.n_samples)}`, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN]);
+    const isWhole = this.evaluation.state === "complete";
     replace(this.scores,
-      heads.length ? el("h2", {}, isOver(this.evaluation) && this.evaluation.state === "complete" ? "Results" : "Results so far") : null,
+      heads.length ? el("h2", {}, isWhole ? "Results" : "Results so far") : null,
       cards.length ? el("div", { class: "scores" }, cards.map(scoreCard)) : null,
-      heads.length > cards.length ? [el("h3", {}, "By dataset"), dataTable(["dataset", "method", "done", "score", "95 % interval", "failed", "unanswered"], tasks.map(line), "Results by dataset")] : null,
+      heads.length > cards.length || (!isWhole && this.run.manifest.tasks.length > 1) ? [el("h3", {}, "By dataset"), dataTable(["dataset", "method", "done", "score", "95 % interval", "failed", "unanswered"], [...tasks.map(line), ...(isWhole ? [] : waiting)], "Results by dataset")] : null,
       this.notes.length ? el("ul", { class: "notes" }, this.notes.map((note) => el("li", {}, said(note)))) : null);
   }
 
