@@ -217,7 +217,8 @@ class EvaluationPage {
     const heads = this.run.rows.filter((row) => row.role === "mean" ? isHead(row) : row.group === null && (row.is_headline || this.run.manifest.status !== "complete"));
     const means = heads.filter((row) => row.role === "mean");
     const tasks = heads.filter((row) => row.role === "task");
-    const cards = (means.length ? means : heads).slice(0, CARDS);
+    // A few of many would be an odd choice: these are in the table alone.
+    const cards = means.length ? means.slice(0, CARDS) : heads.length <= CARDS ? heads : [];
     const line = (row) => [said(row.label), said(row.method), `${count(row.n_scored + row.n_unanswered + row.n_failed)} of ${count(row.n)}`, row.shown, row.interval, count(row.n_failed), part(row.n_unanswered, row.n)];
     // Datasets whose turn has not come yet.
     const begun = new Set(tasks.map((row) => row.task));
