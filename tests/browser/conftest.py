@@ -24,8 +24,9 @@ _FLAGS = (
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The system's own Chromium. While it runs, this thread has an event loop under way, beside which other
-    tests could run none of their own; so it ends with the file.
+    """The system's own Chromium, started once for a file.
+
+    Not once for all: while Playwright is open, its event loop runs, and no other test could run one.
     """
     program = shutil.which("chromium")
     if program is None:

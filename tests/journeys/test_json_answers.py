@@ -15,13 +15,16 @@ from assay.core.run import RunStatus
 from assay.faces.cli.answers import (
     CheckAnswer,
     CommandAnswer,
+    ComparisonAnswer,
     DatasetsAnswer,
+    DiffAnswer,
     DocsAnswer,
     ExplainAnswer,
     NewAnswer,
     PrepareAnswer,
     RunAnswer,
     RunsAnswer,
+    SampleDiffAnswer,
     ScorersAnswer,
     ScoringAnswer,
     ScoringsAnswer,
@@ -297,3 +300,20 @@ def test_nothing_is_said_twice_about_a_run_that_is_complete(workdir: Path) -> No
     result = assay("run", ARITHMETIC, "-m", "mock", "--out", "run", "--progress", "none")
     assert result.status == 0
     assert result.err == ""
+
+
+def test_comparisons_and_differences(workdir: Path) -> None:
+    for name, tokens in (("one", "9"), ("two", "8")):
+        assay("run", ARITHMETIC, "-m", "mock", "--method", "ppl,gen", "--max-tokens", tokens, "--out", name)
+    compared = told(assay("compare", "one", "two", "--json"))
+    assert isinstance(compared, ComparisonAnswer)
+    assert [side.name for side in compared.comparison.sides] == ["one", "two"]
+    differing = told(assay("diff", "one", "two", "--json"))
+    assert isinstance(differing, DiffAnswer)
+    assert differing.diff.n == 30
+    sample = told(assay("diff", "one", "two", "--sample", "row:1", "--json"))
+    assert isinstance(sample, SampleDiffAnswer)
+    assert sample.sample.findings[0].where == "gen answer 0: max_tokens"
+    wrong = told(assay("compare", "one", "--json"))
+    assert isinstance(wrong, ErrorAnswer)
+    assert wrong.problems[0].code == "COMPARE-003"

@@ -202,6 +202,8 @@ class TestClientsThatMeanNoGood:
             head = f"GET /data/runs/large/samples/NTH HTTP/1.1\r\nhost: 127.0.0.1:{viewer.port}\r\n\r\n"
             for nth in range(12):
                 deaf.sendall(head.replace("NTH", str(nth)).encode())
+            assert deaf.recv(1) == b"H"
+            assert viewer.server.server_state.connections
             began = time.monotonic()
             while viewer.server.server_state.connections:
                 assert time.monotonic() - began < 10

@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from assay.core.score import Score
-from assay.results.paired import Difference
 
 REAL_BELOW = 0.05
 """A difference is called real where chance alone gives one as large less often than this."""
+
+
+class Fourfold(msgspec.Struct, frozen=True):
+    """Pairs of right and wrong answers, counted."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        """Return all pairs."""
+        return self.both + self.only_a + self.only_b + self.neither
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What the second of two paired columns has over the first."""
+
+    n: int
+    """Pairs."""
+    n_units: int
+    """Independent pairs: clusters, and pairs that stand alone."""
+    a: float | None
+    b: float | None
+    """Both values, over the pairs alone."""
+    difference: float | None
+    """b - a; of perplexities b / a, so that 1 is no difference."""
+    low: float | None
+    high: float | None
+    stderr: float | None
+    """Of the difference; of perplexities, of its logarithm."""
+    p: float | None
+    """How often chance alone gives a difference as large as this."""
+    test: Literal["mcnemar", "student"]
+    """McNemar's exact test, or Student's on the paired differences."""
+    p_mid: float | None = None
+    """McNemar's mid-p, which is less cautious than the exact test."""
+    fourfold: Fourfold | None = None
+    """Of right and wrong answers: how they fall together."""
+    smallest: float | None = None
+    """The smallest true difference that so many pairs show four times in five; of perplexities a factor."""
+    n_for_a_point: int | None = None
+    """Pairs that would show a true difference of 0.01 as often; of perplexities, of one in a hundred."""
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -19,6 +64,7 @@ class Side(msgspec.Struct, frozen=True):
     run: str
     """The run's id."""
     folder: str
+    """Where it lies; for a page, the name by which it asks for the run."""
     model: str
     method: str | None
     """The method that is looked at; None: every method, each with the same one of the others."""
@@ -92,7 +138,20 @@ class Comparison(msgspec.Struct, frozen=True):
 class Flip(msgspec.Struct, frozen=True):
     """A sample that one side has right and the other wrong."""
 
-    first: Score
-    second: Score
+    sample_id: str
     question: str
     """Its beginning."""
+    first: Score
+    second: Score
+
+
+class Flips(msgspec.Struct, frozen=True):
+    """The first samples that two sides of a metric tell apart."""
+
+    task: str
+    method: str
+    metric: str
+    sides: tuple[int, int]
+    only_first: tuple[Flip, ...]
+    """That the first alone has right."""
+    only_second: tuple[Flip, ...]

@@ -12,16 +12,29 @@ from assay.core.task import TaskSpec
 _SHOWN_CHARS = 60
 
 
-def notes_on(first: RunManifest, second: RunManifest, names: tuple[str, str]) -> Iterator[str]:
-    """Yield what differs between two runs beside their models."""
+def notes_on(
+    first: RunManifest, second: RunManifest, names: tuple[str, str], tasks: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield what differs between two runs beside their models.
+
+    `names` are those of the runs; `tasks` says which of the first's each of the second's is paired with.
+    """
     a, b = ({task.name: task for task in one.tasks} for one in (first, second))
-    for there, missing, name in ((a, b, names[0]), (b, a, names[1])):
-        only = [task for task in there if task not in missing]
+    for name, only in (
+        (names[0], [task for task in a if task not in tasks.values()]),
+        (names[1], [task for task in b if task not in tasks]),
+    ):
         if only:
             yield f"only in {name}: {listing(only)}"
-    for task in a:
-        if task in b:
-            yield from _task_notes(a[task], b[task], names)
+    # What is the same of many tasks is told once.
+    notes: dict[str, list[str]] = {}
+    for task, paired in tasks.items():
+        if task != paired:
+            yield f"a task is named otherwise: {names[0]} has {paired!r}, {names[1]} {task!r}"
+        for note in _task_notes(a[paired], b[task], names):
+            notes.setdefault(note, []).append(paired)
+    for note, told in notes.items():
+        yield f"{told[0] if len(told) == 1 else f'{len(told)} tasks'}: {note}"
     if first.judge != second.judge:
         judges = (one.judge.name if one.judge else "none" for one in (first, second))
         yield f"judges differ: {_apart(names, *judges)}"
@@ -29,14 +42,14 @@ def notes_on(first: RunManifest, second: RunManifest, names: tuple[str, str]) ->
 
 def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[str]:
     if a.data_hash != b.data_hash:
-        yield f"{a.name}: the data differ; paired are the samples that have one id in both"
+        yield "the data differ; paired are the samples that have one id in both"
     for name in sorted({*a.settings, *b.settings}):
         before, after = a.settings.get(name), b.settings.get(name)
         if before != after:
-            yield f"{a.name}: {name} differs: {_apart(names, *setting_apart(before, after))}"
+            yield f"{name} differs: {_apart(names, *setting_apart(before, after))}"
     methods = set(a.methods) ^ set(b.methods)
     if methods:
-        yield f"{a.name}: methods that one of them lacks: {listing(sorted(methods))}"
+        yield f"methods that one of them lacks: {listing(sorted(methods))}"
 
 
 def setting_apart(before: Any, after: Any) -> tuple[str, str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.results.comparison import Difference, Fourfold
 from assay.scoring.statistics import Interval, normal_quantile, student_p, student_quantile
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -25,50 +26,6 @@ POWER = 0.8
 """How often a difference that is there should be seen."""
 _DEVIATES = normal_quantile() + normal_quantile(2 * POWER - 1)
 """How many standard errors a true difference must measure to be seen that often, at 5 % two-sided."""
-
-
-class Fourfold(msgspec.Struct, frozen=True):
-    """Pairs of right and wrong answers, counted."""
-
-    both: int
-    only_a: int
-    only_b: int
-    neither: int
-
-    @property
-    def n(self) -> int:
-        """Return all pairs."""
-        return self.both + self.only_a + self.only_b + self.neither
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """What the second of two paired columns has over the first."""
-
-    n: int
-    """Pairs."""
-    n_units: int
-    """Independent pairs: clusters, and pairs that stand alone."""
-    a: float | None
-    b: float | None
-    """Both values, over the pairs alone."""
-    difference: float | None
-    """b - a; of perplexities b / a, so that 1 is no difference."""
-    low: float | None
-    high: float | None
-    stderr: float | None
-    """Of the difference; of perplexities, of its logarithm."""
-    p: float | None
-    """How often chance alone gives a difference as large as this."""
-    test: Literal["mcnemar", "student"]
-    """McNemar's exact test, or Student's on the paired differences."""
-    p_mid: float | None = None
-    """McNemar's mid-p, which is less cautious than the exact test."""
-    fourfold: Fourfold | None = None
-    """Of right and wrong answers: how they fall together."""
-    smallest: float | None = None
-    """The smallest true difference that so many pairs show four times in five; of perplexities a factor."""
-    n_for_a_point: int | None = None
-    """Pairs that would show a true difference of 0.01 as often; of perplexities, of one in a hundred."""
 
 
 def share_difference(a: Numbers, b: Numbers, clusters: Clusters | None = None) -> Difference:

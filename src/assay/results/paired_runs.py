@@ -8,6 +8,7 @@ from itertools import combinations
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.score import Metric, Score, Verdict
@@ -117,8 +118,10 @@ class PairedRuns:
 
     def _notes(self) -> Iterator[str]:
         for other in range(1, len(self.sides)):
+            manifests = self.runs[0].manifest, self.runs[other].manifest
             names = (self.sides[0].name, self.sides[other].name)
-            yield from notes_on(self.runs[0].manifest, self.runs[other].manifest, names)
+            tasks = paired_tasks(*([task.name for task in one.tasks] for one in manifests))
+            yield from notes_on(*manifests, names, tasks)
         for run, read, side in zip(self.runs, self._read, self.sides, strict=True):
             for metric in run.metrics():
                 columns = read.by_method.get((metric.task, metric.method))
@@ -173,7 +176,7 @@ class _Pair:
         values_a, values_b = _values(self.a, metric)[self.rows_a], _values(self.b, metric)[self.rows_b]
         known = ~(np.isnan(values_a) | np.isnan(values_b))
         values_a, values_b = values_a[known], values_b[known]
-        clusters = self._clusters()[known]
+        clusters = self._clusters(known)
         is_factor = False
         if metric in self.a.ratios:
             is_factor = self.a.ratios[metric].is_exponential
@@ -209,10 +212,13 @@ class _Pair:
         for chosen in ((a == 1) & (b == 0), (a == 0) & (b == 1)):
             yield self.rows_a[chosen], self.rows_b[chosen]
 
-    def _clusters(self) -> Clusters:
-        clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a].copy()
-        # Who stands alone is a cluster by itself; hashes of names are not negative.
+    def _clusters(self, known: NDArray[np.bool_]) -> Clusters | None:
+        """Return the clusters of the samples that are known on both sides; None where there are none."""
+        clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a][known]
         alone = np.flatnonzero(clusters < 0)
+        if len(alone) == len(clusters):
+            return None
+        # Who stands alone is a cluster by itself; hashes of names are not negative.
         clusters[alone] = -1 - alone
         return clusters
 
@@ -312,7 +318,9 @@ def _not_a_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator[st
     if metric.metric not in columns.means and metric.metric not in columns.ratios:
         yield f"{what} is no sum over samples, so it cannot be compared by them"
     elif metric.metric in columns.means:
-        mean = float(np.nanmean(_values(columns, metric.metric)))
+        values = _values(columns, metric.metric)
+        known = values[~np.isnan(values)]
+        mean = float(known.mean()) if len(known) else 0.0
         if not _is_rounded(metric.value, mean):
             yield (f"{what} is no mean over samples; compared are their own values, whose mean is {mean:.4g}")
 

@@ -60,6 +60,10 @@ class Keys:
         in_order = np.argsort(mine)
         return mine[in_order].astype(np.int64), theirs[in_order].astype(np.int64)
 
+    def n_equal(self, other: Keys, here: Places, there: Places) -> int:
+        """Return how many of the names at these places are those at the other's places."""
+        return int(np.sum(np.all(self._numbers()[here] == other._numbers()[there], axis=1)))
+
     def _numbers(self) -> NDArray[np.uint64]:
         return np.frombuffer(bytes(self._hashes), dtype=np.uint64).reshape(-1, 2)
 

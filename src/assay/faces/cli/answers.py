@@ -22,8 +22,10 @@ from assay.core.response import Response
 from assay.core.run import RunManifest, RunStatus, Scoring
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
+from assay.results.comparison import Comparison, Flips
 from assay.results.leaderboard.board import Board
 from assay.results.records import AskRecord
+from assay.results.run_difference import RunDifference, SampleDifference
 from assay.results.scoring_changes import Changes
 
 if TYPE_CHECKING:
@@ -253,6 +255,27 @@ class LeaderboardAnswer(msgspec.Struct, frozen=True, tag="leaderboard", tag_fiel
     """Of runs that cannot be read, and are not on the board."""
 
 
+class ComparisonAnswer(msgspec.Struct, frozen=True, tag="comparison", tag_field="kind"):
+    """`assay compare`."""
+
+    comparison: Comparison
+    """Of every metric that two sides have."""
+    flips: tuple[Flips, ...]
+    """As many as `--flips` says, each way."""
+
+
+class DiffAnswer(msgspec.Struct, frozen=True, tag="diff", tag_field="kind"):
+    """`assay diff`."""
+
+    diff: RunDifference
+
+
+class SampleDiffAnswer(msgspec.Struct, frozen=True, tag="sample_diff", tag_field="kind"):
+    """`assay diff --sample`."""
+
+    sample: SampleDifference
+
+
 CommandAnswer: TypeAlias = (
     RunAnswer
     | RunsAnswer
@@ -266,6 +289,9 @@ CommandAnswer: TypeAlias = (
     | NewAnswer
     | DocsAnswer
     | LeaderboardAnswer
+    | ComparisonAnswer
+    | DiffAnswer
+    | SampleDiffAnswer
 )
 
 

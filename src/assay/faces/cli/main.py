@@ -28,6 +28,8 @@ _COMMANDS = {
         "assay.faces.cli.score:score", "Score a run's answers again, without its model; old scores are kept."
     ),
     "report": Command("assay.faces.cli.show:report", "Print a run's report."),
+    "compare": Command("assay.faces.cli.compare:compare", "Say which of several runs is better."),
+    "diff": Command("assay.faces.cli.diff:diff", "Say why two runs of one thing have different numbers."),
     "explain": Command(
         "assay.faces.cli.explain:explain", "Show one sample in full: prompt, tokens, numbers, rules."
     ),

@@ -83,6 +83,17 @@ def print_table(table: Table) -> None:
     out.print(table, soft_wrap=not out.is_terminal, crop=False)
 
 
+def simple_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, n_left: int) -> Table:
+    """Return a table of plain cells; the first columns are names, the others numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for index, heading in enumerate(headings):
+        justify: Literal["left", "right"] = "left" if index < n_left else "right"
+        table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", vertical="bottom")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    return table
+
+
 def show_error(error: AssayError) -> None:
     """Print every problem: code, place, what is wrong, and the fix on a line of its own."""
     for problem in error.problems[:SHOWN_AT_MOST]:

@@ -17,6 +17,7 @@ from assay.faces.web.api.router import PATH, api_router
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.board import BoardShelf, board_router
+from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
 from assay.faces.web.pages import VIEW_PAGES, Page, pages_router
@@ -65,6 +66,7 @@ class TeamServer:
         runs = RunList((Path(team.settings.runs_dir),))
         self._boards = BoardShelf(runs, lambda: team_runs(team), lambda opened: team_wishes(team, opened))
         sessions = Sessions(team.tokens.bearer, cookie=f"assay_{self.port}")
+        shelf = RunShelf(runs)
         self.app = make_app(
             WebSettings(
                 hosts=Hosts(settings.host, self.port, settings.also_hosts),
@@ -75,8 +77,9 @@ class TeamServer:
             ),
             [
                 pages_router(sessions, SERVE_PAGES, is_team=True),
-                data_router(RunShelf(runs), streams),
+                data_router(shelf, streams),
                 board_router(self._boards),
+                comparisons_router(shelf),
                 api_router(team, streams, SlowWork()),
             ],
             openapi=openapi_config(),

@@ -13,6 +13,7 @@ from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.board import BoardShelf, board_router
+from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
 from assay.faces.web.pages import pages_router
@@ -47,7 +48,7 @@ class Viewer:
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host
-        streams = Streams()
+        streams, shelf = Streams(), RunShelf(runs)
         self._boards = BoardShelf(runs, lambda: IndexedRuns(settings.runs))
         who = only(self._token, Role.READER) if self._token else _nobody
         # Browsers keep one set of cookies for all ports of a machine.
@@ -60,8 +61,9 @@ class Viewer:
             ),
             [
                 pages_router(sessions),
-                data_router(RunShelf(runs), streams),
+                data_router(shelf, streams),
                 board_router(self._boards),
+                comparisons_router(shelf),
             ],
         )
         self.server = Server(app, streams.end)

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.run_index import SampleValues
+from assay.results.comparison import Difference, Fourfold
 from assay.results.leaderboard.board import Rank
 from assay.results.leaderboard.entries import Entry
 from assay.results.paired import (
-    Difference,
-    Fourfold,
     holm,
     macro_difference,
     mcnemar,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+from assay.results.comparison import Difference, Fourfold
 from assay.results.leaderboard.board import BoardMean, MeanCell, Standing
 from assay.results.leaderboard.columns import Column
 from assay.results.leaderboard.duels import joined, verdicts
 from assay.results.leaderboard.entries import Entry
-from assay.results.paired import Difference, Fourfold
 from assay.scoring.statistics import Estimate, clipped, macro, wilson
 
 

@@ -11,7 +11,7 @@ from assay.core.markup import one_file_parts, tag
 from assay.results.leaderboard.board import Board, BoardCell
 from assay.results.leaderboard.exports import Format, exported
 from assay.results.pages.bundle import script, style
-from assay.results.pages.packed import packed_block
+from assay.results.pages.file_blocks import block
 
 
 class BoardPage(msgspec.Struct, frozen=True):
@@ -38,5 +38,5 @@ def board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -> Boar
 def render_board_page(board: Board) -> str:
     """Return the page as one file."""
     content = msgspec.json.encode(board_page(board, lambda _: None))
-    body = (tag("main", id="page"), packed_block("board", content))
+    body = (tag("main", id="page"), block("board", content))
     return "".join(one_file_parts("Leaderboard", style(), script(), body, page="leaderboard"))

@@ -23,6 +23,8 @@ _QUESTIONS = (
     "input",
     "sentence",
     "stem",
+    "ctx",
+    "premise",
     "goal",
     "text",
 )
@@ -178,7 +180,7 @@ class Columns:
             -1 if sample.group is None else self._groups.setdefault(sample.group, len(self._groups))
         )
         self._ids.append(sample.id)
-        self._questions.append(beginning(_question(line), QUESTION_CHARS))
+        self._questions.append(beginning(question_of(line), QUESTION_CHARS))
         self._targets.append(beginning(_target(sample), ANSWER_CHARS))
         return place
 
@@ -302,7 +304,7 @@ def _outcome(verdict: Verdict, value: float | None, *, is_own_scale: bool) -> st
     return "R" if value == 1 else "W" if value == 0 else "P"
 
 
-def _question(line: SampleLine) -> str:
+def question_of(line: SampleLine) -> str:
     """Return what a person would call the question of a sample."""
     texts = {name.casefold(): value for name, value in line.sample.fields.items() if isinstance(value, str)}
     for name in _QUESTIONS:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.pages import report_file
+from assay.results.pages import file_blocks, report_file
 from assay.results.pages.report_file import report_page, write_report_page
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
@@ -47,7 +47,7 @@ def test_numbers_in_what_a_model_wrote_are_left_alone() -> None:
     text = json.dumps('pi is 3.14159265358979 "key":"0a","type":"likelihood"')
     said = b'{"request_id":"t/1","key":"0a","outcome":{"type":"completion","outputs":[{"text":%b}]}}'
     written = said % text.encode()
-    assert json.loads(report_file._shortened(written))["outcome"] == json.loads(written)["outcome"]
+    assert json.loads(file_blocks.shortened(written))["outcome"] == json.loads(written)["outcome"]
 
 
 def test_a_run_writes_its_page(mock_run: Path) -> None:
@@ -77,8 +77,8 @@ def test_all_samples_lie_in_it_in_full(mock_run: Path) -> None:
 
 
 def test_what_does_not_fit_is_what_says_least(mock_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_file, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(report_file, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(file_blocks, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(file_blocks, "MOST_BYTES", 20_000)
     view = opened(mock_run)
     run = blocks(page_of(view))["run"]
     kept = [place for places in run["in_file"]["blocks"] for place in places]

@@ -3,6 +3,7 @@
 import { el, replace } from "./dom.js";
 import { showApi } from "./api_page.js";
 import { showBoard } from "./board_page.js";
+import { showComparison } from "./compare_page.js";
 import { showDataset, showDatasets } from "./datasets_page.js";
 import { showEvaluation } from "./evaluation_page.js";
 import { showEvaluations } from "./evaluations_page.js";
@@ -15,6 +16,7 @@ import { showVisitor } from "./visitor_view.js";
 
 const PAGES = {
   api: showApi,
+  compare: showComparison,
   dataset: showDataset,
   datasets: showDatasets,
   evaluation: showEvaluation,

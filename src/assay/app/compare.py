@@ -1,0 +1,129 @@
+"""Runs against each other: what `assay compare` and the pages of a comparison are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.score import Score
+from assay.results.comparison import Compared, Comparison, Flip, Flips
+from assay.results.pages.compare_page import CompareView
+from assay.results.pages.sample_columns import QUESTION_CHARS, SampleLine, beginning, question_of
+from assay.results.paired_runs import PairedRuns
+from assay.results.read import StoredRun
+from assay.results.run_view import MOST_ROWS, RunView
+from assay.results.store import SAMPLES
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A comparison, with samples to look at."""
+
+    comparison: Comparison
+    flips: tuple[Flips, ...]
+
+
+def compare(
+    runs: Sequence[StoredRun], methods: Sequence[str] = (), metric: str | None = None, n_flips: int = 0
+) -> Found:
+    """Compare runs, or the methods of one; with so many samples each way that sides tell apart."""
+    paired = PairedRuns(*sides_of(runs, methods))
+    comparison = paired.comparison(headlines_only=False)
+    if metric is not None:
+        comparison = _by_metric(comparison, metric)
+    flips = tuple(
+        _flips(paired, one, n_flips) for one in comparison.headlines if one.result.fourfold and n_flips
+    )
+    return Found(comparison, flips)
+
+
+def compare_view(
+    runs: Sequence[StoredRun],
+    methods: Sequence[str] = (),
+    metric: str | None = None,
+    *,
+    most: int = MOST_ROWS,
+    names: Sequence[str] = (),
+) -> CompareView:
+    """Compare runs as a page shows it, with the first `most` samples of each.
+
+    `names` is what a page calls the runs when it asks a server for them.
+    """
+    chosen, _ = sides_of(runs, methods)
+    views: dict[Path, RunView] = {}
+    for run in chosen:
+        if run.path not in views:
+            views[run.path] = RunView(run.path, most)
+            views[run.path].refresh()
+    called = {run.path: name for run, name in zip(runs, names, strict=True)} if names else {}
+    found = compare(runs, methods, metric)
+    return CompareView(
+        found.comparison, [views[run.path] for run in chosen], [called[run.path] for run in chosen if called]
+    )
+
+
+def sides_of(
+    runs: Sequence[StoredRun], methods: Sequence[str]
+) -> tuple[Sequence[StoredRun], list[str | None]]:
+    """Return what is compared with what: each a run and the one method of it that counts, or None for all."""
+    if len(runs) > 1 and len(methods) <= 1:
+        return runs, [methods[0] if methods else None] * len(runs)
+    if len(runs) == 1 and len(methods) > 1:
+        return [runs[0]] * len(methods), list(methods)
+    if len(runs) == len(methods) and methods:
+        return runs, list(methods)
+    raise UsageError(
+        Problem(
+            "COMPARE-003",
+            f"{len(runs)} runs and {len(methods)} methods are nothing to compare",
+            "name two runs or more, with one method for all of them or one for each; or one run and its "
+            "methods: --methods ppl,gen",
+        )
+    )
+
+
+def _by_metric(comparison: Comparison, metric: str) -> Comparison:
+    """Return the comparison by one metric, in the place of those that the tasks are judged by."""
+    chosen = [one for one in comparison.metrics if one.metric == metric]
+    if not chosen:
+        names = list(dict.fromkeys(one.metric for one in comparison.metrics))
+        raise UsageError(
+            Problem(
+                "COMPARE-004",
+                f"no two of them have a metric {metric!r}{nearest(metric, names)}",
+                f"the metrics are {listing(names)}",
+            )
+        )
+    heads = tuple(msgspec.structs.replace(one, is_headline=True) for one in chosen)
+    return msgspec.structs.replace(comparison, metrics=heads)
+
+
+def _flips(paired: PairedRuns, compared: Compared, n: int) -> Flips:
+    pairs = paired.flips(compared, n)
+    wanted = {score.sample_id for way in pairs for score, _ in way}
+    questions = _questions(paired.runs[compared.first], compared.task, wanted)
+    only_first, only_second = (tuple(_flip(*scores, questions) for scores in way) for way in pairs)
+    sides = (compared.first, compared.second)
+    return Flips(compared.task, compared.method, compared.metric, sides, only_first, only_second)
+
+
+def _flip(first: Score, second: Score, questions: dict[str, str]) -> Flip:
+    return Flip(first.sample_id, questions.get(first.sample_id, ""), first, second)
+
+
+def _questions(run: StoredRun, task: str, wanted: set[str]) -> dict[str, str]:
+    """Return the beginnings of some samples' questions, by their ids."""
+    found: dict[str, str] = {}
+    if not wanted:
+        return found
+    decode = msgspec.json.Decoder(SampleLine).decode
+    with open(run.path / SAMPLES, "rb") as lines:
+        for raw in lines:
+            line = decode(raw)
+            if line.task == task and line.sample.id in wanted:
+                found[line.sample.id] = beginning(question_of(line), QUESTION_CHARS)
+                if len(found) == len(wanted):
+                    break
+    return found

@@ -1,0 +1,77 @@
+"""Why two runs of one thing do not have the same number: what `assay diff` tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.core.errors import Problem, UsageError
+from assay.results.first_difference import (
+    TOLERANCE,
+    Finding,
+    Layer,
+    Seen,
+    all_differences,
+    first_difference,
+)
+from assay.results.manifest_differences import manifest_facts, result_facts
+from assay.results.read import StoredRun
+from assay.results.run_difference import LayerCount, RunDifference, SampleDifference
+from assay.results.run_pair import RunPair
+
+
+def diff(
+    a: StoredRun,
+    b: StoredRun,
+    methods: Sequence[str] = (),
+    *,
+    n_examples: int = 3,
+    tolerance: float = TOLERANCE,
+) -> RunDifference:
+    """Find for each sample of two runs the first layer at which they part."""
+    counts = dict.fromkeys(Layer, 0)
+    examples: dict[Layer, list[SampleDifference]] = {layer: [] for layer in Layer}
+    n_same = 0
+    with RunPair(a, b, methods) as pair:
+        for one, other in pair.seen():
+            finding = first_difference(one, other, pair.methods, tolerance)
+            if finding is None:
+                n_same += 1
+                continue
+            counts[finding.layer] += 1
+            if len(examples[finding.layer]) < n_examples:
+                examples[finding.layer].append(_example(one, other, finding))
+        return RunDifference(
+            str(a.path),
+            str(b.path),
+            tuple(result_facts(a.metrics(), b.metrics(), pair.names)),
+            tuple(manifest_facts(a.manifest, b.manifest, pair.names)),
+            pair.matched.by,
+            pair.methods,
+            len(pair),
+            pair.n_only[0],
+            pair.n_only[1],
+            n_same,
+            tuple(LayerCount(layer, n, tuple(examples[layer])) for layer, n in counts.items()),
+        )
+
+
+def diff_sample(
+    a: StoredRun, b: StoredRun, wanted: str, methods: Sequence[str] = (), *, tolerance: float = TOLERANCE
+) -> SampleDifference:
+    """Return everything in which two runs differ over one sample, named as in the first."""
+    sample = a.find_sample(wanted).sample
+    with RunPair(a, b, methods) as pair:
+        for one, other in pair.seen():
+            if one.record.sample.id == sample.id:
+                return _example(one, other, *all_differences(one, other, pair.methods, tolerance))
+    raise UsageError(
+        Problem(
+            "COMPARE-007",
+            f"the sample {sample.id!r} of {a.path.name!r} is not in {b.path.name!r}",
+            "name a sample that both runs have; `assay diff` without --sample shows some",
+        )
+    )
+
+
+def _example(one: Seen, other: Seen, *findings: Finding) -> SampleDifference:
+    return SampleDifference(one.record.task, one.record.sample.id, other.record.sample.id, findings)

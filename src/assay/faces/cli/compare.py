@@ -1,0 +1,182 @@
+"""assay compare"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.faces.cli.json_output import Answer
+from assay.faces.cli.options import runs_folder, runs_option
+
+if TYPE_CHECKING:
+    from assay.app.compare import Found
+    from assay.core.score import Score
+    from assay.results.comparison import Comparison, Flip
+
+_ANSWER_CHARS = 60
+_NARROW_HEADINGS = (
+    *("task", "method", "\nsides", "\nfirst", "\nsecond", "differ-\nence", "95 %\ninterval", "\np"),
+    *("right in\nfirst alone", "in second\nalone", "\npairs", "would\nshow"),
+)
+"""Those of `comparison_words`, in two lines each."""
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@runs_option
+@click.option(
+    "--methods",
+    metavar="NAME,...",
+    default="",
+    help="One method for all runs; one for each run; or the methods of one run, against each other.",
+)
+@click.option("--metric", metavar="NAME", help="Compare by this metric, not by what the tasks are judged by.")
+@click.option(
+    "--flips",
+    "n_flips",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="Samples to show, each way, that one has right and the other wrong.",
+)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page of one file, with every sample side by side.",
+)
+@click.option("--markdown", is_flag=True, help="Print it to paste into an issue.")
+@click.option(
+    "--json", "is_json", is_flag=True, help="Print everything for a program, every metric included."
+)
+def compare(
+    runs: tuple[str, ...],
+    runs_dir: str | None,
+    methods: str,
+    metric: str | None,
+    n_flips: int,
+    html: Path | None,
+    markdown: bool,
+    is_json: bool,
+) -> Answer | None:
+    """Say which of several runs is better, sample by sample, and whether the difference is real.
+
+    RUN is a folder, an id or the beginning of one; `last` is the latest. The first is what the others are
+    compared with. One run with --methods ppl,gen compares its methods.
+    """
+    from assay.app.compare import compare as compare_runs
+    from assay.results.read import find_run
+
+    root = runs_folder(runs_dir)
+    chosen = [name.strip() for name in methods.split(",") if name.strip()]
+    stored = [find_run(name, root) for name in runs]
+    found = compare_runs(stored, chosen, metric, n_flips)
+    if html is not None:
+        from assay.app.compare import compare_view
+        from assay.results.pages.compare_page import write_compare_page
+        from assay.results.pages.file_blocks import MOST_ROWS
+
+        write_compare_page(compare_view(stored, chosen, metric, most=MOST_ROWS), html)
+    if is_json:
+        from assay.faces.cli.answers import ComparisonAnswer
+
+        return Answer(ComparisonAnswer(found.comparison, found.flips))
+    if markdown:
+        from assay.results.comparison_words import markdown as in_markdown
+
+        click.echo(in_markdown(found.comparison), nl=False)
+    else:
+        _show(found)
+        if html is not None:
+            from rich.markup import escape
+
+            from assay.faces.cli.render import out
+
+            out.print(f"[dim]page[/]  {escape(str(html))}", soft_wrap=True)
+    return None
+
+
+def _show(found: Found) -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
+    from assay.results.comparison_words import label, left_out, letter, method, sentence, summary, told
+
+    comparison = found.comparison
+    for at, side in enumerate(comparison.sides):
+        facts = dict.fromkeys((side.name, side.model, _where(side.folder)))
+        out.print(f"[bold]{letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
+    out.print()
+    heads = comparison.headlines
+    if (overall := summary(comparison)) is not None:
+        out.print(escape(overall), soft_wrap=True)
+    for one in told(comparison):
+        style = "bold" if one.is_real else "default"
+        out.print(
+            f"[{style}]{escape(label(one))} {escape(method(one))}:[/] {escape(sentence(one))}", soft_wrap=True
+        )
+    out.print()
+    _show_tables(comparison)
+    for flips in (one for one in found.flips if one.sides[0] == 0):
+        a, b = map(letter, flips.sides)
+        for right, wrong, ways in ((a, b, flips.only_first), (b, a, flips.only_second)):
+            if ways:
+                what = f"[bold]{escape(flips.task)} {escape(flips.method)}[/]"
+                out.print(f"\n{what}: right in {right}, not in {wrong}", soft_wrap=True)
+            for flip in ways:
+                _show_flip(flip, flips.sides)
+    for note in (*comparison.notes, *filter(None, map(left_out, heads))):
+        out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
+
+
+def _where(folder: str) -> str:
+    path = Path(folder)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
+
+
+def _show_tables(comparison: Comparison) -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out, print_table, simple_table
+    from assay.results.comparison_words import comparison_rows, label, matrix, method
+
+    heads = comparison.headlines
+    print_table(simple_table(_NARROW_HEADINGS, comparison_rows(heads), n_left=3))
+    if len(comparison.sides) < 3:
+        return
+    groups: dict[tuple[str, str], list[int]] = {}
+    for at, one in enumerate(heads):
+        groups.setdefault((label(one), method(one)), []).append(at)
+    for (task, name), places in groups.items():
+        headings, rows = matrix(comparison, [heads[at] for at in places])
+        out.print(
+            f"\n[bold]{escape(task)} {escape(name)}[/]: the row's less the column's, * where that is real",
+            soft_wrap=True,
+        )
+        print_table(simple_table(headings, rows, n_left=1))
+
+
+def _show_flip(flip: Flip, sides: tuple[int, int]) -> None:
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
+    from assay.results.comparison_words import letter
+
+    answers = "  ".join(
+        f"[dim]{letter(side)}:[/] [{'green' if score.value == 1 else 'red'}]{escape(_answer(score))}[/]"
+        for side, score in zip(sides, (flip.first, flip.second), strict=True)
+    )
+    target = f"  [dim]right:[/] {escape(_short(flip.first.target))}" if flip.first.target else ""
+    out.print(f"  [bold]{escape(flip.sample_id)}[/]  {escape(flip.question)}", soft_wrap=True)
+    out.print(f"    {answers}{target}", soft_wrap=True)
+
+
+def _answer(score: Score) -> str:
+    return _short(score.answer) if score.answer is not None else f"no answer ({score.verdict})"
+
+
+def _short(text: str | None) -> str:
+    line = " ".join((text or "").split())
+    return line if len(line) <= _ANSWER_CHARS else line[: _ANSWER_CHARS - 1] + "…"

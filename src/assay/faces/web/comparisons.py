@@ -1,0 +1,98 @@
+"""What the page of a comparison fetches. JSON, for readers."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from litestar import Request, Response, Router, get
+from litestar.params import QueryParameter
+
+from assay.app.compare import compare_view
+from assay.core.ids import digest
+from assay.faces.web.answers import Body, answer
+from assay.faces.web.refusals import malformed
+from assay.faces.web.run_shelf import RunShelf
+from assay.results.read import StoredRun
+from assay.results.store import MANIFEST, SAMPLES, SCORES, SUMMARY
+
+_Asked = Request[Any, Any, Any]
+_Runs = Annotated[list[str], QueryParameter(name="run")]
+_Methods = Annotated[str, QueryParameter(max_length=200)]
+_MOST_SIDES = 8
+_MOST_KEPT = 4
+"""Comparisons that are kept: a page asks for two parts of one, and again when it is reloaded."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def comparisons_router(shelf: RunShelf) -> Router:
+    """Return the handlers under /data/compare."""
+    comparisons = _Comparisons(shelf)
+
+    @get("/", sync_to_thread=True)
+    def comparison(request: _Asked, run: _Runs, methods: _Methods = "") -> Response[bytes]:
+        """Compare runs, without their samples; `methods` as in `assay compare`."""
+        return answer(request, comparisons.of(run, methods).page)
+
+    @get("/samples", sync_to_thread=True)
+    def samples(request: _Asked, run: _Runs, methods: _Methods = "") -> Response[bytes]:
+        """List the samples of runs side by side, by columns."""
+        return answer(request, comparisons.of(run, methods).table)
+
+    return Router("/data/compare", route_handlers=[comparison, samples])
+
+
+class _Made(NamedTuple):
+    """The parts of a comparison as they are sent."""
+
+    page: Body
+    table: Body
+
+
+class _Comparisons:
+    """Comparisons that were made, until a run in them changes. Called from threads, made one at a time."""
+
+    def __init__(self, shelf: RunShelf) -> None:
+        self._shelf = shelf
+        self._kept: OrderedDict[str, _Made] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, names: Sequence[str], methods: str) -> _Made:
+        """Return the comparison of some runs."""
+        if not 1 <= len(names) <= _MOST_SIDES:
+            raise malformed(f"{len(names)} runs were named; a page compares one to {_MOST_SIDES}")
+        folders = [self._shelf.folder(name) for name in names]
+        tag = digest([list(names), methods, [_stamp(folder) for folder in folders]])
+        with self._lock:
+            made = self._kept.get(tag)
+            if made is None:
+                made = self._kept[tag] = _made(folders, names, methods, tag)
+            self._kept.move_to_end(tag)
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            return made
+
+
+def _made(folders: Sequence[Path], names: Sequence[str], methods: str, tag: str) -> _Made:
+    chosen = [method.strip() for method in methods.split(",") if method.strip()]
+    view = compare_view([StoredRun(folder) for folder in folders], chosen, names=names)
+    return _Made(Body(_encode(view.page()), f"{tag}.page"), Body(_encode(view.table), f"{tag}.table"))
+
+
+def _stamp(folder: Path) -> list[tuple[int, int]]:
+    """Return what changes when a run does."""
+    found = []
+    for name in (MANIFEST, SUMMARY, SAMPLES, SCORES):
+        try:
+            stat = os.stat(folder / name)
+        except FileNotFoundError:
+            found.append((0, 0))
+        else:
+            found.append((stat.st_mtime_ns, stat.st_size))
+    return found

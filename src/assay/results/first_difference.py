@@ -1,0 +1,276 @@
+"""Why two runs of one thing give one sample different scores: the first layer at which they part.
+
+Layers follow the way of a sample: the row it is made of, the prompt, its tokens, the parameters, what the
+model gave back, what was read out of that, and what it was worth. What differs early explains what differs
+later, so only the first is looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from assay.core.prompt import content_of
+from assay.core.request import Span
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Output, Response
+from assay.core.sample import Sample
+from assay.core.score import Score
+from assay.results.differing_texts import Apart, prompts_apart, texts_apart
+from assay.results.records import AskRecord, SampleRecord
+
+TOLERANCE = 1e-4
+"""Log-likelihoods per token, and probabilities, that are no farther apart are the same."""
+_SHOWN_CHARS = 120
+
+
+class Layer(StrEnum):
+    """How far two runs go together."""
+
+    ROW = "row"
+    """The dataset's record: its fields, options and right answers."""
+    PROMPT = "prompt"
+    """What the model was shown, and what of it was scored."""
+    TOKENS = "tokens"
+    """How the model read it."""
+    PARAMETERS = "parameters"
+    """How it was asked: sampling, labels, windows, further turns."""
+    OUTPUT = "output"
+    """What came back."""
+    EXTRACTION = "extraction"
+    """What was read out of it, and by which rule."""
+    SCORE = "score"
+    """What that was worth."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """The place at which two runs part."""
+
+    layer: Layer
+    where: str
+    a: str
+    b: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """All that one run knows of a sample."""
+
+    record: SampleRecord
+    responses: Mapping[str, Response]
+    """By request."""
+    scores: Mapping[str, Score]
+    """By method."""
+
+    @property
+    def asks(self) -> dict[tuple[str, str, int], AskRecord]:
+        """Return the asks by method, role and index."""
+        return {(ask.track, ask.role, ask.index): ask for ask in self.record.asks}
+
+
+def first_difference(
+    a: Seen, b: Seen, methods: Sequence[str], tolerance: float = TOLERANCE
+) -> Finding | None:
+    """Return where a sample of two runs parts first, over some methods; None if nowhere."""
+    return next(all_differences(a, b, methods, tolerance), None)
+
+
+def all_differences(
+    a: Seen, b: Seen, methods: Sequence[str], tolerance: float = TOLERANCE
+) -> Iterator[Finding]:
+    """Yield every difference of a sample, layer by layer."""
+    yield from _found(Layer.ROW, "", _rows(a.record.sample, b.record.sample))
+    asks = a.asks, b.asks
+    shared = [key for key in asks[0] if key[0] in methods and key in asks[1]]
+    yield from _only_one_asks(asks, methods)
+    for layer, compare in _LAYERS:
+        for key in shared:
+            pair = _Pair(a, b, asks[0][key], asks[1][key], tolerance)
+            yield from _found(layer, f"{key[0]} {key[1]} {key[2]}: ", compare(pair))
+    for method in methods:
+        one, other = a.scores.get(method), b.scores.get(method)
+        if one is not None and other is not None:
+            yield from _found(Layer.EXTRACTION, f"{method}: ", _extractions(one, other))
+    for method in methods:
+        one, other = a.scores.get(method), b.scores.get(method)
+        yield from _found(Layer.SCORE, f"{method}: ", _worths(one, other, tolerance))
+
+
+class _Pair(msgspec.Struct, frozen=True):
+    """One ask of both runs."""
+
+    a: Seen
+    b: Seen
+    ask_a: AskRecord
+    ask_b: AskRecord
+    tolerance: float
+
+    @property
+    def outcomes(self) -> tuple[Outcome | None, Outcome | None]:
+        one, other = self.a.responses.get(self.ask_a.id), self.b.responses.get(self.ask_b.id)
+        return (None if one is None else one.outcome), (None if other is None else other.outcome)
+
+
+def _found(layer: Layer, prefix: str, differences: Iterator[Apart]) -> Iterator[Finding]:
+    for apart in differences:
+        yield Finding(layer, prefix + apart.where, apart.a, apart.b)
+
+
+def _rows(a: Sample, b: Sample) -> Iterator[Apart]:
+    # Another dialect may name columns otherwise; then options and answers alone can be compared.
+    if a.fields.keys() == b.fields.keys():
+        for name in a.fields:
+            yield from _values(f"field {name!r}", a.fields[name], b.fields[name])
+    for name in ("choices", "labels", "gold", "targets"):
+        yield from _values(name, list(getattr(a, name)), list(getattr(b, name)))
+
+
+def _only_one_asks(
+    asks: tuple[Mapping[tuple[str, str, int], AskRecord], ...], methods: Sequence[str]
+) -> Iterator[Finding]:
+    for key in dict.fromkeys((*asks[0], *asks[1])):
+        is_there = [key in one for one in asks]
+        if key[0] in methods and not all(is_there):
+            a, b = ("asked" if there else "not asked" for there in is_there)
+            yield Finding(Layer.PROMPT, f"{key[0]} {key[1]} {key[2]}", a, b)
+
+
+def _prompts(pair: _Pair) -> Iterator[Apart]:
+    asks = pair.a.record.ask(pair.ask_a), pair.b.record.ask(pair.ask_b)
+    # Media are what is in them, wherever the files lay.
+    apart = prompts_apart(*(content_of(ask.prompt) for ask in asks))
+    if apart is not None:
+        yield apart
+    elif isinstance(asks[0], Span) and isinstance(asks[1], Span) and asks[0].start != asks[1].start:
+        starts = (f"scored from character {ask.start:,} on" for ask in asks if isinstance(ask, Span))
+        yield Apart("the join", *starts)
+    elif asks[0].kind is not asks[1].kind:
+        yield Apart("the kind of ask", asks[0].kind, asks[1].kind)
+
+
+def _tokens(pair: _Pair) -> Iterator[Apart]:
+    a, b = pair.outcomes
+    if isinstance(a, Likelihood) and isinstance(b, Likelihood) and a.token_ids and b.token_ids:
+        for nth, (one, other) in enumerate(zip(a.token_ids, b.token_ids, strict=False)):
+            if one != other:
+                yield Apart(f"scored token {nth}", *(_ids(ids, nth) for ids in (a.token_ids, b.token_ids)))
+                return
+        if len(a.token_ids) != len(b.token_ids):
+            yield Apart("scored tokens", *(f"{len(one.token_ids)}" for one in (a, b)))
+            return
+    if a is None or b is None or isinstance(a, Failure) or isinstance(b, Failure):
+        return
+    # A server that does not count says 0.
+    if a.n_prompt_tokens and b.n_prompt_tokens and a.n_prompt_tokens != b.n_prompt_tokens:
+        yield Apart("tokens of the prompt", f"{a.n_prompt_tokens:,}", f"{b.n_prompt_tokens:,}")
+
+
+def _ids(ids: Sequence[int], nth: int) -> str:
+    return " ".join(f"[{id_}]" if at == nth else str(id_) for at, id_ in enumerate(ids) if abs(at - nth) < 4)
+
+
+def _parameters(pair: _Pair) -> Iterator[Apart]:
+    a, b = pair.ask_a, pair.ask_b
+    if a.sampling is not None and b.sampling is not None:
+        for name in a.sampling.__struct_fields__:
+            yield from _values(name, getattr(a.sampling, name), getattr(b.sampling, name))
+    for name in ("labels", "windows", "leads", "turns", "n_shots", "n_shots_left_out"):
+        yield from _values(name, getattr(a, name), getattr(b, name))
+
+
+def _outputs(pair: _Pair) -> Iterator[Apart]:
+    a, b = pair.outcomes
+    if isinstance(a, Completion) and isinstance(b, Completion):
+        yield from _completions(a, b)
+    elif isinstance(a, Likelihood) and isinstance(b, Likelihood):
+        n_tokens = max(1, a.n_tokens, b.n_tokens)
+        if abs(a.sum_logprob - b.sum_logprob) > pair.tolerance * n_tokens:
+            yield Apart("log-likelihood", *(_likelihood(one) for one in (a, b)))
+    elif isinstance(a, LabelProbs) and isinstance(b, LabelProbs):
+        for nth, (one, other) in enumerate(zip(a.probs, b.probs, strict=False)):
+            if abs(one - other) > pair.tolerance:
+                yield Apart(f"probability of label {nth}", f"{one:.6f}", f"{other:.6f}")
+                return
+    elif a != b:
+        yield Apart("the answer", _kind(a), _kind(b))
+
+
+def _completions(a: Completion, b: Completion) -> Iterator[Apart]:
+    for nth, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
+        name = f"output {nth}, " if len(a.outputs) > 1 else ""
+        texts: tuple[tuple[str, Callable[[Output], str]], ...] = (
+            ("reasoning, ", lambda output: output.reasoning or ""),
+            ("", lambda output: "\n".join(output.turns) or output.text),
+        )
+        for what, text in texts:
+            apart = texts_apart(text(one), text(other))
+            if apart is not None:
+                yield apart._replace(where=f"{name}{what}{apart.where}")
+                return
+        yield from _values(f"{name}how it ended", str(one.finish), str(other.finish))
+        yield from _values(f"{name}called tools", one.calls, other.calls)
+    if len(a.outputs) != len(b.outputs):
+        yield Apart("the number of outputs", *(str(len(one.outputs)) for one in (a, b)))
+
+
+def _likelihood(outcome: Likelihood) -> str:
+    return f"{outcome.sum_logprob:.6f} over {outcome.n_tokens} tokens"
+
+
+def _kind(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "none is stored"
+    if isinstance(outcome, Failure):
+        return f"failed: {outcome.kind}: {outcome.message}"[:_SHOWN_CHARS]
+    return type(outcome).__name__
+
+
+def _extractions(a: Score, b: Score) -> Iterator[Apart]:
+    for name in ("rule", "answer", "span"):
+        yield from _values(name, getattr(a, name), getattr(b, name))
+
+
+def _worths(a: Score | None, b: Score | None, tolerance: float) -> Iterator[Apart]:
+    if a is None or b is None:
+        if a is not b:
+            yield Apart("the score", *("there is none" if one is None else "there is one" for one in (a, b)))
+        return
+    for name in ("metric", "verdict", "target"):
+        yield from _values(name, getattr(a, name), getattr(b, name))
+    yield from _numbers(a.metric, a.value, b.value, tolerance)
+    for name in (one for one in a.also if one in b.also):
+        yield from _numbers(name, a.also[name], b.also[name], tolerance)
+
+
+def _numbers(name: str, a: float | None, b: float | None, tolerance: float) -> Iterator[Apart]:
+    if a is None or b is None:
+        yield from _values(name, a, b)
+    elif not abs(a - b) <= tolerance and not (a != a and b != b):
+        yield Apart(name, f"{a:.6g}", f"{b:.6g}")
+
+
+def _values(name: str, a: Any, b: Any) -> Iterator[Apart]:
+    if isinstance(a, str) and isinstance(b, str):
+        apart = texts_apart(a, b)
+        if apart is not None:
+            yield (
+                apart._replace(where=f"{name}, {apart.where}")
+                if max(len(a), len(b)) > 40
+                else Apart(name, repr(a), repr(b))
+            )
+    elif a != b:
+        yield Apart(name, *(_short(one) for one in (a, b)))
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else repr(value)
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
+
+
+_LAYERS: tuple[tuple[Layer, Callable[[_Pair], Iterator[Apart]]], ...] = (
+    (Layer.PROMPT, _prompts),
+    (Layer.TOKENS, _tokens),
+    (Layer.PARAMETERS, _parameters),
+    (Layer.OUTPUT, _outputs),
+)

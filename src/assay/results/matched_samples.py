@@ -1,0 +1,103 @@
+"""Which sample of one run is which of another, also where they are named otherwise.
+
+By id; where dialects name samples differently, by the row of the file; where files differ too, by content.
+Memory holds a hash and a place for each sample, not the samples.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.ids import digest
+from assay.results.run_difference import MatchedBy
+from assay.results.score_columns import Keys, Places
+from assay.results.store import SAMPLES
+from assay.results.tail import Tail
+
+_ENOUGH = 0.5
+"""Of the smaller run's samples: so many must fit for a way of matching to be believed."""
+
+
+class Matched(NamedTuple):
+    """The samples of two runs that are one."""
+
+    by: MatchedBy
+    a: Places
+    b: Places
+    """Their rows in each run's list, in the first's order."""
+
+
+class SampleList:
+    """The samples of a run's tasks: where each is stored, and by what it may be known."""
+
+    def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
+        """Read the samples of the tasks in `names`, which says what each is called here."""
+        self.at = array("q")
+        """Where each sample's line begins."""
+        self._by = {way: Keys() for way in MatchedBy}
+        self._answers = Keys()
+        decode = msgspec.json.Decoder(_Line).decode
+        for place, raw in Tail(folder / SAMPLES).lines():
+            line = decode(raw)
+            task = names.get(line.task)
+            if task is None:
+                continue
+            sample = line.sample
+            right = _right_answer(sample)
+            self.at.append(place)
+            self._answers.append(right)
+            self._by[MatchedBy.ID].append(f"{task}\n{sample.id}")
+            self._by[MatchedBy.ROW].append(f"{task}\n{sample.origin.row}")
+            self._by[MatchedBy.CONTENT].append(f"{task}\n{_longest_text(sample.fields)}\n{right}")
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @property
+    def ids(self) -> Keys:
+        """Return the samples by task and id."""
+        return self._by[MatchedBy.ID]
+
+    def matched(self, other: SampleList) -> Matched | None:
+        """Return the pairs by the first way that fits; None where none does."""
+        enough = _ENOUGH * min(len(self), len(other))
+        for way in MatchedBy:
+            a, b = self._by[way].matched(other._by[way])
+            # Rows of one number may have nothing in common: their right answers tell.
+            n = len(a) if way is not MatchedBy.ROW else self._answers.n_equal(other._answers, a, b)
+            if n and n >= enough:
+                return Matched(way, a, b)
+        return None
+
+
+class _Origin(msgspec.Struct, frozen=True):
+    row: int | None = None
+
+
+class _Sample(msgspec.Struct, frozen=True):
+    id: str
+    fields: dict[str, Any]
+    origin: _Origin
+    choices: tuple[str, ...] = ()
+    gold: tuple[int, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
+class _Line(msgspec.Struct, frozen=True):
+    task: str
+    sample: _Sample
+
+
+def _right_answer(sample: _Sample) -> str:
+    texts = [sample.choices[index] for index in sample.gold if index < len(sample.choices)]
+    return digest([text.strip() for text in texts or sample.targets])
+
+
+def _longest_text(fields: dict[str, Any]) -> str:
+    texts = (value.strip() for value in fields.values() if isinstance(value, str))
+    return max(texts, key=len, default="")

@@ -1,0 +1,116 @@
+// One sample of a comparison: what each side was asked and answered, next to each other.
+
+import { el, replace, said } from "./dom.js";
+import { setState } from "./address.js";
+import { exactText } from "./exact_text.js";
+import { fold } from "./folds.js";
+import { labelsView } from "./labels_view.js";
+import { optionNumbers } from "./likelihoods.js";
+import { count } from "./numbers.js";
+import { optionsView } from "./options_view.js";
+import { outputView } from "./output_view.js";
+import { promptView } from "./prompt_view.js";
+import { questionView } from "./question_view.js";
+import { OUTCOMES } from "./sample_table.js";
+import { verdictView } from "./verdict_view.js";
+
+const ALL = { sample: null, in: null };
+
+function asksOf(side, track) {
+  return side.record.asks.filter((ask) => ask.track === track);
+}
+
+// A prompt as one text, to find where two of them part.
+function promptText(side, track) {
+  const contexts = new Set(asksOf(side, track).filter((ask) => ask.role !== "unconditional").map((ask) => ask.context));
+  const text = (prompt) => (typeof prompt === "string" ? prompt : prompt.map((message) => `${message.role}:\n${contentText(message.content)}`).join("\n\n"));
+  return [...contexts].map((at) => text(side.record.contexts[at])).join("\n\n");
+}
+
+function contentText(content) {
+  return typeof content === "string" ? content : content.map((part) => part.text ?? `[${part.type} ${part.sha256 ?? ""}]`).join("\n");
+}
+
+function parting(a, b) {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return at;
+}
+
+// What one side made of the sample.
+function column(at, side, { page, method, place }) {
+  const track = method.tracks[at];
+  const head = el("h2", { class: "side-head" }, el("span", { class: `side side-${at % 6}` }, page.letters[at]), " ", said(page.sides[at].name));
+  if (!side) return el("article", { class: "answer-of" }, head, el("p", { class: "empty" }, "It does not have this sample."));
+  const { record } = side;
+  const score = side.scores.find((one) => one.track === track) ?? null;
+  const responses = new Map(side.responses.map((response) => [response.request_id, response]));
+  const answered = asksOf(side, track).map((ask) => [ask, responses.get(ask.id)?.outcome]).filter(([, outcome]) => outcome);
+  const of = (type) => answered.filter(([, outcome]) => outcome.type === type);
+  const outcome = method.sides[at]?.outcomes[place] ?? ".";
+  const options = optionNumbers(score, record.sample, of("likelihood"));
+  return el("article", { class: "answer-of" }, head,
+    verdictView(score, of("failure"), outcome, OUTCOMES[outcome]),
+    of("completion").length ? outputView(of("completion"), score) : null,
+    options.length ? optionsView(options, score, record.sample) : null,
+    of("label_probs").map(([ask, probs]) => labelsView(ask, probs, score, record.sample)));
+}
+
+// The prompt once where all sides have the same; else each, marked from where it leaves the first.
+function prompts(sides, { page, method, source }) {
+  const texts = sides.map((side, at) => (side ? promptText(side, method.tracks[at]) : null));
+  const first = texts.findIndex((text) => text !== null);
+  const shown = (at) => promptView(sides[at].record, asksOf(sides[at], method.tracks[at]), (sha256) => source.media(sha256, at));
+  if (texts.every((text) => text === null || text === texts[first])) return [el("h2", {}, "The same prompt for all"), shown(first)];
+  return [el("h2", {}, "Prompts that differ"), texts.map((text, at) => {
+    if (text === null) return null;
+    const isSame = at !== first && text === texts[first];
+    const place = parting(texts[first], text);
+    const words = at === first ? "" : isSame ? ` · the same as ${page.letters[first]}` : ` · differs from ${page.letters[first]} at character ${count(place)}`;
+    const marks = at === first || isSame || place === text.length ? [] : [{ start: place, end: text.length, note: "" }];
+    return fold([el("span", { class: `side side-${at % 6}` }, page.letters[at]), words], () => [exactText(text, { name: "prompt", marks }), shown(at)]);
+  })];
+}
+
+function navigation(table, place, methods, chosen) {
+  const step = (by, label, key) => {
+    const next = table.beside(place, by);
+    return next === null ? el("span", { class: "step off" }, label) : el("button", { type: "button", class: "step", title: `key ${key}`, onclick: () => setState(table.stateOf(next)) }, label);
+  };
+  return el("nav", { class: "sample-nav", "aria-label": "Samples" },
+    el("button", { type: "button", class: "step", title: "key Escape", onclick: () => setState(ALL, { isStep: true }) }, "All samples"), step(-1, "Previous", "k"), step(1, "Next", "j"),
+    methods.length < 2 ? null : methods.map((method) => el("button", { type: "button", class: "chip", "aria-pressed": String(method === chosen), onclick: () => setState({ method: method.name }) }, method.name)));
+}
+
+// How many samples were asked for: one that comes late is not shown.
+let nAsked = 0;
+let current = null;
+
+export async function showPair(section, { place, source, page, table }) {
+  const asked = ++nAsked;
+  const { columns, chosen: { method } } = table;
+  const sides = await source.sides(place);
+  if (asked !== nAsked) return;
+  current = { section, table, place };
+  const bar = navigation(table, place, columns.methods, method);
+  if (sides === null) {
+    replace(section, bar, el("p", { class: "empty" }, "This file had no room for this sample; assay view shows it."));
+    return;
+  }
+  const { record } = sides.find((side) => side !== null);
+  const answers = sides.map((side, at) => [page.letters[at], side?.scores.find((score) => score.track === method.tracks[at])?.answer ?? null]);
+  replace(section, bar,
+    el("header", { class: "sample-head" }, el("h1", { tabindex: -1 }, said(record.sample.id)), el("p", { class: "kicker" }, said(record.task), " · ", method.name)),
+    questionView(record.sample, columns.questions[place], answers, record.asks.some((ask) => ask.windows)),
+    el("div", { class: "answers" }, sides.map((side, at) => column(at, side, { page, method, place }))),
+    prompts(sides, { page, method, source }));
+}
+
+addEventListener("keydown", (event) => {
+  if (!current || current.section.hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest?.("input, select, audio, video")) return;
+  if (event.key === "Escape") return setState(ALL);
+  const step = { j: 1, k: -1 }[event.key];
+  const other = step ? current.table.beside(current.place, step) : null;
+  if (other !== null) setState(current.table.stateOf(other));
+});

@@ -1,0 +1,212 @@
+"""The page of a comparison: what a server sends of it, and the same in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from assay.core.markup import one_file_parts, tag
+from assay.results.comparison import Compared, Comparison
+from assay.results.comparison_words import (
+    difference_shown,
+    interval_shown,
+    label,
+    left_out,
+    letter,
+    method,
+    p_shown,
+    sentence,
+    summary,
+    told,
+    value_shown,
+)
+from assay.results.pages.bundle import script, style
+from assay.results.pages.compare_data import (
+    ComparePage,
+    CompareRow,
+    CompareTable,
+    MethodColumns,
+    SideColumns,
+)
+from assay.results.pages.data import InFile, SampleTable
+from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, block, shortened
+from assay.results.paired_runs import paired_tasks
+from assay.results.run_view import RunView
+
+_encode = msgspec.json.Encoder().encode
+_NOT_ASKED = "."
+
+
+class CompareView:
+    """A comparison with the samples of its runs."""
+
+    def __init__(self, comparison: Comparison, views: Sequence[RunView], names: Sequence[str] = ()) -> None:
+        """Take a comparison and the runs of its sides, refreshed; a run that is two sides comes twice.
+
+        `names` is how the page may ask for the runs; where they lie on this machine it is not told.
+        """
+        self.comparison = comparison
+        self.views = views
+        self._names = names or [view.path.resolve().name for view in views]
+        self.table = _aligned(comparison, views)
+
+    def page(self) -> ComparePage:
+        """Return the comparison without its samples."""
+        found = self.comparison
+        heads = found.headlines
+        return ComparePage(
+            tuple(
+                msgspec.structs.replace(side, folder=name)
+                for side, name in zip(found.sides, self._names, strict=True)
+            ),
+            tuple(letter(at) for at in range(len(found.sides))),
+            tuple(_row(one) for one in heads),
+            summary(found),
+            tuple(heads.index(one) for one in told(found)),
+            (*found.notes, *filter(None, map(left_out, heads))),
+            self.table.n,
+        )
+
+    def details(self, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Yield samples in full with their rows: `{"sides": [...]}`, null where a side does not have it."""
+        with ExitStack() as closing:
+            opened = [closing.enter_context(view.details(shortened)) for view in self.views]
+            for row in rows:
+                places = [side[row] for side in self.table.places]
+                sides = [
+                    b"null" if place < 0 else details.json(place)
+                    for details, place in zip(opened, places, strict=True)
+                ]
+                yield row, b'{"sides":[' + b",".join(sides) + b"]}"
+
+    def interest(self, row: int) -> int:
+        """Return how much a person will want to see a sample: 0 the most."""
+        for columns in self.table.methods:
+            known = [side for side in columns.sides if side is not None]
+            if len({side.outcomes[row] for side in known} - {_NOT_ASKED}) > 1:
+                return 0
+            if len({side.answers[row] for side in known}) > 1:
+                return 1
+        return 2
+
+
+def write_compare_page(view: CompareView, path: Path) -> None:
+    """Write a comparison as one file."""
+    draft = path.with_name(f".{path.name}.new")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.writelines(compare_page(view))
+    draft.replace(path)
+
+
+def compare_page(view: CompareView) -> Iterator[str]:
+    """Yield a comparison as a page that opens from a disk, piece by piece."""
+    media = MediaBlocks(*dict.fromkeys(one.path for one in view.views))
+    order = sorted(range(view.table.n), key=view.interest)
+    details = DetailBlocks(view.details(order), media)
+    page = msgspec.structs.replace(view.page(), in_file=InFile(view.table.n, tuple(details.places)))
+    return one_file_parts(
+        " against ".join(side.name for side in view.comparison.sides),
+        style(),
+        script(),
+        (
+            tag("main", id="page"),
+            block("comparison", _encode(page)),
+            block("table", _encode(view.table)),
+        ),
+        after=(*details.parts, *media.parts),
+        media=True,
+        page="compare",
+    )
+
+
+def _row(one: Compared) -> CompareRow:
+    result = one.result
+    at, low, high = (_plotted(one, value) for value in (result.difference, result.low, result.high))
+    return CompareRow(
+        task=one.task,
+        label=label(one),
+        method=one.method,
+        title=method(one),
+        first=one.first,
+        second=one.second,
+        is_mean=one.n_subsets > 0,
+        is_headline=one.is_headline,
+        is_real=one.is_real,
+        better=one.better,
+        unit="percent" if one.is_factor else "points" if one.is_share else "own",
+        at=at,
+        low=low,
+        high=high,
+        first_value=value_shown(one, result.a),
+        second_value=value_shown(one, result.b),
+        difference=difference_shown(one),
+        interval=interval_shown(one),
+        p=p_shown(one.p),
+        test=result.test,
+        sentence=sentence(one),
+        n=result.n,
+        fourfold=result.fourfold,
+        higher_is_better=one.higher_is_better,
+    )
+
+
+def _plotted(one: Compared, value: float | None) -> float | None:
+    """Return a difference in the unit in which it is drawn."""
+    if value is None:
+        return None
+    return 100 * (value - 1) if one.is_factor else 100 * value if one.is_share else value
+
+
+def _aligned(comparison: Comparison, views: Sequence[RunView]) -> CompareTable:
+    """Put the samples of all runs side by side."""
+    tables: dict[Path, SampleTable] = {view.path: view.table() for view in views}
+    sides = [tables[view.path] for view in views]
+    first = [task.name for task in views[0].manifest.tasks]
+    tasks: dict[str, int] = {}
+    rows: dict[tuple[int, str], int] = {}
+    task: list[int] = []
+    texts: dict[str, list[str]] = {"ids": [], "questions": [], "targets": []}
+    places: list[list[int]] = [[] for _ in views]
+    for nth, (view, table) in enumerate(zip(views, sides, strict=True)):
+        names = paired_tasks(first, [one.name for one in view.manifest.tasks])
+        here = [tasks.setdefault(names.get(name, name), len(tasks)) for name in table.tasks]
+        for place, (number, id_) in enumerate(zip(table.task, table.ids, strict=True)):
+            key = (here[number], id_)
+            row = rows.get(key)
+            if row is None:
+                row = rows[key] = len(task)
+                task.append(key[0])
+                for name, column in texts.items():
+                    column.append(getattr(table, name)[place])
+                for column_of_places in places:
+                    column_of_places.append(-1)
+            places[nth][row] = place
+    methods = _methods(comparison, sides, places)
+    return CompareTable(len(task), list(tasks), task, **texts, places=places, methods=methods)
+
+
+def _methods(
+    comparison: Comparison, tables: Sequence[SampleTable], places: Sequence[Sequence[int]]
+) -> list[MethodColumns]:
+    found = []
+    for name in dict.fromkeys(one.method for one in comparison.headlines):
+        tracks = [side.method or name for side in comparison.sides]
+        sides = [
+            _column(table, track, where) for table, track, where in zip(tables, tracks, places, strict=True)
+        ]
+        found.append(MethodColumns(name, tracks, sides))
+    return found
+
+
+def _column(table: SampleTable, track: str, places: Sequence[int]) -> SideColumns | None:
+    columns = next((one for one in table.tracks if one.name == track), None)
+    if columns is None:
+        return None
+    return SideColumns(
+        "".join(columns.outcomes[place] if place >= 0 else _NOT_ASKED for place in places),
+        [columns.values[place] if place >= 0 else None for place in places],
+        [columns.answers[place] if place >= 0 else "" for place in places],
+    )

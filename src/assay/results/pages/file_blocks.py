@@ -1,0 +1,119 @@
+"""Data inside a page of one file: compressed blocks that its script opens, and pictures and sounds.
+
+A browser keeps such a block and never runs it; base64 holds nothing that could end the element.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from assay.core.markup import Markup
+from assay.results.media_store import kept_medium, media_folder
+
+MOST_ROWS = 30_000
+"""Samples of a page's table: it is held in memory while it is written, and by the browser."""
+MOST_BYTES = 24 << 20
+"""Of all samples in full and what they show, as they lie in the file."""
+MOST_MEDIA_BYTES = 12 << 20
+"""Of them, those of pictures and sounds."""
+_SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_KEY = re.compile(rb'"key":"[0-9a-f]*",')
+_NUMBERS = re.compile(rb'"type":"(?:likelihood|label_probs)"')
+_DECIMALS = re.compile(rb"(\.\d{5})\d+")
+_BLOCK_BYTES = 256 << 10
+"""Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
+_LEVEL = 3
+"""Twice as quick as the usual level, and a tenth larger."""
+
+
+def block(name: str, content: bytes) -> Markup:
+    """Return JSON as a block that the script finds by its name."""
+    packed = base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
+    return Markup(f'<script type="application/gzip" id="{name}">{packed}</script>\n')
+
+
+def shortened(response: bytes) -> bytes:
+    """Return a response without its key, its numbers with as many decimals as a page shows.
+
+    Inside a text of JSON a quote stands behind a backslash: neither pattern is found in what a model wrote.
+    """
+    response = _KEY.sub(b"", response, count=1)
+    return _DECIMALS.sub(rb"\1", response) if _NUMBERS.search(response) else response
+
+
+class DetailBlocks:
+    """Samples in full, some at a time, as far as there is room for them."""
+
+    def __init__(self, items: Iterable[tuple[int, bytes]], media: MediaBlocks) -> None:
+        """Take samples, those first that say most, each with its place and as JSON."""
+        self.places: list[tuple[int, ...]] = []
+        """For each block, the places of its samples."""
+        self.parts: list[Markup] = []
+        room = MOST_BYTES - media.n_reserved
+        for places, content in _gathered(items):
+            data = block(f"details-{len(self.places)}", content)
+            room -= len(data)
+            if room < 0:
+                break
+            self.places.append(places)
+            self.parts.append(data)
+            media.take(content)
+
+
+def _gathered(items: Iterable[tuple[int, bytes]]) -> Iterator[tuple[tuple[int, ...], bytes]]:
+    places: list[int] = []
+    contents: list[bytes] = []
+    size = 0
+    for place, content in items:
+        places.append(place)
+        contents.append(content)
+        size += len(content)
+        if size >= _BLOCK_BYTES:
+            yield tuple(places), b"[" + b",".join(contents) + b"]"
+            places, contents, size = [], [], 0
+    if places:
+        yield tuple(places), b"[" + b",".join(contents) + b"]"
+
+
+class MediaBlocks:
+    """Pictures and sounds that samples of the page show, as far as there is room for them."""
+
+    def __init__(self, *runs: Path) -> None:
+        self._runs = runs
+        folders = {media_folder(run) for run in runs}
+        files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+        self.n_reserved = min(sum(_in_base64(file.stat().st_size) for file in files), MOST_MEDIA_BYTES)
+        """Bytes of the page that are left for them."""
+        self._room = self.n_reserved
+        self._seen: set[bytes] = set()
+        self.parts: list[Markup] = []
+
+    def take(self, content: bytes) -> None:
+        """Take what some samples show."""
+        if not self.n_reserved:
+            return
+        for sha256 in _SHA256.findall(content):
+            if sha256 not in self._seen:
+                self._seen.add(sha256)
+                self._add(sha256.decode())
+
+    def _add(self, sha256: str) -> None:
+        found = next((one for run in self._runs if (one := kept_medium(run, sha256)) is not None), None)
+        if found is None or (size := _in_base64(found.path.stat().st_size)) > self._room:
+            return
+        self._room -= size
+        data = base64.b64encode(found.path.read_bytes()).decode()
+        self.parts.append(
+            Markup(
+                f'<script type="application/octet-stream" id="media-{sha256}" '
+                f'data-type="{found.media_type}">{data}</script>\n'
+            )
+        )
+
+
+def _in_base64(n_bytes: int) -> int:
+    return 4 * ((n_bytes + 2) // 3)

@@ -1,0 +1,165 @@
+"""What is said of a comparison, sentence by sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.results.comparison import Compared, Comparison, Difference, Fourfold, Side
+from assay.results.comparison_words import (
+    comparison_rows,
+    left_out,
+    letter,
+    markdown,
+    matrix,
+    p_shown,
+    sentence,
+    summary,
+    told,
+)
+
+
+def compared(
+    difference: float | None, low: float | None = None, high: float | None = None, **more: Any
+) -> Compared:
+    result = Difference(
+        n=more.pop("n", 100),
+        n_units=100,
+        a=None if difference is None else more.pop("a", 0.5),
+        b=None if difference is None else 0.5 + difference,
+        difference=difference,
+        low=low,
+        high=high,
+        stderr=None,
+        p=more.pop("p", 0.003),
+        test="student",
+        fourfold=more.pop("fourfold", None),
+        smallest=more.pop("smallest", None),
+        n_for_a_point=more.pop("n_for_a_point", None),
+    )
+    facts = {"is_headline": True, "is_share": True, "is_factor": False, "higher_is_better": True, **more}
+    return Compared("t", "gen", "accuracy", facts.pop("first", 0), facts.pop("second", 1), result, **facts)
+
+
+SENTENCES = [
+    (
+        compared(0.023, 0.008, 0.038),
+        "B is 2.3 points better than A: 95 % interval 0.8 to 3.8, p = 0.003",
+    ),
+    (
+        compared(-0.023, -0.038, -0.008),
+        "A is 2.3 points better than B: 95 % interval 0.8 to 3.8, p = 0.003",
+    ),
+    (
+        compared(-0.023, -0.038, 0.008, p=0.14, smallest=0.051, n_for_a_point=2601),
+        "no difference is shown. A is 2.3 points better than B: 95 % interval -0.8 to 3.8, p = 0.14; "
+        "100 pairs show differences from 5.1 points on, and 1 point would take 2,601",
+    ),
+    (
+        compared(-1.5, -2.5, -0.5, is_share=False, higher_is_better=False),
+        "B is 1.5 better than A: 95 % interval 0.5 to 2.5, p = 0.003",
+    ),
+    (
+        compared(0.8, 0.75, 0.9, is_share=False, is_factor=True, higher_is_better=False),
+        "B is 20.0 % better than A: 95 % interval 10.0 % to 25.0 %, p = 0.003",
+    ),
+    (
+        compared(1.25, 1.0 / 0.9, 1 / 0.75, is_share=False, is_factor=True, higher_is_better=False),
+        "A is 20.0 % better than B: 95 % interval 10.0 % to 25.0 %, p = 0.003",
+    ),
+    (compared(0.0, smallest=0.1), "A and B score the same; 100 pairs show differences from 10.0 points on"),
+    (compared(0.0, n=2), "A and B score the same; 2 pairs are too few to show any"),
+    (compared(None), "nothing was scored in both of them"),
+    (
+        compared(0.5, p=None, n=1),
+        "no difference is shown. B is 50.0 points better than A: of too few pairs for an interval; "
+        "1 pairs are too few to show any",
+    ),
+    (
+        compared(0.1, 0.05, 0.15, p=0.02, p_corrected=0.03),
+        "B is 10.0 points better than A: 95 % interval 5.0 to 15.0, p = 0.03, corrected for all pairs",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "said"), SENTENCES)
+def test_sentences(one: Compared, said: str) -> None:
+    assert sentence(one) == said
+
+
+def test_a_p_is_not_said_with_more_digits_than_it_is_worth() -> None:
+    assert [p_shown(p) for p in (1e-9, 0.00012, 0.0421, 1.0, None)] == [
+        "< 0.0001",
+        "= 0.00012",
+        "= 0.042",
+        "= 1",
+        "is not known",
+    ]
+
+
+def test_rows_hold_both_values_and_what_flipped() -> None:
+    one = compared(0.1, 0.05, 0.15, fourfold=Fourfold(40, 10, 20, 30), smallest=0.08)
+    factor = compared(0.8, 0.75, 0.9, is_share=False, is_factor=True, a=20.0, p=None)
+    assert comparison_rows([one, factor]) == [
+        [
+            *("t", "gen", "A B", "50.0", "60.0", "+10.0", "5.0 to 15.0", "0.003", "10", "20", "100"),
+            "8.0 points",
+        ],
+        ["t", "gen", "A B", "20", "1.3", "-20.0 %", "-25.0 to -10.0 %", "-", "-", "-", "100", "-"],
+    ]
+
+
+def side(name: str) -> Side:
+    return Side(name, f"run-{name}", f"runs/{name}", name, None)
+
+
+def test_a_matrix_has_every_pair_both_ways() -> None:
+    metrics = (
+        compared(0.1, first=0, second=1),
+        compared(-0.2, first=0, second=2, p=0.4),
+        compared(0.0, first=1, second=2, p=1.0),
+    )
+    found = Comparison(tuple(map(side, "xyz")), metrics, ())
+    headings, rows = matrix(found, metrics)
+    assert headings == ["", "A", "B", "C"]
+    assert rows == [
+        ["A", "", "-10.0 *", "+20.0"],
+        ["B", "+10.0 *", "", "+0.0"],
+        ["C", "-20.0", "+0.0", ""],
+    ]
+
+
+def test_what_is_left_out_is_told() -> None:
+    assert left_out(compared(0.1)) is None
+    one = compared(0.1, n_only_first=1200, n_failed=3, n_ungraded=2)
+    assert left_out(one) == (
+        "t gen, A B: left out are samples 1,200 only in A, 3 failed in one of them, 2 without a score in both"
+    )
+
+
+def test_markdown_has_sides_sentences_table_and_notes() -> None:
+    found = Comparison((side("x|y"), side("z")), (compared(0.1, 0.05, 0.15, n_failed=3),), ("shots differ",))
+    text = markdown(found)
+    assert text.startswith("# x|y against z\n")
+    assert "| A | x\\|y | run-x\\|y | x\\|y |" in text
+    assert "- **t gen**: B is 10.0 points better than A" in text
+    assert "- shots differ\n- t gen, A B: left out" in text
+
+
+def test_letters_go_on_as_numbers() -> None:
+    assert [letter(at) for at in (0, 25, 26)] == ["A", "Z", "27"]
+
+
+def test_of_many_tasks_what_is_real_is_told_and_the_others_are_counted() -> None:
+    few = Comparison((side("x"), side("z")), (compared(0.1), compared(0.0, p=1.0)), ())
+    assert summary(few) is None
+    assert told(few) == list(few.metrics)
+    mean = compared(0.01, p=0.4, n_subsets=30)
+    real = [compared(0.2), compared(-0.2), compared(0.3)]
+    many = Comparison((side("x"), side("z")), (mean, *real, *([compared(0.1, p=0.5)] * 27)), ())
+    assert summary(many) == (
+        "of 30 comparisons: A is better in 1, B is better in 2, no difference is shown in 27; chance alone "
+        "would make about 2 look real"
+    )
+    assert told(many) == [mean, *real]
