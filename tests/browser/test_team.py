@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -214,6 +216,33 @@ def test_a_reader_is_offered_nothing_that_changes_anything(browser_page: Page, s
     expect(page.get_by_text("A reader looks and starts nothing.")).to_be_visible()
 
 
+def test_a_runner_is_offered_to_change_only_what_is_theirs(browser_page: Page, server: TeamServer) -> None:
+    command = [sys.executable, "-m", "assay", "serve", "token", "add", "ann", "--role", "runner"]
+    made = subprocess.run(command, cwd=server.folder, capture_output=True, text=True, check=True, timeout=60)
+    (token,) = re.findall(r"assay_\w{8}_[\w-]+", made.stdout)
+    asked = {"model": "quick", "datasets": ["others"]}
+    theirs = server.ask("POST", "/api/v1/evaluations", asked, token=token).body["evaluation"]["id"]
+    others = server.post("/evaluations", asked)["evaluation"]["id"]
+    for number in (theirs, others):
+        server.await_state(number, "complete")
+    page = browser_page
+    page.goto(address(server, f"/evaluations?token={token}"))
+    expect(page.locator(".visitor")).to_contain_text("ann")
+    row = page.locator(f'tr[data-id="{theirs}"]')
+    expect(row.get_by_role("button", name="Delete")).to_be_visible()
+    expect(page.locator(f'tr[data-id="{others}"]')).to_be_visible()
+    expect(page.locator(f'tr[data-id="{others}"]').get_by_role("button")).to_have_count(0)
+    page.goto(address(server, "/evaluations/new"))
+    expect(page.get_by_role("radio", name="quick")).to_be_visible()
+    expect(page.get_by_text("Upload a dataset")).to_have_count(0)
+    expect(page.get_by_label("Or a model that is not registered")).to_have_count(0)
+
+    page.goto(address(server, f"/evaluations/{others}"))
+    page.get_by_role("link", name=f"Compare with evaluation {theirs}").click()
+    page.wait_for_url(re.compile("/compare"))
+    expect(page.locator("main")).to_contain_text(f"others-quick-{theirs}", timeout=_PATIENT_MS)
+
+
 def test_the_api_is_described(browser_page: Page, server: TeamServer) -> None:
     page = browser_page
     page.goto(address(server, "/api"))
@@ -232,8 +261,9 @@ def test_the_api_is_described(browser_page: Page, server: TeamServer) -> None:
 def test_no_width_makes_a_page_scroll_sideways(browser_page: Page, server: TeamServer, width: int) -> None:
     page = browser_page
     sign_in(page, server)
+    number = server.post("/evaluations", {"model": "quick", "datasets": ["sums"]})["evaluation"]["id"]
     page.set_viewport_size({"width": width, "height": 800})
-    for path in _PAGES:
+    for path in (*_PAGES, f"/evaluations/{number}"):
         page.goto(address(server, path))
         expect(page.locator("main h1")).to_be_visible()
         page.wait_for_load_state("load")
