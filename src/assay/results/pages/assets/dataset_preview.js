@@ -7,6 +7,7 @@ import { problemList } from "./problem_view.js";
 import { read } from "./team_api.js";
 
 const LONGEST = 400;
+const LONG = 40;
 
 // Each look takes a process of the server: one at a time, and each dataset once.
 const looked = new Map();
@@ -23,7 +24,8 @@ export function looksAt(name) {
 
 function cell(value) {
   const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
-  return said(text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+  const isLong = text.length > LONG || text.includes("\n");
+  return said(text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text, { class: isLong ? "long" : null });
 }
 
 // How many rows a dataset has, and how they are asked: one line.
