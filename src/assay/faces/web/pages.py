@@ -132,5 +132,5 @@ def _kept_for(request: _Asked, name: str) -> str:
 
 @cache
 def _asset(name: str) -> Body:
-    content, kind = (script(), "text/javascript") if name == "app.js" else (style(), "text/css")
+    content, kind = (script("app"), "text/javascript") if name == "app.js" else (style(), "text/css")
     return Body(content.encode(), sha256(content.encode()).hexdigest()[:16], kind)

@@ -110,7 +110,7 @@ def compare_page(view: CompareView) -> Iterator[str]:
     return one_file_parts(
         " against ".join(side.name for side in view.comparison.sides),
         style(),
-        script(),
+        script("compare_file"),
         (
             tag("main", id="page"),
             block("comparison", _encode(page)),

@@ -44,7 +44,7 @@ def report_page(view: RunView) -> Iterator[str]:
     return one_file_parts(
         f"{title} · {view.manifest.model.name}",
         style(),
-        script(),
+        script("run_file"),
         (
             tag("main", id="page"),
             block("run", _encode(page)),

@@ -1,6 +1,5 @@
-// Shows the page that its body names.
+// All pages of a server.
 
-import { el, replace } from "./dom.js";
 import { showApi } from "./api_page.js";
 import { showBoard } from "./board_page.js";
 import { showComparison } from "./compare_page.js";
@@ -12,6 +11,7 @@ import { showNewEvaluation } from "./new_evaluation_page.js";
 import { showRun } from "./run_page.js";
 import { showRuns } from "./runs_page.js";
 import { showSignIn } from "./sign_in.js";
+import { start } from "./start.js";
 import { showVisitor } from "./visitor_view.js";
 
 const PAGES = {
@@ -28,20 +28,9 @@ const PAGES = {
   runs: showRuns,
 };
 
-async function show() {
-  const main = document.getElementById("page");
-  try {
-    const { page, team } = document.body.dataset;
-    if (team) await showVisitor(document.querySelector("nav.site"), main);
-    await PAGES[page](main);
-  } catch (error) {
-    if (error.status === 401) {
-      showSignIn(main);
-      return;
-    }
-    replace(main, el("p", { class: "trouble", role: "alert" }, `This page cannot be shown: ${error.message}`));
-    throw error;
-  }
-}
-
-show();
+start(PAGES, {
+  before: async (main) => {
+    if (document.body.dataset.team) await showVisitor(document.querySelector("nav.site"), main);
+  },
+  refused: showSignIn,
+});
