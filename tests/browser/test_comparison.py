@@ -157,7 +157,7 @@ def test_a_server_shows_the_same(browser_page: Page, runs: Path) -> None:
         browser_page.locator(".cell.second").click()
         assert told(browser_page) == 24
         browser_page.locator("a.row").first.click()
-        expect(browser_page.locator(".answer-of .worth.big").nth(1)).to_have_text("right")
+        expect(browser_page.locator(".answer-of .big-worth .worth").nth(1)).to_have_text("right")
         browser_page.goto(f"{viewer.address}compare?run=bees&methods=ppl,gen")
         expect(browser_page.locator("h1")).to_have_text("ppl against gen")
         browser_page.close()
