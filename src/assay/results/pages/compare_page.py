@@ -73,7 +73,7 @@ class CompareView:
     def details(self, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Yield samples in full with their rows: `{"sides": [...]}`, null where a side does not have it."""
         with ExitStack() as closing:
-            opened = [closing.enter_context(view.details(shortened)) for view in self.views]
+            opened = [closing.enter_context(view.all_details(shortened)) for view in self.views]
             for row in rows:
                 places = [side[row] for side in self.table.places]
                 sides = [
