@@ -217,6 +217,27 @@ def test_a_view_keeps_so_many_samples_and_counts_all(mock_run: Path) -> None:
     assert len(view._response_at) < len(whole._response_at) / 5
 
 
+@pytest.mark.parametrize("name", [SAMPLES, SCORES, JOURNAL, SUMMARY])
+def test_what_cannot_be_read_is_told_whenever_it_is_asked_for(
+    mock_run: Path, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(mock_run, folder)
+    lines = (folder / name).read_bytes().splitlines(keepends=True)
+    lines[3] = b'{"sample_id": "\xff"}\n'
+    (folder / name).write_bytes(b"".join(lines))
+    view = RunView(folder)
+    where = "" if name == SUMMARY else f"the line at byte {sum(map(len, lines[:3])):,} of "
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"STORE-008.*: {where}{name} cannot be read"):
+            view.refresh()
+    shutil.copy(mock_run / name, folder / name)
+    assert view.refresh()
+    assert msgspec.structs.replace(view.table(), revision="") == msgspec.structs.replace(
+        opened(mock_run).table(), revision=""
+    )
+
+
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="STORE-005"):
         RunView(tmp_path)
