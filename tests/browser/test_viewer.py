@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from litestar.types import Message, Receive, Scope, Send
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from assay.core.run import RunStatus
 from assay.faces.web.security.gate import Gate
@@ -139,6 +139,97 @@ def test_nobody_loses_their_place_while_a_run_grows(browser_page: Page, viewer: 
     expect(box).to_be_checked()
     assert other.evaluate("one => one.isTheSame")
     assert select.evaluate("one => one.isTheSame")
+
+
+def test_nobody_loses_their_place_in_a_run_that_grows(browser_page: Page, viewer: Viewer, runs: Path) -> None:
+    page = browser_page
+    live = write_run(runs / "live", ["a"] * 200, status=RunStatus.RUNNING, n_planned=900)
+    page.goto(f"{viewer.address}runs/live")
+    told = page.locator(".told").first
+    expect(told).to_contain_text("200 of 200 samples")
+    page.get_by_text("Counters and versions").click()
+    page.locator(".scroller").evaluate("one => { one.scrollTop = 4000; }")
+    row = page.locator("a.row", has_text="s101")
+    row.focus()
+    append_samples(live, ["b"] * 50, first=200)
+    expect(told).to_contain_text("250 of 250 samples")
+    assert page.locator(".scroller").evaluate("one => one.scrollTop") == 4000
+    expect(row).to_be_focused()
+    expect(page.get_by_role("rowheader", name="started")).to_be_visible()
+    # So it is after a look at a sample, and not when other samples are asked for.
+    row.click()
+    expect(page.locator("#sample")).to_contain_text("What is said?")
+    page.keyboard.press("Escape")
+    expect(row).to_be_visible()
+    page.get_by_label("Search samples").fill("s1")
+    expect(told).to_contain_text("111 of 250 samples")
+    assert page.locator(".scroller").evaluate("one => one.scrollTop") == 0
+
+
+def test_scores_that_come_after_their_samples_are_shown(
+    browser_page: Page, viewer: Viewer, runs: Path
+) -> None:
+    live = write_run(runs / "live", ["a", "b", "c"], status=RunStatus.RUNNING, n_planned=9)
+    scores = (live / "scores.jsonl").read_bytes().splitlines(keepends=True)
+    (live / "scores.jsonl").write_bytes(scores[0])
+    browser_page.goto(f"{viewer.address}runs/live")
+    worths = browser_page.locator("a.row .outcome")
+    expect(worths).to_have_text(["right", "not scored", "not scored"])
+    with open(live / "scores.jsonl", "ab") as file:
+        file.writelines(scores[1:])
+    expect(worths).to_have_text(["right", "right", "right"])
+
+
+def test_samples_come_once_however_slow_the_server_is(browser_page: Page, viewer: Viewer, runs: Path) -> None:
+    page = browser_page
+    live = write_run(runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=9)
+    asked: list[str] = []
+
+    def slowly(route: Route) -> None:
+        asked.append(route.request.url)
+        if "revision" in route.request.url:
+            page.wait_for_timeout(900)
+        route.continue_()
+
+    page.route("**/samples*", slowly)
+    page.goto(f"{viewer.address}runs/live")
+    told = page.locator(".told").first
+    expect(told).to_contain_text("1 of 1 samples")
+    for nth in range(1, 4):
+        append_samples(live, ["b"], first=nth)
+        page.wait_for_timeout(600)
+    expect(told).to_contain_text("4 of 4 samples", timeout=10_000)
+    expect(page.locator("a.row .id")).to_have_text(["s0", "s1", "s2", "s3"])
+    page.unroute_all(behavior="wait")
+
+
+def test_a_run_that_is_deleted_while_one_looks_is_told(
+    browser_page: Page, viewer: Viewer, runs: Path
+) -> None:
+    with browser_page.expect_response("**/events"):
+        browser_page.goto(f"{viewer.address}runs/beta")
+    expect(browser_page.locator(".told").first).to_contain_text("1 of 1 samples")
+    (runs / "beta").rename(runs.parent / "away")
+    expect(browser_page.locator(".lost")).to_contain_text("not there any more")
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_page_that_is_not_kept_up_to_date_says_so(
+    browser_page: Page, viewer: Viewer, runs: Path, faults: Faults, is_deleted: bool
+) -> None:
+    faults.expect("404" if is_deleted else "503")
+
+    def refused(route: Route) -> None:
+        if is_deleted:
+            (runs / "beta").rename(runs.parent / "away")
+            route.continue_()
+        else:
+            route.fulfill(status=503, json={"code": "WEB-019", "what": "too many", "fix": "close some"})
+
+    browser_page.route("**/events", refused)
+    browser_page.goto(f"{viewer.address}runs/beta")
+    words = "not there any more" if is_deleted else "does not keep this page up to date"
+    expect(browser_page.locator(".lost")).to_contain_text(words)
 
 
 def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: Faults) -> None:

@@ -35,12 +35,15 @@ MOST_ROWS = 200_000
 class RunView:
     """One run folder. `refresh` first; not for several threads at once.
 
-    Of a run with more than `most` samples the first are kept; scores so far count all.
+    Of a run with more than `most` samples the first are kept; scores so far count all. `look` tells this view
+    from others of the same run, for who remembers what another one said.
     """
 
-    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
+    def __init__(self, path: Path, most: int = MOST_ROWS, *, look: str = "") -> None:
         self.path = path
         self._most = most
+        self._look = look
+        self._n_begun = 0
         self.manifest: RunManifest = self._read_manifest()
         self._begin()
 
@@ -49,7 +52,11 @@ class RunView:
             Tail(self.path / name) for name in (SAMPLES, SCORES, JOURNAL)
         )
         self._identities = self._files()
-        self.revision = digest((self.manifest.started, self._identities))
+        self._n_begun += 1
+        # A file that was only cut is still the same: how often it was begun tells that it was.
+        self.revision = digest((self.manifest.started, self._identities, self._look, self._n_begun))
+        self._first_changed: list[int] = []
+        """For each time that something was new, the first sample that was."""
         self._stamp: tuple[tuple[int, int], ...] = ()
         self.metrics: list[Metric] = []
         self.columns = Columns()
@@ -83,10 +90,12 @@ class RunView:
             # What was read of it is part of a whole that is none: who asks again is told again.
             self._begin()
             raise
+        self._first_changed.append(self.columns.first_changed)
         self._stamp = stamp
         return True
 
     def _read(self) -> None:
+        self.columns.first_changed = len(self.columns)
         self._read_summary()
         # The three files are written side by side: what is in one may come before what it belongs to.
         self._read_samples()
@@ -97,9 +106,12 @@ class RunView:
         if self.manifest.status is not RunStatus.COMPLETE:
             return
         self.metrics = read_summary(self.path)
-        self.columns.own_scales = {
+        own_scales = {
             (metric.task, metric.method, metric.metric) for metric in self.metrics if not metric.is_share
         }
+        if own_scales != self.columns.own_scales:
+            self.columns.own_scales = own_scales
+            self.columns.first_changed = 0
 
     @property
     def _is_full(self) -> bool:
@@ -181,7 +193,13 @@ class RunView:
 
     def table(self, first: int = 0, n: int | None = None) -> SampleTable:
         """Return the samples by columns from a place on."""
-        return self.columns.table(first, n, self.revision)
+        return self.columns.table(first, n, self.revision, len(self._first_changed))
+
+    def first_other(self, n: int, revision: str, changes: int) -> int:
+        """Return from where on a table of n samples, as it was after some changes, is another one now."""
+        if revision != self.revision or not 0 < changes <= len(self._first_changed):
+            return 0
+        return min([n, self.n_rows, *self._first_changed[changes:]])
 
     def place_of(self, task: str, sample_id: str) -> int | None:
         """Return where a sample stands in the table."""
