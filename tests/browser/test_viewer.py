@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import threading
 from collections.abc import Iterator
@@ -10,11 +11,13 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from litestar.types import Message, Receive, Scope, Send
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from assay.core.markup import visible
 from assay.core.run import RunStatus
 from assay.faces.web.security.gate import Gate
 from assay.faces.web.view import Viewer
@@ -187,7 +190,7 @@ def test_samples_come_once_however_slow_the_server_is(browser_page: Page, viewer
 
     def slowly(route: Route) -> None:
         asked.append(route.request.url)
-        if "revision" in route.request.url:
+        if len(asked) > 1:
             page.wait_for_timeout(900)
         route.continue_()
 
@@ -407,6 +410,31 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             started=f"2026-01-{nth + 1:02}T00:00:00+00:00",
         )
     return folder
+
+
+def test_what_is_not_seen_is_written_out_as_python_does(browser_page: Page, tmp_path: Path) -> None:
+    every = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x10000), *range(0xE0000, 0xE0100))]
+    model = "".join(every)
+    write_run(tmp_path / "runs" / "one", ["yes"], model=model)
+    with shown(browser_page, tmp_path / "runs") as viewer:
+        browser_page.goto(viewer.address)
+        expect(browser_page.locator(".told")).to_have_text("1 of 1 runs")
+        assert browser_page.locator("td.model bdi").text_content() == visible(model)
+
+
+def test_a_command_that_is_copied_runs_nothing_else(browser_page: Page, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "a b; touch 'x'", ["yes"], ids=["$(touch y)"])
+    write_run(tmp_path / "runs" / "plain-1.0", ["yes"])
+    with shown(browser_page, tmp_path / "runs") as viewer:
+        for name, command in (
+            ("a b; touch 'x'", ["assay", "explain", "a b; touch 'x'", "$(touch y)"]),
+            ("plain-1.0", ["assay", "explain", "plain-1.0", "s0"]),
+        ):
+            browser_page.goto(f"{viewer.address}runs/{quote(name)}")
+            browser_page.locator("a.row").click()
+            shown_command = browser_page.locator("[data-part=stored] code").text_content() or ""
+            assert shlex.split(shown_command) == command
+        assert shown_command == "assay explain plain-1.0 s0"
 
 
 class TestHostile:
