@@ -477,3 +477,26 @@ class TestHostile:
         for width in (1280, 380):
             page.set_viewport_size({"width": width, "height": 800})
             self.check(page)
+
+    @pytest.mark.parametrize("nth", range(len(HOSTILE)))
+    def test_in_a_comparison(self, browser_page: Page, viewer: Viewer, hostile: Path, nth: int) -> None:
+        page = browser_page
+        name = sorted(folder.name for folder in hostile.iterdir())[nth]
+        page.goto(f"{viewer.address}compare?run={quote(name)}&run={quote(name)}")
+        expect(page.locator(".told")).to_have_text("2 of 2 samples")
+        self.check(page)
+        page.set_viewport_size({"width": 360, "height": 800})
+        self.check(page)
+        page.locator("a.row").nth(1).click()
+        expect(page.locator("#sample")).to_contain_text("before")
+        self.check(page)
+
+    def test_in_the_leaderboard(self, browser_page: Page, viewer: Viewer) -> None:
+        page = browser_page
+        page.goto(f"{viewer.address}leaderboard")
+        expect(page.locator("table.board tbody tr")).to_have_count(len(HOSTILE))
+        self.check(page)
+        page.set_viewport_size({"width": 360, "height": 800})
+        for box in page.get_by_role("checkbox").all()[:4]:
+            box.set_checked(True)
+        self.check(page)
