@@ -90,6 +90,9 @@ def one_file_parts(
         *(["img-src data:", "media-src data:"] if media else []),
         "base-uri 'none'",
         "form-action 'none'",
+        # A text that became markup by mistake would be refused by the browser itself.
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
     ]
     head = tag(
         "head",
