@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -186,6 +187,15 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
     assert [folder.name for folder in shelf._held] == ["r0"]
     with pytest.raises(Refusal):
         shelf.page("r9")
+
+
+def test_what_one_look_knew_means_nothing_to_another(runs: Path) -> None:
+    """A run that was put away and opened again, or a server that was started again, begins to count anew."""
+    shelves = [RunShelf(RunList([runs])) for _ in range(2)]
+    known = [msgspec.json.decode(shelf.table("one", 0).content) for shelf in shelves]
+    had = (known[0]["revision"], known[0]["changes"])
+    new = [msgspec.json.decode(shelf.table("one", 2, had).content) for shelf in shelves]
+    assert [(one["first"], one["n"]) for one in new] == [(2, 0), (0, 2)]
 
 
 class TestMedia:
