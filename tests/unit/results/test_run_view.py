@@ -11,12 +11,14 @@ import msgspec
 import pytest
 
 from assay.core.errors import StoreError
+from assay.core.response import Failure
 from assay.core.run import RunStatus
 from assay.core.score import Score, Verdict
 from assay.results.pages.data import SampleTable
 from assay.results.read import StoredRun
 from assay.results.run_view import RunView
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, RunFolder, read_manifest
+from fakes.run_folders import write_run
 
 
 def opened(folder: Path) -> RunView:
@@ -257,6 +259,20 @@ def test_a_view_keeps_so_many_samples_and_counts_all(mock_run: Path) -> None:
         assert [some.json(place) for place in range(10)] == [all_.json(place) for place in range(10)]
     assert view.facts.rows_so_far(view.manifest) == whole.facts.rows_so_far(whole.manifest)
     assert len(view._response_at) < len(whole._response_at) / 5
+    assert view._early == [], "scores of samples that are never shown wait for nothing"
+
+
+def test_an_answer_that_came_after_a_failure_counts(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", ["yes"])
+    answered = StoredRun(folder).responses()
+    (answer,) = answered
+    failed = msgspec.structs.replace(answer, outcome=Failure("timeout", "too late"))
+    lines = [msgspec.json.encode(one) + b"\n" for one in (failed, answer)]
+    (folder / JOURNAL).write_bytes(b"".join(lines))
+    view = opened(folder)
+    assert view.table().tracks[0].tokens == [10]
+    with view.details() as details:
+        assert json.loads(details.json(0))["responses"][0]["outcome"]["type"] == "completion"
 
 
 @pytest.mark.parametrize("name", [SAMPLES, SCORES, JOURNAL, SUMMARY])
