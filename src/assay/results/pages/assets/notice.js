@@ -2,6 +2,8 @@
 
 import { el } from "./dom.js";
 
+export const LOST = "The server does not answer. What is shown may be out of date.";
+
 let notice = null;
 
 // null: all is well.

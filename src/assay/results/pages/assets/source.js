@@ -1,6 +1,6 @@
 // Where a page's data comes from: blocks of its own file, or a server. Both give the same things.
 
-import { showNotice } from "./notice.js";
+import { LOST, showNotice } from "./notice.js";
 
 function bytesOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -69,18 +69,20 @@ export class FileSource {
   }
 }
 
-export async function fetched(path) {
-  const response = await fetch(path, { headers: { accept: "application/json" } });
-  if (!response.ok) {
-    const problem = await response.json().catch(() => ({}));
-    const error = new Error(problem.what ?? `${path}: ${response.status} ${response.statusText}`);
-    error.status = response.status;
-    throw error;
-  }
-  return response.json();
+// The JSON of an answer. A refusal is thrown, with its status and the problem that it tells.
+export async function answered(response) {
+  if (response.ok) return response.status === 204 ? null : response.json();
+  const problem = await response.json().catch(() => null);
+  const error = new Error(problem?.what ?? `the server answered ${response.status} ${response.statusText}`);
+  error.status = response.status;
+  error.problem = problem?.code ? problem : null;
+  throw error;
 }
 
-const LOST = "The server does not answer. What is shown may be out of date.";
+export async function fetched(path) {
+  return answered(await fetch(path, { headers: { accept: "application/json" } }));
+}
+
 const GONE = "This is not there any more. What is shown was the last of it.";
 const STILL = "The server does not keep this page up to date: load it again to see what is new.";
 
