@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import threading
 from collections.abc import Iterator
@@ -10,11 +11,13 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from litestar.types import Message, Receive, Scope, Send
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from assay.core.markup import visible
 from assay.core.run import RunStatus
 from assay.faces.web.security.gate import Gate
 from assay.faces.web.view import Viewer
@@ -139,6 +142,97 @@ def test_nobody_loses_their_place_while_a_run_grows(browser_page: Page, viewer: 
     expect(box).to_be_checked()
     assert other.evaluate("one => one.isTheSame")
     assert select.evaluate("one => one.isTheSame")
+
+
+def test_nobody_loses_their_place_in_a_run_that_grows(browser_page: Page, viewer: Viewer, runs: Path) -> None:
+    page = browser_page
+    live = write_run(runs / "live", ["a"] * 200, status=RunStatus.RUNNING, n_planned=900)
+    page.goto(f"{viewer.address}runs/live")
+    told = page.locator(".told").first
+    expect(told).to_contain_text("200 of 200 samples")
+    page.get_by_text("Counters and versions").click()
+    page.locator(".scroller").evaluate("one => { one.scrollTop = 4000; }")
+    row = page.locator("a.row", has_text="s101")
+    row.focus()
+    append_samples(live, ["b"] * 50, first=200)
+    expect(told).to_contain_text("250 of 250 samples")
+    assert page.locator(".scroller").evaluate("one => one.scrollTop") == 4000
+    expect(row).to_be_focused()
+    expect(page.get_by_role("rowheader", name="started")).to_be_visible()
+    # So it is after a look at a sample, and not when other samples are asked for.
+    row.click()
+    expect(page.locator("#sample")).to_contain_text("What is said?")
+    page.keyboard.press("Escape")
+    expect(row).to_be_visible()
+    page.get_by_label("Search samples").fill("s1")
+    expect(told).to_contain_text("111 of 250 samples")
+    assert page.locator(".scroller").evaluate("one => one.scrollTop") == 0
+
+
+def test_scores_that_come_after_their_samples_are_shown(
+    browser_page: Page, viewer: Viewer, runs: Path
+) -> None:
+    live = write_run(runs / "live", ["a", "b", "c"], status=RunStatus.RUNNING, n_planned=9)
+    scores = (live / "scores.jsonl").read_bytes().splitlines(keepends=True)
+    (live / "scores.jsonl").write_bytes(scores[0])
+    browser_page.goto(f"{viewer.address}runs/live")
+    worths = browser_page.locator("a.row .outcome")
+    expect(worths).to_have_text(["right", "not scored", "not scored"])
+    with open(live / "scores.jsonl", "ab") as file:
+        file.writelines(scores[1:])
+    expect(worths).to_have_text(["right", "right", "right"])
+
+
+def test_samples_come_once_however_slow_the_server_is(browser_page: Page, viewer: Viewer, runs: Path) -> None:
+    page = browser_page
+    live = write_run(runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=9)
+    asked: list[str] = []
+
+    def slowly(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 1:
+            page.wait_for_timeout(900)
+        route.continue_()
+
+    page.route("**/samples*", slowly)
+    page.goto(f"{viewer.address}runs/live")
+    told = page.locator(".told").first
+    expect(told).to_contain_text("1 of 1 samples")
+    for nth in range(1, 4):
+        append_samples(live, ["b"], first=nth)
+        page.wait_for_timeout(600)
+    expect(told).to_contain_text("4 of 4 samples", timeout=10_000)
+    expect(page.locator("a.row .id")).to_have_text(["s0", "s1", "s2", "s3"])
+    page.unroute_all(behavior="wait")
+
+
+def test_a_run_that_is_deleted_while_one_looks_is_told(
+    browser_page: Page, viewer: Viewer, runs: Path
+) -> None:
+    with browser_page.expect_response("**/events"):
+        browser_page.goto(f"{viewer.address}runs/beta")
+    expect(browser_page.locator(".told").first).to_contain_text("1 of 1 samples")
+    (runs / "beta").rename(runs.parent / "away")
+    expect(browser_page.locator(".lost")).to_contain_text("not there any more")
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_page_that_is_not_kept_up_to_date_says_so(
+    browser_page: Page, viewer: Viewer, runs: Path, faults: Faults, is_deleted: bool
+) -> None:
+    faults.expect("404" if is_deleted else "503")
+
+    def refused(route: Route) -> None:
+        if is_deleted:
+            (runs / "beta").rename(runs.parent / "away")
+            route.continue_()
+        else:
+            route.fulfill(status=503, json={"code": "WEB-019", "what": "too many", "fix": "close some"})
+
+    browser_page.route("**/events", refused)
+    browser_page.goto(f"{viewer.address}runs/beta")
+    words = "not there any more" if is_deleted else "does not keep this page up to date"
+    expect(browser_page.locator(".lost")).to_contain_text(words)
 
 
 def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: Faults) -> None:
@@ -318,6 +412,31 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_what_is_not_seen_is_written_out_as_python_does(browser_page: Page, tmp_path: Path) -> None:
+    every = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x10000), *range(0xE0000, 0xE0100))]
+    model = "".join(every)
+    write_run(tmp_path / "runs" / "one", ["yes"], model=model)
+    with shown(browser_page, tmp_path / "runs") as viewer:
+        browser_page.goto(viewer.address)
+        expect(browser_page.locator(".told")).to_have_text("1 of 1 runs")
+        assert browser_page.locator("td.model bdi").text_content() == visible(model)
+
+
+def test_a_command_that_is_copied_runs_nothing_else(browser_page: Page, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "a b; touch 'x'", ["yes"], ids=["$(touch y)"])
+    write_run(tmp_path / "runs" / "plain-1.0", ["yes"])
+    with shown(browser_page, tmp_path / "runs") as viewer:
+        for name, command in (
+            ("a b; touch 'x'", ["assay", "explain", "a b; touch 'x'", "$(touch y)"]),
+            ("plain-1.0", ["assay", "explain", "plain-1.0", "s0"]),
+        ):
+            browser_page.goto(f"{viewer.address}runs/{quote(name)}")
+            browser_page.locator("a.row").click()
+            shown_command = browser_page.locator("[data-part=stored] code").text_content() or ""
+            assert shlex.split(shown_command) == command
+        assert shown_command == "assay explain plain-1.0 s0"
+
+
 class TestHostile:
     """What a model wrote is text, wherever it stands; `browser_page` fails on any fault or request."""
 
@@ -358,3 +477,26 @@ class TestHostile:
         for width in (1280, 380):
             page.set_viewport_size({"width": width, "height": 800})
             self.check(page)
+
+    @pytest.mark.parametrize("nth", range(len(HOSTILE)))
+    def test_in_a_comparison(self, browser_page: Page, viewer: Viewer, hostile: Path, nth: int) -> None:
+        page = browser_page
+        name = sorted(folder.name for folder in hostile.iterdir())[nth]
+        page.goto(f"{viewer.address}compare?run={quote(name)}&run={quote(name)}")
+        expect(page.locator(".told")).to_have_text("2 of 2 samples")
+        self.check(page)
+        page.set_viewport_size({"width": 360, "height": 800})
+        self.check(page)
+        page.locator("a.row").nth(1).click()
+        expect(page.locator("#sample")).to_contain_text("before")
+        self.check(page)
+
+    def test_in_the_leaderboard(self, browser_page: Page, viewer: Viewer) -> None:
+        page = browser_page
+        page.goto(f"{viewer.address}leaderboard")
+        expect(page.locator("table.board tbody tr")).to_have_count(len(HOSTILE))
+        self.check(page)
+        page.set_viewport_size({"width": 360, "height": 800})
+        for box in page.get_by_role("checkbox").all()[:4]:
+            box.set_checked(True)
+        self.check(page)

@@ -166,6 +166,11 @@ def test_damaged_and_missing_runs(workdir: Path) -> None:
     assert assay("run", "data.csv", "-m", "mock", "--out", "mine").status == 0
     missing = assay("explain", "mine", "nobody")
     assert (missing.status, "STORE-006" in missing.err) == (2, True)
+    (workdir / "mine" / "samples.jsonl").write_bytes(b'{"sample": "\xff"}\n')
+    damaged = assay("explain", "mine", "nobody")
+    assert (damaged.status, "STORE-008 mine/samples.jsonl" in damaged.err) == (2, True)
+    (workdir / "mine" / "summary.json").write_text("[{", encoding="utf-8")
+    assert "STORE-008" in assay("report", "mine").err
     (workdir / "mine" / "manifest.json").write_text("{", encoding="utf-8")
     assert "STORE-004" in assay("report", "mine").err
     assert "STORE-005" in assay("report", "yours").err

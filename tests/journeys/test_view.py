@@ -22,6 +22,7 @@ import pytest
 from assay.core.errors import UsageError
 from assay.core.run import RunStatus
 from assay.faces.web import server
+from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.hosts import Hosts, is_loopback
 from assay.faces.web.server import listen
 from assay.faces.web.view import Viewer, ViewSettings
@@ -168,6 +169,22 @@ def test_listening_everywhere_answers_to_numbers_and_own_names() -> None:
         assert not hosts.allows(header), header
 
 
+def is_let_go(slow: socket.socket) -> bool:
+    """Whether a server ends a connection on which something comes all the time, though never all of it."""
+    slow.settimeout(0.05)
+    began = time.monotonic()
+    while time.monotonic() - began < 5:
+        try:
+            slow.sendall(b" ")
+            if slow.recv(1 << 16) == b"":
+                return True
+        except TimeoutError:
+            pass
+        except OSError:
+            return True
+    return False
+
+
 class TestClientsThatMeanNoGood:
     def test_who_says_nothing_is_let_go(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(server, "_HEAD_S", 0.3)
@@ -180,18 +197,18 @@ class TestClientsThatMeanNoGood:
     def test_who_says_it_drop_by_drop_too(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(server, "_HEAD_S", 0.4)
         with viewing(runs) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 10) as slow:
-            slow.settimeout(0.05)
-            began = time.monotonic()
-            is_open = True
-            while is_open:
-                assert time.monotonic() - began < 10
-                try:
-                    slow.sendall(b"x")
-                    is_open = slow.recv(10) != b""
-                except TimeoutError:
-                    pass
-                except OSError:
-                    is_open = False
+            assert is_let_go(slow)
+
+    @pytest.mark.parametrize("asked", ["GET /", "POST /nothing", "POST /session"])
+    def test_a_body_drop_by_drop_holds_no_connection(
+        self, runs: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+    ) -> None:
+        """Whether it is waited for, or nobody reads it."""
+        head = f"{asked} HTTP/1.1\r\nhost: 127.0.0.1:PORT\r\ncontent-type: application/json\r\n"
+        with viewing(runs) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 10) as slow:
+            monkeypatch.setattr(viewer.server.config.app, "_bounds", Bounds(body_s=0.4))
+            slow.sendall(f"{head}content-length: 9999\r\n\r\n".replace("PORT", str(viewer.port)).encode())
+            assert is_let_go(slow)
 
     def test_who_asks_and_does_not_read_is_let_go(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

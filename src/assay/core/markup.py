@@ -12,8 +12,14 @@ _VOID = frozenset({"link", "meta"})
 _SHAPES = frozenset({"circle", "line", "path", "rect"})
 """Elements of SVG that never hold others; written as `<path/>`, as there may be many."""
 
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-"""Characters that cannot be stored, or that change how the text around them is shown."""
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+"""Characters that are not seen, or cannot be stored, or change how the text around them is shown.
+
+The pages' script has the same ones, in `dom.js`.
+"""
 
 
 class Markup(str):
@@ -84,6 +90,9 @@ def one_file_parts(
         *(["img-src data:", "media-src data:"] if media else []),
         "base-uri 'none'",
         "form-action 'none'",
+        # A text that became markup by mistake would be refused by the browser itself.
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
     ]
     head = tag(
         "head",

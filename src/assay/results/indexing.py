@@ -28,6 +28,7 @@ from assay.core.run_index import (
 )
 from assay.core.score import Metric
 from assay.core.task import ComponentSpec, TaskSpec
+from assay.results.damage import UNREADABLE
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
 from assay.results.store import MANIFEST, SUMMARY
@@ -66,8 +67,10 @@ def read_run(folder: Path, *, host: str, root: str) -> ReadRun:
     try:
         metrics = stored.metrics()
         columns = RunColumns(folder).by_method
-    except (OSError, msgspec.DecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
+    except (OSError, StoreError, *UNREADABLE) as error:
+        why: object = error
+        if isinstance(error, OSError | StoreError):
+            why = error.strerror if isinstance(error, OSError) else error.problems[0].what
         raise StoreError(
             Problem(
                 "BOARD-001",

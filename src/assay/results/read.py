@@ -14,8 +14,10 @@ from assay.core.origin import Origin
 from assay.core.response import Response
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score
+from assay.results.damage import reader
 from assay.results.records import SampleRecord
-from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, read_manifest, read_summary
+from assay.results.tail import Tail
 
 T = TypeVar("T")
 
@@ -34,8 +36,7 @@ class StoredRun:
 
     def metrics(self) -> list[Metric]:
         """Return the numbers; empty while the run is not complete."""
-        path = self.path / SUMMARY
-        return msgspec.json.decode(path.read_bytes(), type=list[Metric]) if path.is_file() else []
+        return read_summary(self.path)
 
     def scores(self) -> Iterator[Score]:
         """Yield the scores in the dataset's order."""
@@ -89,13 +90,10 @@ class ResponseIndex:
     def __init__(self, path: Path) -> None:
         self._file = open(path, "rb")  # noqa: SIM115 (closed by __exit__)
         self._places: dict[str, int] = {}
-        address = msgspec.json.Decoder(_Address)
-        place = 0
-        for line in self._file:
+        read = reader(path, _Address)
+        for place, line in Tail(path).lines():
             # An answer that was asked for again counts in place of the earlier one.
-            if line.endswith(b"\n"):
-                self._places[address.decode(line).request_id] = place
-            place += len(line)
+            self._places[read(place, line).request_id] = place
 
     def get(self, request_id: str) -> Response | None:
         """Return the response to a request; None when there is none."""
@@ -144,9 +142,7 @@ def run_folders(root: Path) -> list[Path]:
 def _lines(path: Path, kind: type[T]) -> Iterator[T]:
     if not path.is_file():
         return
-    decoder = msgspec.json.Decoder(kind)
-    with open(path, "rb") as lines:
-        for line in lines:
-            # A run that is still going, or was killed, may have left half a line at the end.
-            if line.endswith(b"\n"):
-                yield decoder.decode(line)
+    read = reader(path, kind)
+    # A run that is still going, or was killed, may have left half a line at the end.
+    for place, line in Tail(path).lines():
+        yield read(place, line)

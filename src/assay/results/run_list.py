@@ -25,7 +25,7 @@ from assay.results.families import families, foremost
 from assay.results.pages.data import ScoreRow
 from assay.results.pages.run_facts import score_rows
 from assay.results.scoring_place import run_of
-from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
 
 DAMAGED = "damaged"
 """Stands for the status of a run whose manifest or summary cannot be read."""
@@ -154,7 +154,7 @@ def _leads_out(path: Path) -> bool:
         return False
     # A scoring shares the answers of its run.
     run = run_of(path.parent) or path.parent.resolve()
-    return not path.resolve().is_relative_to(run)
+    return not _led_to(path).is_relative_to(run)
 
 
 def _folders_in(root: Path) -> Iterator[str]:
@@ -162,11 +162,16 @@ def _folders_in(root: Path) -> Iterator[str]:
     try:
         with os.scandir(root) as found:
             entries = sorted(found, key=lambda entry: entry.name)
-    except FileNotFoundError:
+    except OSError:
         return
     for entry in entries:
-        if not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(root):
+        if not entry.is_symlink() or _led_to(entry.path).is_relative_to(root):
             yield entry.path
+
+
+def _led_to(path: str | Path) -> Path:
+    """Return where a path leads. `Path.resolve` would raise where links lead to each other."""
+    return Path(os.path.realpath(path))
 
 
 def runs_in(root: Path) -> Iterator[Path]:
@@ -242,14 +247,18 @@ class _Entry:
     def _read(self) -> ListedRun:
         try:
             manifest = read_manifest(self._folder)
-            metrics = _metrics(self._folder)
-        except (StoreError, msgspec.DecodeError) as error:
+            metrics = read_summary(self._folder)
+        except StoreError as error:
             # The place on this machine is no part of what is told.
-            fault = error.problems[0].what if isinstance(error, StoreError) else f"{SUMMARY}: {error}"
-            return ListedRun(self.name, DAMAGED, 0.0, fault=fault)
+            return self._damaged(error.problems[0].what)
+        except OSError as error:
+            return self._damaged(f"its files cannot be read: {error.strerror}")
         if manifest is None:
-            return ListedRun(self.name, DAMAGED, 0.0, fault=f"{MANIFEST} is gone")
+            return self._damaged(f"{MANIFEST} is gone")
         return _listed(self.name, manifest, metrics)
+
+    def _damaged(self, fault: str) -> ListedRun:
+        return ListedRun(self.name, DAMAGED, 0.0, fault=fault)
 
 
 def _listed(name: str, manifest: RunManifest, metrics: Sequence[Metric]) -> ListedRun:
@@ -269,14 +278,6 @@ def _listed(name: str, manifest: RunManifest, metrics: Sequence[Metric]) -> List
     )
 
 
-def _metrics(folder: Path) -> list[Metric]:
-    try:
-        content = (folder / SUMMARY).read_bytes()
-    except FileNotFoundError:
-        return []
-    return msgspec.json.decode(content, type=list[Metric])
-
-
 class _LineCount:
     """How many lines a growing file has."""
 
@@ -287,7 +288,7 @@ class _LineCount:
         self._n = 0
 
     def now(self, begun: str) -> int:
-        """Return the number of whole lines; a run that began anew is counted anew."""
+        """Return the number of whole lines that can be read; a run that began anew is counted anew."""
         try:
             with open(self._path, "rb") as file:
                 if begun != self._begun or os.fstat(file.fileno()).st_size < self._place:
@@ -296,15 +297,15 @@ class _LineCount:
                 while piece := file.read(_PIECE):
                     self._place += len(piece)
                     self._n += piece.count(b"\n")
-        except FileNotFoundError:
+        except OSError:
             return 0
         return self._n
 
 
 def _stamp(path: str) -> _Stamp:
-    """Return what changes when a file does, or when a link leads to another one."""
+    """Return what changes when a file does, or a link leads to another; one out of reach is none."""
     try:
         found = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return _NO_FILE
     return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -20,12 +20,13 @@ from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.run import RunManifest, RunStatus
 from assay.core.score import Metric
+from assay.results.damage import reader
 from assay.results.pages.data import RunPage, SampleTable
 from assay.results.pages.run_facts import Facts, score_rows
 from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreLine
 from assay.results.rows import speed_line, work_line
 from assay.results.scoring_place import run_of
-from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
+from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
 from assay.results.tail import Lines, Mapped, Pages, Tail
 
 MOST_ROWS = 200_000
@@ -35,12 +36,15 @@ MOST_ROWS = 200_000
 class RunView:
     """One run folder. `refresh` first; not for several threads at once.
 
-    Of a run with more than `most` samples the first are kept; scores so far count all.
+    Of a run with more than `most` samples the first are kept; scores so far count all. `look` tells this view
+    from others of the same run, for who remembers what another one said.
     """
 
-    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
+    def __init__(self, path: Path, most: int = MOST_ROWS, *, look: str = "") -> None:
         self.path = path
         self._most = most
+        self._look = look
+        self._n_begun = 0
         self.manifest: RunManifest = self._read_manifest()
         self._begin()
 
@@ -49,7 +53,11 @@ class RunView:
             Tail(self.path / name) for name in (SAMPLES, SCORES, JOURNAL)
         )
         self._identities = self._files()
-        self.revision = digest((self.manifest.started, self._identities))
+        self._n_begun += 1
+        # A file that was only cut is still the same: how often it was begun tells that it was.
+        self.revision = digest((self.manifest.started, self._identities, self._look, self._n_begun))
+        self._first_changed: list[int] = []
+        """For each time that something was new, the first sample that was."""
         self._stamp: tuple[tuple[int, int], ...] = ()
         self.metrics: list[Metric] = []
         self.columns = Columns()
@@ -77,47 +85,61 @@ class RunView:
         self.manifest = manifest
         if is_other or any(tail.is_cut for tail in (self._samples, self._scores, self._journal)):
             self._begin()
-        summary = self.path / SUMMARY
-        if manifest.status is RunStatus.COMPLETE and summary.is_file():
-            self.metrics = msgspec.json.decode(summary.read_bytes(), type=list[Metric])
-            self.columns.own_scales = {
-                (metric.task, metric.method, metric.metric) for metric in self.metrics if not metric.is_share
-            }
-        self._read()
+        try:
+            self._read()
+        except StoreError:
+            # What was read of it is part of a whole that is none: who asks again is told again.
+            self._begin()
+            raise
+        self._first_changed.append(self.columns.first_changed)
         self._stamp = stamp
         return True
 
     def _read(self) -> None:
+        self.columns.first_changed = len(self.columns)
+        self._read_summary()
         # The three files are written side by side: what is in one may come before what it belongs to.
         self._read_samples()
         self._read_journal()
         self._read_scores()
+
+    def _read_summary(self) -> None:
+        if self.manifest.status is not RunStatus.COMPLETE:
+            return
+        self.metrics = read_summary(self.path)
+        own_scales = {
+            (metric.task, metric.method, metric.metric) for metric in self.metrics if not metric.is_share
+        }
+        if own_scales != self.columns.own_scales:
+            self.columns.own_scales = own_scales
+            self.columns.first_changed = 0
 
     @property
     def _is_full(self) -> bool:
         return len(self._sample_at) >= self._most
 
     def _read_samples(self) -> None:
-        decode = msgspec.json.Decoder(SampleLine).decode
+        read = reader(self._samples.path, SampleLine)
         for at, line in self._samples.lines():
             self.n_samples += 1
             if self._is_full:
                 continue
-            sample = decode(line)
+            sample = read(at, line)
             self._sample_at.append(at)
             place = self.columns.add_sample(sample)
             for ask in sample.asks:
                 self._owed[hash(ask.id)] = (place, ask.track)
 
     def _read_journal(self) -> None:
-        decode = msgspec.json.Decoder(ResponseLine).decode
+        read = reader(self._journal.path, ResponseLine)
         before = self._owed.keys() & self._response_at.keys()
         if before:
             with closing(Pages(self.path / JOURNAL)) as journal:
                 for id_ in before:
-                    self._take(id_, decode(journal.at(self._response_at[id_])))
+                    at = self._response_at[id_]
+                    self._take(id_, read(at, journal.at(at)))
         for at, line in self._journal.lines():
-            response = decode(line)
+            response = read(at, line)
             id_ = hash(response.request_id)
             if id_ in self._owed:
                 self._response_at[id_] = at
@@ -136,13 +158,13 @@ class RunView:
         self.columns.add_answer(place, track, response.outcome.n_prompt_tokens + n, seconds)
 
     def _read_scores(self) -> None:
-        decode = msgspec.json.Decoder(ScoreLine).decode
+        read = reader(self._scores.path, ScoreLine)
         waiting = self._early
         self._early = []
         for score, at in waiting:
             self._place(score, at)
         for at, line in self._scores.lines():
-            score = decode(line)
+            score = read(at, line)
             self.facts.count(score)
             self._place(score, at)
 
@@ -172,7 +194,13 @@ class RunView:
 
     def table(self, first: int = 0, n: int | None = None) -> SampleTable:
         """Return the samples by columns from a place on."""
-        return self.columns.table(first, n, self.revision)
+        return self.columns.table(first, n, self.revision, len(self._first_changed))
+
+    def first_other(self, n: int, revision: str, changes: int) -> int:
+        """Return from where on a table of n samples, as it was after some changes, is another one now."""
+        if revision != self.revision or not 0 < changes <= len(self._first_changed):
+            return 0
+        return min([n, self.n_rows, *self._first_changed[changes:]])
 
     def place_of(self, task: str, sample_id: str) -> int | None:
         """Return where a sample stands in the table."""

@@ -19,6 +19,7 @@ from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
+from assay.results.damage import UNREADABLE, damaged
 from assay.results.media_store import MediaStore
 from assay.results.records import sample_record
 
@@ -200,7 +201,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
         return None
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunManifest)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise StoreError(
             Problem(
                 "STORE-004",
@@ -209,6 +210,17 @@ def read_manifest(folder: Path) -> RunManifest | None:
                 Origin(str(path)),
             )
         ) from error
+
+
+def read_summary(folder: Path) -> list[Metric]:
+    """Return a folder's numbers; none where it has none yet."""
+    path = folder / SUMMARY
+    if not path.is_file():
+        return []
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Metric])
+    except UNREADABLE as error:
+        raise damaged(path, error) from error
 
 
 def _is_same(earlier: RunManifest, now: RunManifest) -> bool:

@@ -156,7 +156,9 @@ def test_the_policy_lets_this_script_and_this_style_run_and_nothing_else() -> No
         digest = base64.b64encode(hashlib.sha256(page.inside[kind].encode()).digest()).decode()
         assert rules[f"{kind}-src"] == f"'sha256-{digest}'"
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
-    assert set(rules) == {"default-src", "base-uri", "form-action", "script-src", "style-src"}
+    assert (rules["require-trusted-types-for"], rules["trusted-types"]) == ("'script'", "'none'")
+    known = {"default-src", "base-uri", "form-action", "script-src", "style-src"}
+    assert set(rules) == {*known, "require-trusted-types-for", "trusted-types"}
 
 
 def test_hostile_names_and_messages_are_shown_as_text() -> None:

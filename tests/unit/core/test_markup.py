@@ -43,6 +43,9 @@ def test_signs_that_join_letters_stay() -> None:
 
 def test_an_override_is_shown_as_its_number() -> None:
     assert visible("a\u202egpj.exe") == "a⟨U+202E⟩gpj.exe"
+    assert visible("\u200f!\u061c?\u00ad\u200b") == "⟨U+200F⟩!⟨U+061C⟩?⟨U+00AD⟩⟨U+200B⟩"
+    # A text in tags, which nobody sees and a model reads.
+    assert visible("hi\U000e0041\U000e007f") == "hi⟨U+E0041⟩⟨U+E007F⟩"
 
 
 def test_markup_is_not_escaped_again() -> None:

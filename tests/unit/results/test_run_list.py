@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,54 @@ def test_a_damaged_run_is_listed_as_damaged_without_its_place(tmp_path: Path) ->
         assert run["status"] == "damaged"
         assert run["fault"]
         assert str(tmp_path) not in run["fault"]
+
+
+def loop_of(path: Path) -> None:
+    """Have a link lead to itself."""
+    path.unlink(missing_ok=True)
+    path.symlink_to(path.name)
+
+
+def folder_for(path: Path) -> None:
+    """Have a folder stand in the place of a file: reading it raises, as does what may not be read."""
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("file", "spoil", "status"),
+    [
+        ("manifest.json", loop_of, None),
+        ("manifest.json", folder_for, None),
+        ("manifest.json", lambda path: path.write_bytes(b'{"id": "\xff"}'), "damaged"),
+        ("summary.json", lambda path: path.write_bytes(b'[{"task": "\xff"}]'), "damaged"),
+        ("samples.jsonl", folder_for, "running"),
+        ("samples.jsonl", loop_of, "running"),
+        ("../loop", loop_of, "running"),
+    ],
+)
+def test_one_run_that_cannot_be_read_hides_no_other(
+    tmp_path: Path, file: str, spoil: Callable[[Path], object], status: str | None
+) -> None:
+    write_run(tmp_path / "fine", ["a"])
+    write_run(
+        tmp_path / "odd", ["a"], status=RunStatus.COMPLETE if status != "running" else RunStatus.RUNNING
+    )
+    spoil(tmp_path / "odd" / file)
+    listed = {run["name"]: run["status"] for run in shown(RunList([tmp_path]))}
+    assert listed.pop("fine") == "complete"
+    assert listed == ({} if status is None else {"odd": status})
+
+
+def test_a_run_whose_files_are_not_given_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path / "closed", ["a"])
+
+    def refuse(folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(folder / "manifest.json"))
+
+    monkeypatch.setattr(run_list, "read_manifest", refuse)
+    (run,) = shown(RunList([tmp_path]))
+    assert (run["status"], run["fault"]) == ("damaged", "its files cannot be read: Permission denied")
 
 
 def test_deleted_runs_go_and_new_ones_come(tmp_path: Path) -> None:

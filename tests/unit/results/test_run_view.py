@@ -12,11 +12,14 @@ import msgspec
 import pytest
 
 from assay.core.errors import StoreError
+from assay.core.response import Failure
 from assay.core.run import RunStatus
 from assay.core.score import Ratio, Score, Verdict
+from assay.results.pages.data import SampleTable
 from assay.results.read import StoredRun
 from assay.results.run_view import RunView
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, RunFolder, read_manifest
+from fakes.run_folders import write_run
 from fakes.scored_folders import manifest, sample, spec, written
 from fakes.scored_folders import score as scored
 
@@ -25,6 +28,10 @@ def opened(folder: Path) -> RunView:
     view = RunView(folder)
     assert view.refresh()
     return view
+
+
+def unversioned(view: RunView, n: int | None = None) -> SampleTable:
+    return msgspec.structs.replace(view.table(0, n), revision="", changes=0)
 
 
 def scores_of(folder: Path) -> dict[tuple[str, str], Score]:
@@ -123,9 +130,7 @@ def test_a_run_is_seen_while_it_grows(mock_run: Path, tmp_path: Path) -> None:
     for share in (0.31, 0.6, 1.0):
         growing(mock_run, folder, share)
         assert view.refresh()
-    assert msgspec.structs.replace(view.table(), revision="") == msgspec.structs.replace(
-        opened(mock_run).table(), revision=""
-    )
+    assert unversioned(view) == unversioned(opened(mock_run))
     with view.details() as grown, opened(mock_run).details() as whole:
         assert [grown.json(place) for place in range(60)] == [whole.json(place) for place in range(60)]
 
@@ -158,6 +163,45 @@ def test_a_run_that_begins_anew_is_another_revision(mock_run: Path, tmp_path: Pa
     assert view.revision != before
     assert view.n_samples == 5
     assert view.metrics == []
+
+
+def test_a_file_that_was_only_cut_is_another_revision_too(mock_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(mock_run, folder)
+    view = opened(folder)
+    before = view.revision
+    lines = (folder / SCORES).read_bytes().splitlines(keepends=True)
+    (folder / SCORES).write_bytes(b"".join(lines[:9]))
+    assert view.refresh()
+    assert view.revision != before
+    assert view.first_other(60, before, 1) == 0
+
+
+def test_who_has_a_table_gets_what_is_new_and_what_is_other(mock_run: Path, tmp_path: Path) -> None:
+    """Samples come before their scores, as each file is written when enough has gathered."""
+    folder = tmp_path / "run"
+    growing(mock_run, folder, 0.5)
+    lines = [
+        line for line in (folder / SCORES).read_bytes().splitlines(keepends=True) if line.endswith(b"}\n")
+    ]
+    gens = [line for line in lines if b'"gen"' in line]
+    (folder / SCORES).write_bytes(b"".join(line for line in lines if line not in gens))
+    view = opened(folder)
+    had = view.table()
+    assert view.first_other(had.n, had.revision, had.changes) == had.n == view.n_rows
+    with open(folder / SCORES, "ab") as file:
+        file.write(b"".join(gens[4:]))
+    assert view.refresh()
+    assert view.first_other(had.n, had.revision, had.changes) == 4
+    more = view.table(4)
+    gen = next(track for track in more.tracks if track.name == "gen")
+    assert set(gen.outcomes[: len(gens) - 4]) <= set("RWUF")
+    # Whoever looked later has seen that; a stranger, or who has seen more than there was, has seen nothing.
+    assert view.first_other(more.first + more.n, more.revision, more.changes) == view.n_rows
+    assert view.first_other(had.n, "another", had.changes) == 0
+    assert view.first_other(had.n, had.revision, 99) == 0
+    assert view.first_other(had.n, had.revision, 0) == 0
+    assert view.first_other(10**6, more.revision, more.changes) == view.n_rows
 
 
 def test_scores_that_are_replaced_are_read_anew(mock_run: Path, tmp_path: Path) -> None:
@@ -213,11 +257,44 @@ def test_a_view_keeps_so_many_samples_and_counts_all(mock_run: Path) -> None:
     view.refresh()
     whole = opened(mock_run)
     assert (view.n_rows, view.n_samples) == (10, 60)
-    assert view.table() == whole.table(0, 10)
+    assert unversioned(view) == unversioned(whole, 10)
     with view.details() as some, whole.details() as all_:
         assert [some.json(place) for place in range(10)] == [all_.json(place) for place in range(10)]
     assert view.facts.rows_so_far(view.manifest) == whole.facts.rows_so_far(whole.manifest)
     assert len(view._response_at) < len(whole._response_at) / 5
+    assert view._early == [], "scores of samples that are never shown wait for nothing"
+
+
+def test_an_answer_that_came_after_a_failure_counts(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", ["yes"])
+    answered = StoredRun(folder).responses()
+    (answer,) = answered
+    failed = msgspec.structs.replace(answer, outcome=Failure("timeout", "too late"))
+    lines = [msgspec.json.encode(one) + b"\n" for one in (failed, answer)]
+    (folder / JOURNAL).write_bytes(b"".join(lines))
+    view = opened(folder)
+    assert view.table().tracks[0].tokens == [10]
+    with view.details() as details:
+        assert json.loads(details.json(0))["responses"][0]["outcome"]["type"] == "completion"
+
+
+@pytest.mark.parametrize("name", [SAMPLES, SCORES, JOURNAL, SUMMARY])
+def test_what_cannot_be_read_is_told_whenever_it_is_asked_for(
+    mock_run: Path, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(mock_run, folder)
+    lines = (folder / name).read_bytes().splitlines(keepends=True)
+    lines[3] = b'{"sample_id": "\xff"}\n'
+    (folder / name).write_bytes(b"".join(lines))
+    view = RunView(folder)
+    where = "" if name == SUMMARY else f"the line at byte {sum(map(len, lines[:3])):,} of "
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"STORE-008.*: {where}{name} cannot be read"):
+            view.refresh()
+    shutil.copy(mock_run / name, folder / name)
+    assert view.refresh()
+    assert unversioned(view) == unversioned(opened(mock_run))
 
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:

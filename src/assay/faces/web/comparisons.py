@@ -22,7 +22,7 @@ from assay.results.read import StoredRun
 from assay.results.store import MANIFEST, SAMPLES, SCORES, SUMMARY
 
 _Asked = Request[Any, Any, Any]
-_Runs = Annotated[list[str], QueryParameter(name="run")]
+_Runs = Annotated[list[str] | None, QueryParameter(name="run")]
 _Methods = Annotated[str, QueryParameter(max_length=200)]
 _MOST_SIDES = 8
 _MOST_KEPT = 4
@@ -36,14 +36,14 @@ def comparisons_router(shelf: RunShelf) -> Router:
     comparisons = _Comparisons(shelf)
 
     @get("/", sync_to_thread=True)
-    def comparison(request: _Asked, run: _Runs, methods: _Methods = "") -> Response[bytes]:
+    def comparison(request: _Asked, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
         """Compare runs, without their samples; `methods` as in `assay compare`."""
-        return answer(request, comparisons.of(run, methods).page)
+        return answer(request, comparisons.of(run or (), methods).page)
 
     @get("/samples", sync_to_thread=True)
-    def samples(request: _Asked, run: _Runs, methods: _Methods = "") -> Response[bytes]:
+    def samples(request: _Asked, run: _Runs = None, methods: _Methods = "") -> Response[bytes]:
         """List the samples of runs side by side, by columns."""
-        return answer(request, comparisons.of(run, methods).table)
+        return answer(request, comparisons.of(run or (), methods).table)
 
     return Router("/data/compare", route_handlers=[comparison, samples])
 
@@ -66,7 +66,10 @@ class _Comparisons:
     def of(self, names: Sequence[str], methods: str) -> _Made:
         """Return the comparison of some runs."""
         if not 1 <= len(names) <= _MOST_SIDES:
-            raise malformed(f"{len(names)} runs were named; a page compares one to {_MOST_SIDES}")
+            raise malformed(
+                f"{len(names)} runs are named in the address: it takes two to {_MOST_SIDES}, as ?run=A&run=B,"
+                " or one with ?run=A&methods=M,N"
+            )
         folders = [self._shelf.folder(name) for name in names]
         tag = digest([list(names), methods, [_stamp(folder) for folder in folders]])
         with self._lock:

@@ -16,7 +16,8 @@ from assay.faces.web.run_shelf import RunShelf
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY
 
 _Asked = Request[Any, Any, Any]
-_First = Annotated[int, QueryParameter(ge=0, le=1 << 40)]
+_Number = Annotated[int, QueryParameter(ge=0, le=1 << 40)]
+_Revision = Annotated[str | None, QueryParameter(max_length=64)]
 _GROWING = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
 
 
@@ -39,9 +40,16 @@ def data_router(shelf: RunShelf, streams: Streams) -> Router:
         return answer(request, shelf.page(name))
 
     @get("/runs/{name:str}/samples", sync_to_thread=True)
-    def samples(request: _Asked, name: FromPath[str], first: _First = 0) -> Response[bytes]:
-        """List samples by columns, from a place on."""
-        return answer(request, shelf.table(name, first))
+    def samples(
+        request: _Asked,
+        name: FromPath[str],
+        first: _Number = 0,
+        revision: _Revision = None,
+        changes: _Number = 0,
+    ) -> Response[bytes]:
+        """List samples by columns, from a place on; for who says what is known, from what is other now."""
+        had = None if revision is None else (revision, changes)
+        return answer(request, shelf.table(name, first, had))
 
     @get("/runs/{name:str}/samples/{place:int}", sync_to_thread=True)
     def sample(request: _Asked, name: FromPath[str], place: FromPath[int]) -> Response[bytes]:

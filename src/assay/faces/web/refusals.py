@@ -96,7 +96,7 @@ def too_slow(seconds: float) -> Refusal:
     """Refuse a body that does not come."""
     return Refusal(
         408,
-        Problem("WEB-015", f"the request was not there after {seconds:g} s", "send it again"),
+        Problem("WEB-015", f"the request was not there after {seconds:.3g} s", "send it again"),
     )
 
 

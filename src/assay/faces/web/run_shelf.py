@@ -59,12 +59,17 @@ class RunShelf:
         with self._looking(name) as held:
             return _kept(held, "page", lambda: _encode(msgspec.structs.replace(held.view.page(), name=name)))
 
-    def table(self, name: str, first: int) -> Body:
-        """Return a run's samples by columns, from a place on."""
+    def table(self, name: str, first: int, had: tuple[str, int] | None = None) -> Body:
+        """Return a run's samples by columns, from a place on.
+
+        `had` is the revision and the changes of what is known of the samples before; where one of them is
+        another now, it begins there.
+        """
         with self._looking(name) as held:
+            first = min(first, held.view.n_rows) if had is None else held.view.first_other(first, *had)
             if first == 0:
                 return _kept(held, "table", lambda: _encode(held.view.table()))
-            return Body(_encode(held.view.table(min(first, held.view.n_rows))), f"{held.tag}.{first}")
+            return Body(_encode(held.view.table(first)), f"{held.tag}.{first}")
 
     def detail(self, name: str, place: int) -> Body:
         """Return a sample in full."""
@@ -103,7 +108,9 @@ class RunShelf:
         with self._lock:
             held = self._held.get(folder)
             if held is None:
-                held = self._held[folder] = _Held(RunView(folder))
+                held = self._held[folder] = _Held(
+                    RunView(folder, look=f"{self._process}.{next(self._changes)}")
+                )
             self._held.move_to_end(folder)
             self._put_away()
             return held

@@ -55,6 +55,12 @@ class BoundedProtocol(H11Protocol):
         self._read_at_last()
         super().resume_writing()
 
+    def on_response_complete(self) -> None:
+        """Let go of who was answered before all of the request had come: the rest could come for ever."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:
+            self.transport.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._wait_no_more()

@@ -111,7 +111,7 @@ class RunPage(msgspec.Struct, frozen=True):
     n_planned: int
     """Samples that the run will have."""
     revision: str
-    """Another one: what was read before no longer holds, as the run began anew."""
+    """Another one: what was read before no longer holds, as the run began anew or is looked at anew."""
     work: str | None = None
     """What the model did, in words."""
     speed: str | None = None
@@ -145,6 +145,9 @@ class SampleTable(msgspec.Struct, frozen=True):
     """The place of the first of them."""
     n: int
     revision: str
+    """As in `RunPage`."""
+    changes: int
+    """How often the run was found changed; who tells it gets only what is new or other since."""
     tasks: list[str]
     """Names that `task` counts in."""
     groups: list[str]

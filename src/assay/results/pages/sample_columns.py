@@ -168,6 +168,11 @@ class Columns:
         self._targets: list[str] = []
         self._places: dict[tuple[int, str], int] = {}
         self._tracks: dict[str, _Track] = {}
+        self.first_changed = 0
+        """The first place that changed since this was set to the number of samples."""
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
     def add_sample(self, line: SampleLine) -> int:
         """Take a sample; return its place."""
@@ -187,6 +192,7 @@ class Columns:
     def add_answer(self, place: int, track_name: str, n_tokens: int, seconds: float) -> None:
         """Take what one answer about a sample took."""
         track = self._track(track_name)
+        self.first_changed = min(self.first_changed, place)
         if track.outcomes[place] == _NOT_ASKED:
             track.outcomes[place] = _NOT_SCORED
         track.tokens[place] += n_tokens
@@ -199,6 +205,7 @@ class Columns:
         if place is None:
             return False
         track = self._track(score.track)
+        self.first_changed = min(self.first_changed, place)
         track.metrics[place] = score.metric
         is_own_scale = score.metric in score.ratios
         track.outcomes[place] = ord(_outcome(score.verdict, score.value, is_own_scale=is_own_scale))
@@ -221,7 +228,7 @@ class Columns:
             if track.score_at[place] >= 0:
                 yield track.score_at[place]
 
-    def table(self, first: int, n: int | None, revision: str) -> SampleTable:
+    def table(self, first: int, n: int | None, revision: str, changes: int) -> SampleTable:
         """Return the samples from a place on, at most n of them."""
         last = len(self._ids) if n is None else min(first + n, len(self._ids))
         rows = slice(first, last)
@@ -230,6 +237,7 @@ class Columns:
             first=first,
             n=max(0, last - first),
             revision=revision,
+            changes=changes,
             tasks=list(self._tasks),
             groups=list(self._groups),
             task=self._task[rows].tolist(),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from litestar import get, post
+from litestar.exceptions import InternalServerException
 from litestar.params import FromPath, JSONBody
 
 from assay.core.errors import BackendError, Problem, StoreError, UsageError
@@ -52,10 +53,17 @@ async def raising(kind: FromPath[str]) -> str:
     raise ERRORS[kind](problem)
 
 
+@get("/fault", opt=PUBLIC)
+async def faulty() -> str:
+    raise InternalServerException("the password is x")
+
+
 @pytest.fixture
 def client() -> Iterator[AsgiClient]:
     settings = WebSettings(Hosts("127.0.0.1", 80), Sessions(BEARERS.get, "assay"), None, Bounds(body_s=0.05))
-    with AsgiClient(make_app(settings, [read, start, remove, opened, raising]), "127.0.0.1") as client:
+    with AsgiClient(
+        make_app(settings, [read, start, remove, opened, raising, faulty]), "127.0.0.1"
+    ) as client:
         yield client
 
 
@@ -81,6 +89,12 @@ def test_an_error_of_the_house_is_told_without_its_place(client: AsgiClient, kin
     answer = client.get(f"/raise/{kind}")
     assert answer.status == status
     assert answer.json() == {"code": "TABLE-001", "what": "what is wrong", "fix": "how to mend it"}
+
+
+def test_a_fault_of_the_server_is_called_so_and_no_more(client: AsgiClient) -> None:
+    answer = client.get("/fault")
+    assert (answer.status, answer.json()["code"]) == (500, "WEB-020")
+    assert "password" not in answer.text
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(client: AsgiClient) -> None:

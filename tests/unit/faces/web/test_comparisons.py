@@ -75,3 +75,9 @@ def test_what_cannot_be_compared_is_refused(client: AsgiClient, query: str, stat
     answered = client.get(f"/data/compare?{query}")
     assert answered.status == status
     assert msgspec.json.decode(answered.body)["code"] == code
+
+
+def test_an_address_that_names_no_run_says_how_to(client: AsgiClient) -> None:
+    answer = client.get("/data/compare")
+    assert (answer.status, answer.json()["code"]) == (400, "WEB-018")
+    assert "?run=A&run=B" in answer.json()["what"]

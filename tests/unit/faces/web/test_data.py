@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.run import RunStatus
-from assay.faces.web import run_shelf
+from assay.faces.web import media, run_shelf
 from assay.faces.web.refusals import Refusal
 from assay.faces.web.run_shelf import RunShelf
 from assay.results import run_list
@@ -151,6 +152,7 @@ def test_large_answers_are_compressed_for_other_machines(runs: Path, client: Asg
         assert gzip.decompress(answer.body) == near.body
         assert len(answer.body) < len(near.body) / 4
         assert far.get("/data/runs/large/samples").body == near.body
+        assert "content-encoding" not in far.get("/data/runs", asked).headers, "short ones are not"
 
 
 def test_a_run_that_grows_begins_anew_and_is_deleted(client: AsgiClient, runs: Path) -> None:
@@ -187,6 +189,15 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
         shelf.page("r9")
 
 
+def test_what_one_look_knew_means_nothing_to_another(runs: Path) -> None:
+    """A run that was put away and opened again, or a server that was started again, begins to count anew."""
+    shelves = [RunShelf(RunList([runs])) for _ in range(2)]
+    known = [msgspec.json.decode(shelf.table("one", 0).content) for shelf in shelves]
+    had = (known[0]["revision"], known[0]["changes"])
+    new = [msgspec.json.decode(shelf.table("one", 2, had).content) for shelf in shelves]
+    assert [(one["first"], one["n"]) for one in new] == [(2, 0), (0, 2)]
+
+
 class TestMedia:
     @pytest.fixture
     def sha256(self, runs: Path) -> str:
@@ -208,6 +219,15 @@ class TestMedia:
         assert client.get(f"/data/runs/one/media/{sha256}", {"range": "bytes=4-"}).body == PICTURE[4:]
         assert client.get(f"/data/runs/one/media/{sha256}", {"range": "bytes=999-"}).status == 416
         assert client.get(f"/data/runs/one/media/{sha256}", {"range": "bytes=9-1"}).status == 416
+        beyond = client.get(f"/data/runs/one/media/{sha256}", {"range": "bytes=100-9999"})
+        assert beyond.headers["content-range"] == f"bytes 100-{len(PICTURE) - 1}/{len(PICTURE)}"
+
+    def test_a_film_comes_in_pieces(
+        self, client: AsgiClient, sha256: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(media, "_MOST_AT_ONCE", 4)
+        answer = client.get(f"/data/runs/one/media/{sha256}", {"range": "bytes=1-"})
+        assert (answer.body, answer.headers["content-range"]) == (PICTURE[1:5], f"bytes 1-4/{len(PICTURE)}")
 
     def test_nothing_but_kept_media(self, client: AsgiClient, sha256: str, runs: Path) -> None:
         folder = runs / "one" / "media"

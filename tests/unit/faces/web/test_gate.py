@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from litestar.types import HTTPReceiveMessage
 
 from assay.core.roles import Role
+from assay.faces.web.refusals import Refusal
+from assay.faces.web.security import gate
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.headers import POLICY
 from fakes.asgi_client import Answer
@@ -152,11 +156,36 @@ class TestChanges:
         assert client.ask("DELETE", "/session", headers).status == 204
 
 
-@pytest.mark.parametrize("name", ["host", "origin", "authorization", "content-length"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "host",
+        "origin",
+        "authorization",
+        "content-length",
+        "content-type",
+        "sec-fetch-site",
+        "sec-fetch-mode",
+        "sec-fetch-dest",
+    ],
+)
 def test_a_header_that_decides_may_not_come_twice(client: Client, name: str) -> None:
     value = {"host": HOST, "origin": HOME, "authorization": "Bearer a-readers-token-1"}.get(name, "0")
     answer = client.get("/data/runs", headers=[(name, value), (name, value)])
     assert (answer.status, code(answer)) == (400, "WEB-018")
+
+
+def test_a_websocket_is_closed(client: Client) -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        raise AssertionError
+
+    asyncio.run(client._app({"type": "websocket", "path": "/data/events", "headers": []}, receive, send))
+    assert [message["type"] for message in sent] == ["websocket.close"]
 
 
 class TestTokens:
@@ -252,6 +281,26 @@ class TestBounds:
         answer = client.post("/session", {"token": "a-readers-token-1" + " " * 90})
         assert answer.status == 401
         assert code(client.post("/session", b"x" * 201)) == "WEB-014"
+
+    def test_a_body_as_long_as_the_bound_is_taken(self, viewer: Viewer) -> None:
+        assert viewer(bounds=self.bounds).post("/nothing", b"x" * 100).status == 404
+
+    def test_a_body_may_take_as_long_as_its_length_takes_on_a_slow_line(self) -> None:
+        bounds = Bounds(body_s=0.2, slowest_bytes_s=1000)
+
+        async def read(piece: bytes) -> int:
+            async def receive() -> HTTPReceiveMessage:
+                await asyncio.sleep(0.1)
+                return {"type": "http.request", "body": piece, "more_body": True}
+
+            bounded = gate._bounded(receive, 10_000, bounds)
+            for _ in range(6):
+                await bounded()
+            return 6
+
+        assert asyncio.run(read(b"x" * 1000)) == 6
+        with pytest.raises(Refusal, match="WEB-015"):
+            asyncio.run(read(b"x"))
 
     @pytest.mark.parametrize("length", ["9" * 40, "-1", "1e3", "", "²"])
     def test_a_length_that_is_none(self, viewer: Viewer, length: str) -> None:

@@ -8,6 +8,7 @@ the headers of `headers.py`, refusals and faults as well.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
@@ -59,6 +60,9 @@ class Bounds(NamedTuple):
     uploads: tuple[tuple[str, int], ...] = ()
     """Beginnings of paths under which more is taken, and how much."""
     body_s: float = 30.0
+    """How long a body is waited for, besides what its length takes at the slowest."""
+    slowest_bytes_s: int = 16 << 10
+    """As slow as a line may be: who sends a body drop by drop would hold a connection for ever."""
 
     def bytes_at(self, path: str) -> int:
         """Return the longest body that is taken at a path."""
@@ -111,7 +115,7 @@ class Gate:
         except Refusal as refusal:
             await refuse(refusal, guarded)
             return
-        await self._app(scope, _bounded(receive, at_most, self._bounds.body_s), guarded)
+        await self._app(scope, _bounded(receive, at_most, self._bounds), guarded)
 
     def _check_host(self, headers: Mapping[bytes, str]) -> None:
         if not self._hosts.allows(headers.get(b"host", "")):
@@ -161,18 +165,22 @@ def _check_length(headers: Mapping[bytes, str], at_most: int) -> None:
         raise too_large(at_most)
 
 
-def _bounded(receive: Receive, at_most: int, seconds: float) -> Receive:
+def _bounded(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
     """Return a `receive` that ends when a body grows too large or does not come."""
     n_bytes = 0
     is_whole = False
+    began: float | None = None
 
     async def bounded() -> ReceiveMessage:
-        nonlocal n_bytes, is_whole
+        nonlocal n_bytes, is_whole, began
         if is_whole:
             # What follows the body is the client's going away, which is waited for.
             return await receive()
+        now = time.monotonic()
+        began = now if began is None else began
+        seconds = bounds.body_s + n_bytes / bounds.slowest_bytes_s
         try:
-            message = await asyncio.wait_for(receive(), seconds)
+            message = await asyncio.wait_for(receive(), max(0.0, began + seconds - now))
         except TimeoutError:
             raise too_slow(seconds) from None
         if message["type"] == "http.request":

@@ -3,7 +3,7 @@
 import { el, replace, said } from "./dom.js";
 import { dataTable } from "./data_table.js";
 import { actions, isOver, progressBar, stateMark, tookSeconds } from "./evaluation_view.js";
-import { showLost } from "./lost_notice.js";
+import { LOST, showNotice } from "./notice.js";
 import { count, day, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 import { isHead, scoreCard } from "./overview.js";
 import { problemBox, problemList, tell } from "./problem_view.js";
@@ -104,8 +104,8 @@ class EvaluationPage {
       this.take(JSON.parse(event.data));
       this.lookSoon();
     };
-    this.events.addEventListener("open", () => showLost(false));
-    this.events.addEventListener("error", () => showLost(true));
+    this.events.addEventListener("open", () => showNotice(null));
+    this.events.addEventListener("error", () => showNotice(LOST));
     this.events.addEventListener("progress", heard);
     this.events.addEventListener("end", (event) => {
       this.events.close();

@@ -90,7 +90,7 @@ export function optionsView(options, score, sample) {
   const words = el("p", { class: "faint" });
   const switches = el("div", { class: "switch", role: "group", "aria-label": "What bars show" });
   const draw = () => {
-    const chosen = SCALES[stateNow().bars] ? stateNow().bars : "lead";
+    const chosen = Object.hasOwn(SCALES, stateNow().bars ?? "") ? stateNow().bars : "lead";
     replace(panels, ways.map((way) => panel(way, options, gold, SCALES[chosen], way === deciding)));
     replace(words, SCALES[chosen].words);
     replace(switches, Object.entries(SCALES).map(([name, scale]) => el("button", { type: "button", "aria-pressed": String(name === chosen), onclick: () => {

@@ -7,12 +7,20 @@ import { parts, plots, scores, setup } from "./overview.js";
 import { SampleTable } from "./sample_table.js";
 import { showSample } from "./sample_page.js";
 
+// Puts other content in the place of a section's; what somebody opened there stays open.
+function refill(section, content) {
+  const title = (details) => details.querySelector("summary").firstChild.textContent;
+  const opened = new Set([...section.querySelectorAll("details[open]")].map(title));
+  replace(section, content);
+  for (const details of section.querySelectorAll("details")) if (opened.has(title(details))) details.open = true;
+}
+
 export async function showRun(main) {
   const source = FileSource.isHere() ? new FileSource() : new ServerSource(decodeURIComponent(location.pathname.split("/")[2]));
   let [run, columns] = await Promise.all([source.run(), source.table()]);
   const table = new SampleTable(columns, run);
   const sections = [[scores, el("section", { id: "scores" })], [parts, el("section", { id: "parts" })], [plots, el("section", { id: "plots" })], [setup, el("section", { id: "setup" })]];
-  const fill = () => sections.forEach(([content, section]) => replace(section, content(run)));
+  const fill = () => sections.forEach(([content, section]) => refill(section, content(run)));
   fill();
   const [[, head], ...below] = sections;
   const whole = el("div", { id: "whole" }, head, below[0][1], el("section", { id: "samples" }, el("h2", {}, "Samples"), table.element), below.slice(1).map(([, section]) => section));
@@ -42,12 +50,10 @@ export async function showRun(main) {
 
   if (source.isLive) {
     source.watch(async () => {
-      const now = await source.run();
-      const isOther = now.revision !== run.revision;
-      const more = await source.table(isOther ? 0 : table.n);
-      run = now;
+      run = await source.run();
+      const more = await source.table(table.columns);
       fill();
-      table.grow(more, run, isOther);
+      table.grow(more, run);
     });
   }
 }

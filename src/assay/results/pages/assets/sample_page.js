@@ -103,8 +103,13 @@ function methodParts({ record, detail, place, source }, track, score) {
   ];
 }
 
+// A text as one word of a command: whoever copies it runs nothing but that command.
+function quoted(text) {
+  return /^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 function stored(run, detail) {
-  const command = `assay explain ${run.name} '${detail.record.sample.id.replaceAll("'", "'\\''")}'`;
+  const command = `assay explain ${quoted(run.name)} ${quoted(detail.record.sample.id)}`;
   return el("section", { class: "part", "data-part": "stored" }, el("h2", {}, "More"),
     el("p", {}, "In a terminal, with the tokens of the whole prompt and every extraction rule that was tried: ", el("code", { class: "inline-text" }, command), " ", copyButton(command)),
     fold("As it is stored", () => exactText(JSON.stringify({ ...detail, media: undefined }, null, 1), { name: "stored" })));

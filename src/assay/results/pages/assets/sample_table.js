@@ -21,6 +21,8 @@ const FILTERS = [
 // Columns of text of others, which has a direction of its own: its beginning is seen, whichever way it runs.
 const SAID = new Set(["id", "question", "target", "answer"]);
 const LOW_MARGIN = 0.1;
+// What of the address decides which samples are shown, and in which order.
+const ORDER = ["method", "task", "group", "q", "show", "sort"];
 
 // The margin below which the closest tenth of a method's decisions lie.
 function lowMargin(margins) {
@@ -28,10 +30,10 @@ function lowMargin(margins) {
   return known.length ? known[Math.floor(LOW_MARGIN * (known.length - 1))] : -Infinity;
 }
 
-// Puts further columns behind those that are there.
+// Puts further columns in the place of those that are there, from the first of them on.
 function joinColumns(columns, more) {
-  const join = (a, b) => (typeof a === "string" ? a + b : a.concat(b));
-  const found = { ...more, first: 0, n: columns.n + more.n };
+  const join = (a, b) => (typeof a === "string" ? a.slice(0, more.first) + b : a.slice(0, more.first).concat(b));
+  const found = { ...more, first: 0, n: more.first + more.n };
   for (const name of ["task", "group", "ids", "questions", "targets", "disagree"]) found[name] = join(columns[name], more[name]);
   found.tracks = more.tracks.map((track) => {
     const before = columns.tracks.find((one) => one.name === track.name);
@@ -60,10 +62,6 @@ export class SampleTable {
     this.take(columns);
   }
 
-  get n() {
-    return this.columns.n;
-  }
-
   take(columns) {
     this.columns = columns;
     this.places = null;
@@ -71,10 +69,10 @@ export class SampleTable {
     this.lows = new Map(columns.tracks.map((track) => [track.name, lowMargin(track.margins)]));
   }
 
-  // Takes samples that came in since; all of them anew when the run began anew.
-  grow(more, run, isOther) {
+  // Takes samples that came in since, or are other than they were.
+  grow(more, run) {
     this.run = run;
-    this.take(isOther ? more : joinColumns(this.columns, more));
+    this.take(more.first === 0 ? more : joinColumns(this.columns, more));
     this.follow(this.state);
   }
 
@@ -119,6 +117,7 @@ export class SampleTable {
   }
 
   follow(state) {
+    const isOther = ORDER.some((name) => this.state[name] !== state[name]);
     this.state = state;
     const columns = this.columns;
     const track = this.track();
@@ -139,7 +138,8 @@ export class SampleTable {
     }
     this.rows = this.sorted(rows, track);
     this.drawTools(wanted, counts);
-    this.scroller.scrollTop = 0;
+    // Who looks at a row stays there while others come in.
+    if (isOther) this.scroller.scrollTop = 0;
     this.draw(true);
   }
 
@@ -176,10 +176,13 @@ export class SampleTable {
       : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
         shown ? el("option", { value: "" }, shown) : null,
         values.map((value) => el("option", { value, selected: this.state[name] === value }, value))));
-    replace(this.selects,
+    // A list that somebody has open stays open.
+    const offered = JSON.stringify([this.columns.tracks.map((track) => track.name), this.columns.tasks, this.columns.groups, this.state]);
+    if (offered !== this.offered) replace(this.selects,
       choose("method", "Method", this.columns.tracks.map((track) => track.name), null),
       choose("task", "Task", this.columns.tasks, "all"),
       choose("group", "Group", this.columns.groups, "all"));
+    this.offered = offered;
     replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
       this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows more` : null);
   }
@@ -211,7 +214,9 @@ export class SampleTable {
     this.body.style.setProperty("height", `${this.rows.length * ROW}px`);
     const shown = [];
     for (let nth = first; nth < last; nth++) shown.push(this.row(nth, this.rows[nth], track));
+    const held = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, "No sample fits these filters."));
+    if (held) shown.find((row) => row.getAttribute("href") === held)?.focus({ preventScroll: true });
   }
 
   row(nth, place, track) {

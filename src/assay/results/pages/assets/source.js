@@ -1,6 +1,6 @@
 // Where a page's data comes from: blocks of its own file, or a server. Both give the same things.
 
-import { showLost } from "./lost_notice.js";
+import { LOST, showNotice } from "./notice.js";
 
 function bytesOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -83,18 +83,42 @@ export async function fetched(path) {
   return answered(await fetch(path, { headers: { accept: "application/json" } }));
 }
 
+const GONE = "This is not there any more. What is shown was the last of it.";
+const STILL = "The server does not keep this page up to date: load it again to see what is new.";
+
 // Calls back when the server says that something changed, and when the line to it is there again, as nobody knows what
 // was missed; returns what ends it.
 export function watched(path, callback) {
   const events = new EventSource(path);
-  const heard = () => {
-    showLost(false);
-    return callback();
+  let isBusy = false;
+  let isAgain = false;
+  const gone = () => {
+    events.close();
+    showNotice(GONE);
+  };
+  // One at a time: what is fetched builds on what was fetched before.
+  const heard = async () => {
+    isAgain = true;
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      while (isAgain) {
+        isAgain = false;
+        await callback();
+      }
+      showNotice(events.readyState === EventSource.CLOSED ? STILL : null);
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      gone();
+    } finally {
+      isBusy = false;
+    }
   };
   events.addEventListener("open", heard);
   events.addEventListener("changed", heard);
-  events.addEventListener("gone", () => events.close());
-  events.addEventListener("error", () => showLost(true));
+  events.addEventListener("gone", gone);
+  // A line that the server refuses is not tried again by the browser: what it says otherwise tells why.
+  events.addEventListener("error", () => (events.readyState === EventSource.CLOSED ? heard() : showNotice(LOST)));
   return () => events.close();
 }
 
@@ -109,8 +133,9 @@ export class ServerSource {
     return fetched(this.root);
   }
 
-  table(first = 0) {
-    return fetched(`${this.root}/samples?first=${first}`);
+  // The samples; for who has a table already, from the first that is new or other.
+  table(had = null) {
+    return fetched(`${this.root}/samples${had ? `?${new URLSearchParams({ first: had.n, revision: had.revision, changes: had.changes })}` : ""}`);
   }
 
   detail(place) {

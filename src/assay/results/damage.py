@@ -1,0 +1,43 @@
+"""What cannot be read in a run folder, told in one way. Must not know what the files mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from assay.core.errors import Problem, StoreError
+from assay.core.origin import Origin
+
+T = TypeVar("T")
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+"""What decoding raises: the second where a text in the file is in no encoding."""
+
+
+def damaged(path: Path, error: Exception, place: int | None = None) -> StoreError:
+    """Return the error of a file that cannot be read; `place` is the byte at which a line of it begins."""
+    where = "" if place is None else f"the line at byte {place:,} of "
+    return StoreError(
+        Problem(
+            "STORE-008",
+            f"{where}{path.name} cannot be read: {error}",
+            "the same `assay run` writes it again from the answers that are kept; or remove the folder",
+            Origin(str(path)),
+        )
+    )
+
+
+def reader(path: Path, kind: type[T]) -> Callable[[int, bytes], T]:
+    """Return what decodes lines of a file, given the place of each, and tells which it cannot read."""
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(place: int, line: bytes) -> T:
+        try:
+            return decode(line)
+        except UNREADABLE as error:
+            raise damaged(path, error, place) from error
+
+    return read
