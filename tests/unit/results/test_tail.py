@@ -55,3 +55,13 @@ def test_every_line_is_found_at_its_place(opened: type[Lines], lines: list[bytes
 def test_a_file_that_is_not_there_has_no_lines(opened: type[Lines], tmp_path: Path) -> None:
     with closing(opened(tmp_path / "nothing")) as by_place:
         assert by_place.at(0) == b""
+
+
+def test_a_file_that_is_gone_was_cut_if_anything_was_read_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    tail = Tail(path)
+    assert not tail.is_cut
+    path.write_bytes(b"one\n")
+    assert len(list(tail.lines())) == 1
+    path.unlink()
+    assert tail.is_cut
