@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LEASE_S = 15.0
 """How long a claim is good for without a word from its worker."""
+LARGEST_NUMBER = 2**31 - 1
+"""The largest number that a job can have, in either database."""
 LOSSES_AT_MOST = 3
 """So often in a row may a job's own process die without one new answer."""
 
@@ -374,7 +376,9 @@ def _take_back(connection: Connection, now: float, whose: sqlalchemy.ColumnEleme
 
 
 def _got(connection: Connection, number: int) -> Job:
-    row = connection.execute(sqlalchemy.select(_jobs).where(_c.id == number)).one_or_none()
+    # Beyond what the column holds, databases fail in the place of finding nothing.
+    query = sqlalchemy.select(_jobs).where(_c.id == number)
+    row = connection.execute(query).one_or_none() if abs(number) <= LARGEST_NUMBER else None
     if row is None:
         what = f"there is no evaluation {number}"
         raise StoreError(Problem("TEAM-001", what, "list the evaluations to see their numbers"))
