@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from assay.core.errors import Problem, StoreError
 from assay.ledger.database import Database, open_database
@@ -151,6 +153,23 @@ def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(q
     assert queue.get(first.id).state is JobState.STOPPED
     assert queue.claim("w") is None
     assert queue.stop(first.id).state is JobState.STOPPED
+
+
+def test_a_stop_is_heard_though_the_job_is_given_back_meanwhile(queue: Queue, database: Database) -> None:
+    number = queue.submit(asked()).id
+    claimed(queue)
+    stopper = threading.Thread(target=queue.stop, args=(number,))
+    with database.writing() as connection:
+        connection.execute(
+            text("UPDATE assay_evaluations SET state = 'queued', worker = NULL, lease_until = NULL")
+        )
+        stopper.start()
+        # Long enough for the other one to look at the job, and to wait for this transaction.
+        stopper.join(0.5)
+        assert stopper.is_alive()
+    stopper.join()
+    job = queue.get(number)
+    assert (job.state, job.finished_at is not None) == (JobState.STOPPED, True)
 
 
 def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: Queue) -> None:

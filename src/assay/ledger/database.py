@@ -33,6 +33,8 @@ from assay.ledger.schema import bring_up_to_date
 
 MEMORY = ":memory:"
 """The place of a database that goes away with the process."""
+_TURN = 0x5455524E
+"""The number of PostgreSQL's lock by which those who write the same rows anew take turns."""
 _BUSY_S = 30.0
 """How long a writer waits for another one's transaction to end."""
 _QUIET: dict[str, Any] = {"hide_parameters": True}
@@ -83,6 +85,11 @@ class Database:
             raise StoreError(
                 Problem("STORE-023", what, "see that it runs and has room; then try again")
             ) from error
+
+    def take_turns(self, connection: Connection) -> None:
+        """Wait until no other transaction that takes turns is open; in SQLite writers do so anyway."""
+        if self.is_shared:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _TURN})
 
     def now(self, connection: Connection) -> float:
         """Return the time in seconds since 1970, by the clock that all who share the database go by."""

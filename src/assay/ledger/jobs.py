@@ -298,13 +298,13 @@ class Queue:
         """Take a job out of the queue, or ask its worker to stop; one that has ended stays as it is."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
+            waits = _c.state == JobState.QUEUED
+            # One statement: between two, a worker could give the job back, and nobody would have heard it.
             connection.execute(
-                _changed(_c.id == number, _c.state == JobState.QUEUED).values(
-                    state=JobState.STOPPED, finished_at=now
+                _changed(_c.id == number, _c.state.in_((JobState.QUEUED, JobState.RUNNING))).values(
+                    state=case((waits, JobState.STOPPED.value), else_=JobState.STOPPING.value),
+                    finished_at=case((waits, now), else_=None),
                 )
-            )
-            connection.execute(
-                _changed(_c.id == number, _c.state == JobState.RUNNING).values(state=JobState.STOPPING)
             )
             return _got(connection, number)
 
