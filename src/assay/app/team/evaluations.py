@@ -86,8 +86,9 @@ def resume(team: Team, number: int, by: Bearer) -> Job:
 def delete(team: Team, number: int, by: Bearer) -> None:
     """Forget an evaluation that nobody works on, with its run."""
     _require_own(team.queue.get(number), by, "delete")
-    job = team.queue.delete(number)
-    run_folder(team, job).delete()
+    folder = run_folder(team, team.queue.get(number))
+    # Held first: while the process of a lost attempt still writes there, the evaluation stays as well.
+    folder.delete(lambda: team.queue.delete(number))
     log_of(team.settings, number).unlink(missing_ok=True)
 
 

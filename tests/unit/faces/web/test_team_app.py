@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from assay.app.team import worker as worker_module
-from assay.app.team.evaluations import EvaluationRequest, submit
+from assay.app.team.evaluations import EvaluationRequest, delete, run_folder, submit
 from assay.app.team.messages import TryModel
 from assay.app.team.plan import AskedSettings
 from assay.app.team.settings import TeamSettings, team_settings
@@ -128,6 +128,31 @@ def test_a_plan_of_another_version_is_told_and_the_worker_goes_on(team: Team) ->
     )
     ending.set()
     assert [job.problems[0].code for job in jobs] == ["TEAM-013", "TEAM-013"]
+
+
+def test_who_asks_while_the_database_is_away_is_told_so(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_: str) -> Bearer:
+        raise StoreError(Problem("STORE-023", "away", "wait"))
+
+    monkeypatch.setattr(team.tokens, "bearer", away)
+    with client_of(team) as client:
+        answer = client.get("/api/v1/evaluations", {"authorization": "Bearer any"})
+    assert (answer.status, answer.json()["code"]) == (503, "STORE-023")
+
+
+def test_an_evaluation_whose_folder_is_still_written_stays(team: Team, workdir: Path) -> None:
+    job = team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann"))
+    folder = run_folder(team, job)
+    folder.path.mkdir(parents=True)
+    folder.hold()
+    by = Bearer("ann", Role.RUNNER)
+    with pytest.raises(StoreError):
+        delete(team, job.id, by)
+    assert team.queue.get(job.id).state is JobState.QUEUED
+    folder.release()
+    delete(team, job.id, by)
+    assert not folder.path.exists()
+    assert team.queue.jobs() == []
 
 
 class _OftenAway(Queue):
