@@ -21,6 +21,7 @@ from assay.app.team.worker import Worker
 from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
+from assay.faces.cli.serve import first_token
 from assay.faces.web.api.document import field_words
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.serve import ServeSettings, TeamServer
@@ -153,6 +154,16 @@ def test_an_evaluation_whose_folder_is_still_written_stays(team: Team, workdir: 
     delete(team, job.id, by)
     assert not folder.path.exists()
     assert team.queue.jobs() == []
+
+
+def test_of_two_servers_that_start_together_one_makes_the_owners_token(
+    team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Both have looked before either made one.
+    monkeypatch.setattr(team.tokens, "every", list)
+    for _ in range(2):
+        first_token(team)
+    assert capsys.readouterr().out.count("shown this once") == 1
 
 
 class _OftenAway(Queue):
