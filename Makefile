@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-vllm check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving clean
+.PHONY: help setup demo test test-vllm check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-looking pictures clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,12 @@ bench-api: $(VENV)/.dev ## measure clients of a chat server against nginx with a
 
 bench-serving: $(VENV)/.dev ## compare what assay bench says with what a server really did
 	$(BIN)/python benchmarks/serving.py --markdown
+
+bench-looking: $(VENV)/.dev ## measure the page of a large run and the team server (needs chromium)
+	$(BIN)/python benchmarks/looking.py --markdown
+
+pictures: $(VENV)/.dev ## take the pictures of docs/images from the real program (needs chromium)
+	$(BIN)/python docs/make_images.py
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -16,13 +16,21 @@ moment of a schedule (an open loop: a slow answer delays no later request), so t
 from __future__ import annotations
 
 import argparse
+import asyncio
 import csv
+import json
+import re
+import signal
+import subprocess
 import sys
 import tempfile
+import threading
+import time
+import urllib.request
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -39,6 +47,10 @@ CASES = {
     "gen, 5 shots": ("--method", "gen", "--shots", "5"),
     "ppl,prob,gen, 5 shots": ("--method", "ppl,prob,gen", "--ppl-target", "text", "--shots", "5"),
 }
+READ_RATE, READ_BAR_S = 200, 0.1
+N_RUNS = 20
+EVALUATED_ROWS = 100_000
+"""More than a worker gets through while it is measured."""
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -100,6 +112,7 @@ class Looked(NamedTuple):
 
 def write_rows(path: Path, n: int) -> Path:
     """Write questions of plain English with four options."""
+    path.parent.mkdir(exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("question", "A", "B", "C", "D", "answer", "category"))
@@ -173,12 +186,133 @@ def report_section(folder: Path, n: int) -> str:
     )
 
 
+def server_section(folder: Path, seconds: float) -> str:
+    """Measure the team server; return the table."""
+    rows = write_rows(folder / "small.csv", 200)
+    write_rows(folder / "data" / "long.csv", EVALUATED_ROWS)
+    for nth in range(N_RUNS):
+        out = str(folder / "runs" / f"run-{nth:02}")
+        measure([assay_command(), "run", str(rows), "-m", f"mock:m{nth}", "--no-cache", "--out", out], folder)
+    command = [assay_command(), "serve", "--port", "0", "--datasets", "data", "--workers", "1"]
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as server:
+        try:
+            address, token = _said(server)
+            team = _Team(address, token)
+            team.ask("/models", {"name": "mock", "spec": "mock"})
+            (dataset,) = (one["name"] for one in team.ask("/datasets"))
+            idle = asyncio.run(_load(address, token, seconds))
+            id_ = team.ask("/evaluations", {"model": "mock", "datasets": [dataset]})["evaluation"]["id"]
+            while team.ask(f"/evaluations/{id_}")["state"] == "queued":
+                time.sleep(0.1)
+            busy = asyncio.run(_load(address, token, seconds))
+            state = team.ask(f"/evaluations/{id_}")["state"]
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait()
+    headings = ["while", "requests", "requests/s", "failed", "p50 ms", "p90 ms", "p99 ms", "greatest ms"]
+    lines = [idle.line("nothing else runs"), busy.line(f"an evaluation is {state}")]
+    kept = busy.n_failed == 0 and busy.percentile(99) < READ_BAR_S and state == "running"
+    bar = f"{READ_RATE} requests/s while an evaluation runs, p99 below {1000 * READ_BAR_S:.0f} ms"
+    verdict = "kept" if kept else "NOT kept"
+    told = f"`assay serve`, one worker, reads by another process; the bar ({bar}) is {verdict}."
+    return f"{told}\n\n{markdown_table(headings, lines)}"
+
+
+class _Team:
+    """The server's API, for what has to be there before it is measured."""
+
+    def __init__(self, address: str, token: str) -> None:
+        self._root = f"{address}/api/v1"
+        self._token = token
+
+    def ask(self, path: str, body: object = None) -> Any:
+        """Get, or post where there is a body."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._root + path, data)
+        request.add_header("authorization", f"Bearer {self._token}")
+        request.add_header("content-type", "application/json")
+        with urllib.request.urlopen(request) as answer:
+            return json.loads(answer.read())
+
+
+def _said(server: subprocess.Popen[str]) -> tuple[str, str]:
+    """Return the address and the owner's token, which the server prints when it starts first."""
+    assert server.stdout is not None
+    said = ""
+    for line in server.stdout:
+        said += line
+        address, token = re.search(r"http://[\d.]+:\d+", said), re.search(r"assay_[\w-]+", said)
+        if address is not None and token is not None:
+            # What it prints further is read, so that it never waits for a reader.
+            threading.Thread(target=server.stdout.read, daemon=True).start()
+            return address[0], token[0]
+    raise SystemExit(f"the server ended:\n{said}")
+
+
+class Reads(NamedTuple):
+    """What came of a load of reads."""
+
+    latencies_s: list[float]
+    n_failed: int
+    seconds: float
+
+    def percentile(self, percent: float) -> float:
+        """Return the latency that so many percent stay below."""
+        ordered = sorted(self.latencies_s)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+
+    def line(self, label: str) -> list[str]:
+        """Return the line of the table."""
+        times = [f"{1000 * self.percentile(one):.1f}" for one in (50, 90, 99, 100)]
+        n = len(self.latencies_s)
+        return [label, f"{n:,}", f"{n / self.seconds:.0f}", str(self.n_failed), *times]
+
+
+async def _load(address: str, token: str, seconds: float) -> Reads:
+    """Send reads at the moments of a schedule; a latency counts from the moment that was meant."""
+    from aiohttp import ClientSession, TCPConnector
+
+    paths = [
+        *("/data/runs", "/", "/api/v1/evaluations", "/api/v1/datasets"),
+        *(f"/data/runs/run-{nth:02}" for nth in range(N_RUNS)),
+        *(f"/data/runs/run-{nth:02}/samples?first=0" for nth in range(0, N_RUNS, 4)),
+        *(f"/data/runs/run-{nth:02}/samples/{nth * 7}" for nth in range(N_RUNS)),
+    ]
+    latencies: list[float] = []
+    failed = 0
+    loop = asyncio.get_running_loop()
+
+    async def read(session: ClientSession, path: str, meant: float) -> None:
+        nonlocal failed
+        async with session.get(address + path) as answer:
+            await answer.read()
+            failed += answer.status != 200
+        latencies.append(loop.time() - meant)
+
+    headers = {"authorization": f"Bearer {token}"}
+    async with ClientSession(headers=headers, connector=TCPConnector(limit=0)) as session:
+        for path in paths:
+            await read(session, path, loop.time())
+        latencies.clear()
+        began = loop.time()
+        tasks = []
+        for nth in range(int(READ_RATE * seconds)):
+            meant = began + nth / READ_RATE
+            await asyncio.sleep(max(0.0, meant - loop.time()))
+            tasks.append(loop.create_task(read(session, paths[nth % len(paths)], meant)))
+        await asyncio.gather(*tasks)
+    return Reads(latencies, failed, loop.time() - began)
+
+
 def main() -> int:
     """Measure and hand over."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each load of reads")
     parser.add_argument("--only", choices=("report", "server"))
     add_output_options(parser)
     options = parser.parse_args()
@@ -186,6 +320,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         if options.only != "server":
             parts.append(report_section(Path(name), options.rows))
+        if options.only != "report":
+            parts.append(server_section(Path(name), options.seconds))
     hand_over("looking", "\n\n".join((*parts, setting())), options)
     return 0
 

@@ -21,6 +21,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -173,7 +174,7 @@ def team(folder: Path, page: Page, wanted: Callable[[str], bool]) -> None:
     with serving(folder, "serve", "--port", "0", "--datasets", "board", "--home", "team") as (address, said):
         (token,) = re.findall(r"assay_[\w-]+", said) or re.findall(r"token\s+(\S+)", said)
 
-        def post(path: str, body: object) -> dict[str, str]:
+        def post(path: str, body: object) -> dict[str, Any]:
             request = urllib.request.Request(f"{address}/api/v1{path}", json.dumps(body).encode())
             request.add_header("authorization", f"Bearer {token}")
             request.add_header("content-type", "application/json")
@@ -186,14 +187,14 @@ def team(folder: Path, page: Page, wanted: Callable[[str], bool]) -> None:
             {"name": "slow", "spec": "mock", "args": {"delay_ms": "60"}, "description": "takes its time"},
         )
         with urllib.request.urlopen(f"{address}/api/v1/datasets") as answer:
-            names = [one["name"] for one in json.loads(answer.read())["datasets"]][:3]
+            names = [one["name"] for one in json.loads(answer.read())][:3]
         post("/evaluations", {"model": "north", "datasets": names})
         running = post("/evaluations", {"model": "slow", "datasets": names[:1]})
         page.goto(f"{address}/?token={token}")
         for name, path in {
             "evaluations": "/evaluations",
             "new_evaluation": "/evaluations/new",
-            "evaluation": f"/evaluations/{running['id']}",
+            "evaluation": f"/evaluations/{running['evaluation']['id']}",
             "api": "/api",
         }.items():
             if wanted(name):

@@ -59,6 +59,28 @@ def test_a_job_is_claimed_done_and_kept(queue: Queue) -> None:
     assert queue.claim("w") is None
 
 
+def test_whoever_watches_all_jobs_sees_every_change(queue: Queue) -> None:
+    seen = [queue.revision()]
+
+    def is_other() -> bool:
+        seen.append(queue.revision())
+        return seen[-1] not in seen[:-1]
+
+    first = queue.submit(asked())
+    assert is_other()
+    claim = claimed(queue)
+    assert is_other()
+    queue.report(claim, {"n_done": 1})
+    assert is_other()
+    queue.finish(claim, JobState.COMPLETE)
+    assert is_other()
+    queue.submit(asked())
+    assert is_other()
+    queue.delete(first.id)
+    assert is_other()
+    assert queue.revision() == queue.revision()
+
+
 def test_jobs_come_by_priority_and_then_in_their_order(queue: Queue) -> None:
     numbers = [queue.submit(asked(priority)).id for priority in (0, 5, 0, 5)]
     order = [claimed(queue).job.id for _ in numbers]

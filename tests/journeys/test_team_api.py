@@ -182,7 +182,7 @@ def watched(server: TeamServer, path: str, last_id: str | None = None) -> list[d
         ({"model": "quick", "datasets": ["sums"], "settings": {"shot": 1}}, 400, "WEB-018"),
         ({"model": "quick", "datasets": ["sums"], "settings": {"shots": -1}}, 400, "WEB-018"),
         ({"model": "quick", "datasets": ["sums"], "settings": {"out": "/tmp/x"}}, 400, "WEB-018"),
-        ({"model": "quick", "datasets": ["sums"], "settings": {"method": ["guess"]}}, 400, "TABLE-007"),
+        ({"model": "quick", "datasets": ["sums"], "settings": {"method": ["guess"]}}, 400, "WEB-018"),
         ({"model": "quick", "datasets": ["sums"], "settings": {"shots": 9}}, 400, "TABLE-013"),
         ({"model": "quick", "datasets": ["sums"], "judge": "nobody"}, 404, "TEAM-031"),
         ({"model": "quick", "datasets": ["sums"], "model_args": {"answer": "A"}}, 400, "TEAM-033"),
@@ -381,6 +381,7 @@ def test_the_document_describes_every_address_every_field_and_every_error(server
         ("DELETE", "/api/v1/models/{name}"),
         ("GET", "/api/v1/evaluations"),
         ("POST", "/api/v1/evaluations"),
+        ("GET", "/api/v1/evaluations/events"),
         ("GET", "/api/v1/evaluations/{number}"),
         ("DELETE", "/api/v1/evaluations/{number}"),
         ("GET", "/api/v1/evaluations/{number}/events"),
@@ -390,6 +391,7 @@ def test_the_document_describes_every_address_every_field_and_every_error(server
         ("GET", "/api/v1/leaderboard"),
         ("GET", "/api/v1/leaderboard/{form}"),
         ("GET", "/api/v1/tokens"),
+        ("GET", "/api/v1/me"),
     }
     for place, operation in operations.items():
         assert operation["description"], place

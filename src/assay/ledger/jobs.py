@@ -198,6 +198,12 @@ class Queue:
             number: int = connection.execute(query).scalar_one()
             return number
 
+    def revision(self) -> tuple[int, ...]:
+        """Return numbers that are others after any change: for whoever watches all jobs."""
+        parts = (sqlalchemy.func.count(), sqlalchemy.func.max(_c.id), sqlalchemy.func.sum(_c.version))
+        with self._database.reading() as connection:
+            return tuple(connection.execute(sqlalchemy.select(*parts)).one())
+
     def claim(self, worker: str, *, lease_s: float = LEASE_S) -> Claim | None:
         """Take the next job, if there is one: no two workers get the same."""
         # Workers without work only read: writers of SQLite would have to wait for them.

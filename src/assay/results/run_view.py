@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 
@@ -25,7 +26,7 @@ from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine
 from assay.results.rows import speed_line, work_line
 from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest
-from assay.results.tail import Tail, line_at
+from assay.results.tail import Lines, Mapped, Pages, Tail
 
 MOST_ROWS = 200_000
 """Samples that a view keeps unless it is told otherwise: about as many as a browser shows at once."""
@@ -112,9 +113,9 @@ class RunView:
         decode = msgspec.json.Decoder(ResponseLine).decode
         before = self._owed.keys() & self._response_at.keys()
         if before:
-            with _Opened(self.path / JOURNAL) as journal:
+            with closing(Pages(self.path / JOURNAL)) as journal:
                 for id_ in before:
-                    self._take(id_, decode(line_at(journal, self._response_at[id_])))
+                    self._take(id_, decode(journal.at(self._response_at[id_])))
         for at, line in self._journal.lines():
             response = decode(line)
             id_ = hash(response.request_id)
@@ -177,9 +178,16 @@ class RunView:
         """Return where a sample stands in the table."""
         return self.columns.place_of(task, sample_id)
 
-    def details(self, shorten: Callable[[bytes], bytes] | None = None) -> Details:
-        """Return the samples in full, to be used in a `with`; `shorten` is done to every response."""
-        return Details(self, shorten)
+    def details(self) -> Details:
+        """Return the samples in full, to be used in a `with`."""
+        return Details(self, Pages, _joined)
+
+    def all_details(self, shorten: Callable[[Sequence[bytes]], bytes]) -> Details:
+        """Return the same for who goes through all samples of a run that nobody writes any more.
+
+        `shorten` joins the responses of one.
+        """
+        return Details(self, Mapped, shorten)
 
     def _read_manifest(self) -> RunManifest:
         manifest = read_manifest(self.path)
@@ -198,27 +206,25 @@ class RunView:
 class Details:
     """Samples in full, each as JSON: `{"record": ..., "scores": [...], "responses": [...]}`, as stored."""
 
-    def __init__(self, view: RunView, shorten: Callable[[bytes], bytes] | None) -> None:
+    def __init__(self, view: RunView, opened: type[Lines], join: Callable[[Sequence[bytes]], bytes]) -> None:
         self._view = view
-        self._shorten = shorten
+        self._join = join
         self._samples, self._scores, self._journal = (
-            _Opened(view.path / name) for name in (SAMPLES, SCORES, JOURNAL)
+            opened(view.path / name) for name in (SAMPLES, SCORES, JOURNAL)
         )
         self._asks = msgspec.json.Decoder(SampleLine)
 
     def json(self, place: int) -> bytes:
         """Return a sample of the table with its scores and all answers about it."""
         view = self._view
-        line = line_at(self._samples.file, view._sample_at[place])
-        scores = [line_at(self._scores.file, at) for at in view.columns.scores_at(place)]
+        line = self._samples.at(view._sample_at[place])
+        scores = [self._scores.at(at) for at in view.columns.scores_at(place)]
         places = (view._response_at.get(hash(ask.id)) for ask in self._asks.decode(line).asks)
-        responses = [line_at(self._journal.file, at) for at in places if at is not None]
-        if self._shorten is not None:
-            responses = [self._shorten(response) for response in responses]
+        responses = [self._journal.at(at) for at in places if at is not None]
         return b'{"record":%b,"scores":[%b],"responses":[%b]}' % (
             line,
             b",".join(scores),
-            b",".join(responses),
+            self._join(responses),
         )
 
     def __enter__(self) -> Details:
@@ -231,28 +237,14 @@ class Details:
             opened.close()
 
 
-class _Opened:
-    """A file that is open for reading at any place; one that is not there yet is empty."""
-
-    def __init__(self, path: Path) -> None:
-        self.file = os.open(path if path.exists() else os.devnull, os.O_RDONLY)
-
-    def close(self) -> None:
-        os.close(self.file)
-
-    def __enter__(self) -> int:
-        return self.file
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
 def _name(path: Path) -> str:
     """Return what a run is called; a scoring of one by both names."""
     owner = run_of(path)
     return path.name if owner is None else f"{owner.name}, {path.name}"
+
+
+def _joined(responses: Sequence[bytes]) -> bytes:
+    return b",".join(responses)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

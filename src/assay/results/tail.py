@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 
 class Tail:
@@ -47,9 +49,57 @@ class Tail:
                 yield place, line
 
 
+class Lines(Protocol):
+    """An open file of which lines are read by their places; one that is not there is empty."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it."""
+
+    def at(self, place: int) -> bytes:
+        """Return the line that begins at a place, without its end."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Pages:
+    """Lines of a file that may be cut while it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path if path.exists() else os.devnull, os.O_RDONLY)
+
+    def at(self, place: int) -> bytes:
+        """Return the line that begins at a place, without its end."""
+        return line_at(self._file, place)
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._file)
+
+
+class Mapped:
+    """Lines of a file that nobody writes any more: three times as quick, but it must not be cut meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self._bytes: mmap.mmap | bytes = b""
+        if path.exists() and path.stat().st_size:
+            with open(path, "rb") as file:
+                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def at(self, place: int) -> bytes:
+        """Return the line that begins at a place, without its end."""
+        end = self._bytes.find(b"\n", place)
+        return self._bytes[place : end if end >= 0 else len(self._bytes)]
+
+    def close(self) -> None:
+        """Let go of it."""
+        if isinstance(self._bytes, mmap.mmap):
+            self._bytes.close()
+
+
 def line_at(file: int, place: int) -> bytes:
     """Return the line of an open file that begins at a place, without its end."""
-    size = 1 << 13
+    size = 1 << 12
     line = os.pread(file, size, place)
     while b"\n" not in line:
         more = os.pread(file, size, place + len(line))

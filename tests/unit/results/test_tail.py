@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.tail import Tail, line_at
+from assay.results.tail import Lines, Mapped, Pages, Tail
 
 
 def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
@@ -37,11 +39,19 @@ def test_a_file_that_begins_anew_is_noticed(tmp_path: Path) -> None:
     assert tail.identity != before
 
 
+@pytest.mark.parametrize("opened", [Mapped, Pages])
 @given(st.lists(st.binary(max_size=40_000).map(lambda line: line.replace(b"\n", b"")), max_size=6))
-def test_every_line_is_found_at_its_place(lines: list[bytes]) -> None:
+def test_every_line_is_found_at_its_place(opened: type[Lines], lines: list[bytes]) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"".join(line + b"\n" for line in lines))
         file.flush()
         found = list(Tail(Path(file.name)).lines())
         assert [line for _, line in found] == [line + b"\n" for line in lines]
-        assert [line_at(file.fileno(), place) for place, _ in found] == lines
+        with closing(opened(Path(file.name))) as by_place:
+            assert [by_place.at(place) for place, _ in found] == lines
+
+
+@pytest.mark.parametrize("opened", [Mapped, Pages])
+def test_a_file_that_is_not_there_has_no_lines(opened: type[Lines], tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "nothing")) as by_place:
+        assert by_place.at(0) == b""

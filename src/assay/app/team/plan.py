@@ -20,8 +20,8 @@ from assay.ledger.models import Model
 class AskedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The settings of `assay run` that whoever asks for an evaluation may choose: none of them is a path."""
 
-    method: tuple[str, ...] | None = None
-    """`ppl`, `prob`, `gen`, or several of them."""
+    method: tuple[Literal["ppl", "prob", "gen"], ...] | None = None
+    """How a model is asked; several ways are compared. Without it, the dataset's own."""
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Solved examples before each question."""
     shot_policy: Literal["first", "random"] | None = None

@@ -50,8 +50,11 @@ class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
-def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES) -> Router:
-    """Return the handlers of pages, of what they are made of, and of signing in and out."""
+def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES, *, is_team: bool = False) -> Router:
+    """Return the handlers of pages, of what they are made of, and of signing in and out.
+
+    `is_team`: there is an API beside them, which pages may ask who looks at them.
+    """
 
     @get("/assets/app.js", opt=PUBLIC)
     async def app_script(request: _Asked) -> Response[bytes]:
@@ -77,14 +80,12 @@ def pages_router(sessions: Sessions, pages: Sequence[Page] = VIEW_PAGES) -> Rout
         header = sessions.end(request.headers.get("cookie", ""))
         return Response(None, status_code=204, headers={"set-cookie": header})
 
-    shells = [_shell_handler(page, pages) for page in pages]
+    shells = [_shell_handler(page, shell(page, pages, is_team=is_team)) for page in pages]
     return Router("/", route_handlers=[app_script, app_style, sign_in, sign_out, *shells])
 
 
-def _shell_handler(page: Page, pages: Sequence[Page]) -> HTTPRouteHandler:
-    body = Body(
-        shell(page, pages).encode(), sha256(shell(page, pages).encode()).hexdigest()[:16], MediaType.HTML
-    )
+def _shell_handler(page: Page, content: str) -> HTTPRouteHandler:
+    body = Body(content.encode(), sha256(content.encode()).hexdigest()[:16], MediaType.HTML)
 
     @get(page.path, opt=PUBLIC, name=f"page {page.name}")
     async def show(request: _Asked) -> Response[bytes]:
@@ -93,7 +94,7 @@ def _shell_handler(page: Page, pages: Sequence[Page]) -> HTTPRouteHandler:
     return show
 
 
-def shell(page: Page, pages: Sequence[Page]) -> str:
+def shell(page: Page, pages: Sequence[Page], *, is_team: bool = False) -> str:
     """Return a page without data."""
     links = [
         tag("a", one.title, href=one.path, aria_current="page" if one is page else None)
@@ -115,6 +116,7 @@ def shell(page: Page, pages: Sequence[Page]) -> str:
         tag("main", id="page"),
         tag("script", Markup(""), src=_address("app.js")),
         data_page=page.name,
+        data_team="yes" if is_team else None,
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
@@ -130,5 +132,5 @@ def _kept_for(request: _Asked, name: str) -> str:
 
 @cache
 def _asset(name: str) -> Body:
-    content, kind = (script(), "text/javascript") if name == "app.js" else (style(), "text/css")
+    content, kind = (script("app"), "text/javascript") if name == "app.js" else (style(), "text/css")
     return Body(content.encode(), sha256(content.encode()).hexdigest()[:16], kind)

@@ -34,6 +34,9 @@ SERVE_PAGES = (
     Page("/evaluations", "evaluations", "Evaluations", in_menu=True),
     Page("/evaluations/new", "new_evaluation", "New evaluation"),
     Page("/evaluations/{number:int}", "evaluation", "Evaluation"),
+    Page("/datasets", "datasets", "Datasets", in_menu=True),
+    Page("/datasets/{name:str}", "dataset", "Dataset"),
+    Page("/models", "models", "Models", in_menu=True),
     Page("/api", "api", "API", in_menu=True),
 )
 _MB = 1_000_000
@@ -73,7 +76,7 @@ class TeamServer:
                 bounds=_bounds(team.settings),
             ),
             [
-                pages_router(sessions, SERVE_PAGES),
+                pages_router(sessions, SERVE_PAGES, is_team=True),
                 data_router(shelf, streams),
                 board_router(self._boards),
                 comparisons_router(shelf),

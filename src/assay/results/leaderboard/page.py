@@ -39,4 +39,4 @@ def render_board_page(board: Board) -> str:
     """Return the page as one file."""
     content = msgspec.json.encode(board_page(board, lambda _: None))
     body = (tag("main", id="page"), block("board", content))
-    return "".join(one_file_parts("Leaderboard", style(), script(), body, page="leaderboard"))
+    return "".join(one_file_parts("Leaderboard", style(), script("board_file"), body, page="leaderboard"))

@@ -10,22 +10,24 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 ASSETS = Path(__file__).parent / "assets"
-_ENTRY = "app"
+Entry: TypeAlias = Literal["app", "run_file", "compare_file", "board_file"]
+"""The module that a script begins with: all pages of a server, or one page of one file."""
 _IMPORT = re.compile(r'^import \{ (?P<names>[\w, ]+) \} from "\./(?P<module>\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (?P<name>\w+))", re.MULTILINE)
 _UNREAD = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 
 @cache
-def script() -> str:
-    """Return all modules as one script: each in a function of its own, after those that it needs.
+def script(entry: Entry) -> str:
+    """Return a module and all that it needs as one script, each in a function of its own.
 
     A module is `$name` there, since it may export a thing of its own name.
     """
     parts: dict[str, str] = {}
-    _take(_ENTRY, parts, ())
+    _take(entry, parts, ())
     return '(() => {\n"use strict";\n' + "".join(parts.values()) + "})();\n"
 
 

@@ -73,7 +73,7 @@ class CompareView:
     def details(self, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Yield samples in full with their rows: `{"sides": [...]}`, null where a side does not have it."""
         with ExitStack() as closing:
-            opened = [closing.enter_context(view.details(shortened)) for view in self.views]
+            opened = [closing.enter_context(view.all_details(shortened)) for view in self.views]
             for row in rows:
                 places = [side[row] for side in self.table.places]
                 sides = [
@@ -110,7 +110,7 @@ def compare_page(view: CompareView) -> Iterator[str]:
     return one_file_parts(
         " against ".join(side.name for side in view.comparison.sides),
         style(),
-        script(),
+        script("compare_file"),
         (
             tag("main", id="page"),
             block("comparison", _encode(page)),

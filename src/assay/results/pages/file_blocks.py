@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import gzip
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from assay.core.markup import Markup
@@ -22,7 +22,7 @@ MOST_MEDIA_BYTES = 12 << 20
 """Of them, those of pictures and sounds."""
 _SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _KEY = re.compile(rb'"key":"[0-9a-f]*",')
-_NUMBERS = re.compile(rb'"type":"(?:likelihood|label_probs)"')
+_TEXT = re.compile(rb'"type":"(?:completion|failure)"')
 _DECIMALS = re.compile(rb"(\.\d{5})\d+")
 _BLOCK_BYTES = 256 << 10
 """Of the samples of one block, before they are compressed: a block is opened in some milliseconds."""
@@ -36,13 +36,17 @@ def block(name: str, content: bytes) -> Markup:
     return Markup(f'<script type="application/gzip" id="{name}">{packed}</script>\n')
 
 
-def shortened(response: bytes) -> bytes:
-    """Return a response without its key, its numbers with as many decimals as a page shows.
+def shortened(responses: Sequence[bytes]) -> bytes:
+    """Return responses with commas between, without their keys, numbers with the decimals that a page shows.
 
-    Inside a text of JSON a quote stands behind a backslash: neither pattern is found in what a model wrote.
+    Inside a text of JSON a quote stands behind a backslash: no pattern is found in what a model wrote.
     """
-    response = _KEY.sub(b"", response, count=1)
-    return _DECIMALS.sub(rb"\1", response) if _NUMBERS.search(response) else response
+    joined = b",".join(responses)
+    if _TEXT.search(joined) is None:
+        return _DECIMALS.sub(rb"\1", _KEY.sub(b"", joined))
+    if len(responses) == 1:
+        return _KEY.sub(b"", joined, count=1)
+    return b",".join(shortened((one,)) for one in responses)
 
 
 class DetailBlocks:

@@ -44,7 +44,7 @@ def report_page(view: RunView) -> Iterator[str]:
     return one_file_parts(
         f"{title} · {view.manifest.model.name}",
         style(),
-        script(),
+        script("run_file"),
         (
             tag("main", id="page"),
             block("run", _encode(page)),
@@ -58,6 +58,6 @@ def report_page(view: RunView) -> Iterator[str]:
 
 def _details(view: RunView, n_rows: int) -> Iterator[tuple[int, bytes]]:
     """Yield the samples in full with their places; what says most comes first."""
-    with view.details(shortened) as details:
+    with view.all_details(shortened) as details:
         for place in sorted(range(n_rows), key=view.columns.interest):
             yield place, details.json(place)

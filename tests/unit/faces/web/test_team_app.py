@@ -59,6 +59,31 @@ def test_beyond_this_machine_everything_needs_a_token(team: Team) -> None:
             assert client.get(path, token).status == 200, path
 
 
+def test_a_visitor_is_told_who_they_are(team: Team) -> None:
+    token = {"authorization": f"Bearer {team.tokens.add('앤', Role.RUNNER)}"}
+    with client_of(team) as client:
+        assert client.get("/api/v1/me").json() == {"name": None, "role": "reader"}
+        assert client.get("/api/v1/me", token).json() == {"name": "앤", "role": "runner"}
+
+
+def test_pages_of_a_team_say_so(team: Team) -> None:
+    with client_of(team) as client:
+        for path in (
+            "/",
+            "/evaluations",
+            "/evaluations/new",
+            "/evaluations/7",
+            "/datasets",
+            "/datasets/d",
+            "/models",
+            "/api",
+        ):
+            answer = client.get(path)
+            assert answer.status == 200
+            assert 'data-team="yes"' in answer.text, path
+            assert 'href="/evaluations"' in answer.text
+
+
 def test_pages_of_other_sites_start_nothing(team: Team) -> None:
     token = f"Bearer {team.tokens.add('ann', Role.OWNER)}"
     with client_of(team) as client:

@@ -47,7 +47,7 @@ def test_numbers_in_what_a_model_wrote_are_left_alone() -> None:
     text = json.dumps('pi is 3.14159265358979 "key":"0a","type":"likelihood"')
     said = b'{"request_id":"t/1","key":"0a","outcome":{"type":"completion","outputs":[{"text":%b}]}}'
     written = said % text.encode()
-    assert json.loads(file_blocks.shortened(written))["outcome"] == json.loads(written)["outcome"]
+    assert json.loads(file_blocks.shortened((written,)))["outcome"] == json.loads(written)["outcome"]
 
 
 def test_a_run_writes_its_page(mock_run: Path) -> None:

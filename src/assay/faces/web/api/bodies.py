@@ -231,5 +231,14 @@ class TokenBody(msgspec.Struct, frozen=True):
         return cls(token.name, token.role, _time(token.created_at), expires)
 
 
+class VisitorBody(msgspec.Struct, frozen=True):
+    """Who asks."""
+
+    name: str | None
+    """The token's name: evaluations are noted under it. null: no token was shown."""
+    role: str
+    """`reader`, `runner` or `owner`."""
+
+
 def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -57,6 +57,11 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         submitted = await slow.done(lambda: evaluations.submit(team, data, bearer_of(request)))
         return StartedBody(EvaluationBody.of(submitted.job), submitted.tasks)
 
+    @get("/events", responses=refusals(), media_type="text/event-stream")
+    async def watch_evaluations() -> Stream:
+        """Watch the list by server-sent events: `changed`, twice a second at most, asks to look again."""
+        return streams.open(team.queue.revision)
+
     @get("/{number:int}", sync_to_thread=True, responses=refusals(404))
     def get_evaluation(number: FromPath[int]) -> EvaluationBody:
         """Show an evaluation."""
@@ -115,6 +120,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     handlers = [
         list_evaluations,
         start_evaluation,
+        watch_evaluations,
         get_evaluation,
         watch_evaluation,
         stop_evaluation,

@@ -13,6 +13,7 @@ from assay.faces.web.api.leaderboard import leaderboard_router
 from assay.faces.web.api.models import models_router
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.api.tokens import tokens_router
+from assay.faces.web.api.visitor import visitor_router
 from assay.faces.web.events import Streams
 
 PATH = "/api/v1"
@@ -28,6 +29,7 @@ def api_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
             evaluations_router(team, streams, slow),
             leaderboard_router(team, slow),
             tokens_router(team),
+            visitor_router(),
         ],
         exception_handlers={AssayError: mistaken},
     )

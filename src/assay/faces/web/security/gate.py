@@ -41,7 +41,8 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plai
 """What a page of another site can send without asking first."""
 
 
-_NOBODY = "(no token)"
+NOBODY = "(no token)"
+"""The name of a visitor who shows no token."""
 
 
 class Visitor(NamedTuple):
@@ -82,7 +83,7 @@ class Gate:
         self._app = app
         self._hosts = hosts
         self._sessions = sessions
-        self._without_token = None if without_token is None else Bearer(_NOBODY, without_token)
+        self._without_token = None if without_token is None else Bearer(NOBODY, without_token)
         self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

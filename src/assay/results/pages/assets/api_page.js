@@ -1,48 +1,101 @@
-// The API as a page: every address, what it takes and what it answers, from the OpenAPI document.
+// The API as its OpenAPI document describes it: operations, parameters, bodies, answers, and a line for a terminal.
 
 import { el, replace, said } from "./dom.js";
-import { fetched } from "./source.js";
-import { API } from "./team.js";
+import { copyButton } from "./copy.js";
+import { fold } from "./folds.js";
+import { described } from "./schema_fields.js";
+import { bounds, mayBeNull, referred, typeWords } from "./schema_words.js";
+import { apiDocument, stream } from "./team_api.js";
+
+const METHODS = ["get", "post", "put", "patch", "delete"];
+const TOKEN = '-H "Authorization: Bearer $ASSAY_TOKEN"';
 
 export async function showApi(main) {
-  const document_ = await fetched(`${API}/openapi.json`);
-  const { schemas } = document_.components;
-  replace(main, el("div", { class: "runs team api" },
-    el("h1", {}, "API"), el("p", {}, document_.info.description),
-    el("p", {}, "The whole document: ", el("a", { href: `${API}/openapi.json` }, `${API}/openapi.json`)),
-    Object.entries(document_.paths).flatMap(([path, item]) => Object.entries(item).map(([method, one]) => operation(method, path, one, schemas))),
-    el("h2", {}, "Bodies"),
-    Object.entries(schemas).filter(([, schema]) => schema.properties).map(([name, schema]) => body(name, schema))));
+  const api = await apiDocument();
+  const operations = Object.entries(api.paths).flatMap(([path, item]) => METHODS.filter((method) => item[method]).map((method) => ({ path, method, ...item[method] })));
+  const tags = [...new Set(operations.flatMap((one) => one.tags ?? []))];
+  const schemas = Object.entries(api.components.schemas);
+  replace(main, el("div", { class: "api" },
+    el("h1", {}, "API"),
+    el("p", {}, described(api.info.description ?? "")),
+    el("p", { class: "faint" }, `Version ${api.info.version} · `, el("a", { href: stream("/openapi.json") }, "the OpenAPI document"), " for programs that read it"),
+    tags.map((tag) => el("section", { "aria-label": tag }, el("h2", {}, tag), operations.filter((one) => one.tags?.[0] === tag).map((one) => operation(one, api)))),
+    el("section", { "aria-label": "bodies" }, el("h2", {}, "Bodies"), schemas.map(([name, schema]) =>
+      fold(el("b", {}, name), () => [schema.description ? el("p", {}, described(schema.description)) : null, schemaTable(schema)], { class: "fold", id: `schema-${name}` })))));
 }
 
-function operation(method, path, one, schemas) {
-  const content = Object.values(one.requestBody?.content ?? {})[0];
-  const answers = Object.entries(one.responses).map(([status, answer]) => el("li", {}, el("b", {}, status), " ", answer.description, " ", kind(Object.values(answer.content ?? {})[0]?.schema)));
-  return el("details", { class: "operation" },
-    el("summary", {}, el("code", {}, el("b", {}, method.toUpperCase()), " ", path), " ", el("span", { class: "of" }, one.description.split("\n")[0])),
-    el("p", {}, one.description),
-    one.parameters?.length ? el("ul", {}, one.parameters.map((parameter) => el("li", {}, el("code", {}, parameter.name), ` (${parameter.in}) `, parameter.description ?? ""))) : null,
-    content ? el("p", {}, "Takes ", kind(content.schema)) : null,
-    el("ul", {}, answers));
+// A link to a body below, which it opens.
+function bodyLink(name) {
+  const id = `schema-${name}`;
+  return el("a", { href: `#${id}`, onclick: (event) => {
+    event.preventDefault();
+    const found = document.getElementById(id);
+    found.open = true;
+    found.scrollIntoView();
+    found.querySelector("summary").focus();
+  } }, name);
 }
 
-function last(reference) {
-  return reference.split("/").pop();
+function type(schema) {
+  return typeWords(schema).map((piece) => (piece.ref ? bodyLink(piece.ref) : piece));
 }
 
-// The type of a field in words, with a link to its body.
-function kind(schema) {
-  if (!schema) return "";
-  if (schema.$ref) return el("a", { href: `#${last(schema.$ref)}` }, last(schema.$ref));
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
-  const several = schema.oneOf ?? schema.anyOf;
-  if (several) return several.map((one, nth) => [nth ? " | " : "", kind(one)]);
-  if (schema.type === "array") return ["list of ", kind(schema.items ?? {})];
-  return [schema.type ?? "anything"].flat().join(" | ");
+function table(headings, rows) {
+  return el("div", { class: "scroll-x" }, el("table", { class: "facts" },
+    el("thead", {}, el("tr", {}, headings.map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, nth) => el(nth ? "td" : "th", nth ? {} : { scope: "row" }, cell)))))));
 }
 
-function body(name, schema) {
-  return el("section", { id: name }, el("h3", {}, name), el("p", { class: "of" }, schema.description ?? ""),
-    el("div", { class: "runs-scroll" }, el("table", {}, el("tbody", {}, Object.entries(schema.properties).map(([field, one]) =>
-      el("tr", {}, el("td", {}, el("code", {}, field)), el("td", {}, kind(one)), el("td", {}, said(one.description ?? ""))))))));
+function words(schema, isRequired) {
+  const limits = bounds(schema);
+  const usual = schema.default === undefined || schema.default === null ? "" : `default ${JSON.stringify(schema.default)}`;
+  const more = [isRequired ? "required" : "", limits, usual].filter(Boolean).join("; ");
+  return [schema.description ? described(schema.description) : null, more ? el("span", { class: "of" }, more) : null];
+}
+
+function schemaTable(schema) {
+  const properties = Object.entries(schema.properties ?? {});
+  if (!properties.length) return el("p", {}, type(schema));
+  return table(["field", "type", ""], properties.map(([name, one]) => [el("code", {}, name), type(one), words(one, schema.required?.includes(name))]));
+}
+
+function resolved(schema, api) {
+  const name = referred(schema);
+  return name ? api.components.schemas[name] : schema;
+}
+
+// A value that fits a schema, to begin with: what is required, and nothing else.
+function example(schema, api) {
+  const found = resolved(schema, api);
+  if (found.enum) return found.enum[0];
+  if (mayBeNull(found)) return null;
+  if (found.type === "object") return Object.fromEntries((found.required ?? []).map((name) => [name, example(found.properties[name], api)]));
+  if (found.type === "array") return [example(found.items?.oneOf?.[0] ?? found.items ?? {}, api)];
+  return { integer: 1, number: 1, boolean: true }[found.type] ?? "…";
+}
+
+function commandLine(one, api) {
+  const path = one.path.replace(/\{(\w+)(?::\w+)?\}/g, (_, name) => name.toUpperCase());
+  const parts = ["curl -sf", one.method === "get" ? "" : `-X ${one.method.toUpperCase()}`, TOKEN];
+  const [[kind, body] = [null, null]] = Object.entries(one.requestBody?.content ?? {});
+  if (kind === "application/json") parts.push("-H 'Content-Type: application/json'", `-d '${JSON.stringify(example(body.schema, api))}'`);
+  else if (kind) parts.push(...resolved(body.schema, api).required.map((name) => `-F ${name}=${resolved(body.schema, api).properties[name].format === "binary" ? "@FILE" : name.toUpperCase()}`));
+  if (Object.values(one.responses).some((answer) => answer.content?.["text/event-stream"])) parts.push("-N");
+  return [...parts, `${location.origin}${path}`].filter(Boolean).join(" ");
+}
+
+function operation(one, api) {
+  const parameters = one.parameters ?? [];
+  const bodies = Object.entries(one.requestBody?.content ?? {});
+  const answers = Object.entries(one.responses ?? {});
+  const line = commandLine(one, api);
+  const [first, ...rest] = (one.description ?? one.summary ?? "").split("\n\n");
+  return fold([el("span", { class: `verb v-${one.method}` }, one.method.toUpperCase()), " ", el("code", {}, said(one.path)), " ", el("span", { class: "faint" }, described(first))], () => [
+    rest.map((text) => el("p", {}, described(text))),
+    el("div", { class: "curl" }, el("code", {}, line), copyButton(line)),
+    parameters.length ? [el("h3", {}, "Parameters"), table(["name", "in", "type", ""], parameters.map((parameter) => [el("code", {}, parameter.name), parameter.in, type(parameter.schema), words({ ...parameter.schema, description: parameter.description }, parameter.required)]))] : null,
+    bodies.map(([kind, body]) => [el("h3", {}, "Body"), el("p", { class: "faint" }, kind, referred(body.schema) ? [": ", bodyLink(referred(body.schema))] : null), schemaTable(resolved(body.schema, api))]),
+    el("h3", {}, "Answers"),
+    table(["status", "", "body"], answers.map(([status, answer]) => [status, answer.description, Object.entries(answer.content ?? {}).map(([kind, body]) => [type(body.schema ?? {}), kind === "application/json" ? null : el("span", { class: "of" }, kind)])])),
+  ], { class: "fold" });
 }

@@ -1,119 +1,241 @@
-// One evaluation: told as it happens, stopped, resumed, deleted, and what came out.
+// One evaluation: how far it is, what came out so far, what happened to it, how it is set, and where to go from it.
 
 import { el, replace, said } from "./dom.js";
-import { count } from "./numbers.js";
+import { dataTable } from "./data_table.js";
+import { actions, isOver, progressBar, stateMark, tookSeconds } from "./evaluation_view.js";
+import { showLost } from "./lost_notice.js";
+import { count, day, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
+import { isHead, scoreCard } from "./overview.js";
+import { problemBox, problemList, tell } from "./problem_view.js";
 import { fetched } from "./source.js";
-import { API, day, ENDED, evaluationState, names, problems, progress, sent, showTrouble } from "./team.js";
+import { may, read, stream, visitor } from "./team_api.js";
+
+const CARDS = 6;
+const NAMES_SHOWN = 4;
+const RUN_EVERY_MS = 1000;
+const WINDOW_MS = 20_000;
+const OTHERS = 4;
+const TAKEN = "taken by a worker";
 
 export async function showEvaluation(main) {
-  const page = new Evaluation(main, Number(location.pathname.split("/").pop()));
+  const id = Number(location.pathname.split("/")[2]);
+  const page = new EvaluationPage(await read(`/evaluations/${id}`), await visitor());
   replace(main, page.element);
-  await page.begin();
+  await page.lookAtRun();
+  page.watch();
 }
 
-function percent(metric, value) {
-  if (value === null) return "–";
-  return metric.is_share ? `${(100 * value).toFixed(1)} %` : value.toPrecision(4);
-}
-
-function results(metrics) {
-  const whole = metrics.filter((metric) => metric.group === null);
-  const heads = ["Dataset", "Method", "Metric", "Value", "95 % interval", "Scored", "Unanswered", "Failed"];
-  return el("div", { class: "runs-scroll" }, el("table", { class: "results" },
-    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { class: "head" }, head)))),
-    el("tbody", {}, whole.map((metric) => el("tr", { class: metric.is_headline ? "headline" : null },
-      el("td", {}, said(metric.task)), el("td", {}, said(metric.method)), el("td", {}, said(metric.metric)),
-      el("td", { class: "number" }, percent(metric, metric.value)),
-      el("td", { class: "number" }, metric.low === null ? "–" : `${percent(metric, metric.low)} – ${percent(metric, metric.high)}`),
-      [metric.n_scored, metric.n_unanswered, metric.n_failed].map((n) => el("td", { class: "number" }, count(n))))))));
-}
-
-class Evaluation {
-  constructor(main, number) {
-    this.main = main;
-    this.number = number;
-    this.path = `/evaluations/${number}`;
-    this.head = el("div", {});
-    this.trouble = el("div", { role: "alert", hidden: true });
-    this.outcome = el("div", {});
-    this.element = el("div", { class: "runs team" }, this.head, this.trouble, this.outcome);
+// How fast samples are done, from what was seen in the last seconds; null until that is known.
+class Pace {
+  constructor() {
+    this.seen = [];
   }
 
-  async begin() {
-    this.draw(await fetched(API + this.path));
-    if (!ENDED.includes(this.one.state)) this.watch();
-    else await this.end();
+  add(progress, now) {
+    this.seen.push({ now, done: progress.n_done, share: progress.share_done });
+    while (this.seen.length > 2 && this.seen[0].now < now - WINDOW_MS) this.seen.shift();
+  }
+
+  over(name) {
+    const [first, last] = [this.seen[0], this.seen.at(-1)];
+    return first === undefined || last.now - first.now < 500 ? null : (1000 * (last[name] - first[name])) / (last.now - first.now);
+  }
+
+  get samplesPerSecond() {
+    return this.over("done");
+  }
+
+  get secondsLeft() {
+    const rate = this.over("share");
+    return rate ? (1 - this.seen.at(-1).share) / rate : null;
+  }
+}
+
+function fact(name, ...value) {
+  return el("div", { class: "fact" }, el("span", {}, name), el("b", {}, value));
+}
+
+class EvaluationPage {
+  constructor(evaluation, who) {
+    this.who = who;
+    this.pace = new Pace();
+    this.log = [];
+    this.run = null;
+    this.notes = [];
+    this.head = el("header", { class: "run-head" });
+    this.trouble = problemBox();
+    this.progress = el("section", { "aria-label": "Progress", "aria-live": "off" });
+    this.problems = el("section", { "aria-label": "Problems" });
+    this.scores = el("section", { id: "scores" });
+    this.ways = el("section", { "aria-label": "Other evaluations" });
+    this.story = el("section", { "aria-label": "What happened" });
+    this.settings = el("section", { "aria-label": "Settings" });
+    this.element = el("div", { class: "evaluation" }, this.head, this.trouble, this.progress, this.problems, this.scores, this.ways, this.story, this.settings);
+    this.began(evaluation);
+    this.take(evaluation);
+    this.drawSettings();
+  }
+
+  // What happened before anybody looked, as far as it was kept.
+  began(one) {
+    this.log.push([one.submitted_at, ["asked for by ", said(one.submitted_by), one.priority ? `, priority ${one.priority}` : ""]]);
+    if (one.started_at !== null) this.log.push([one.started_at, [one.attempt > 1 ? `first ${TAKEN}; this is attempt ${one.attempt}` : TAKEN]]);
+    if (one.finished_at !== null) this.log.push([one.finished_at, [one.state]]);
+  }
+
+  take(evaluation) {
+    const before = this.evaluation;
+    this.evaluation = evaluation;
+    if (before && (before.state !== evaluation.state || before.attempt !== evaluation.attempt)) {
+      const isAnew = before.attempt !== evaluation.attempt && evaluation.attempt > 1;
+      this.log.push([isOver(evaluation) ? evaluation.finished_at : new Date().toISOString(), [evaluation.state === "running" ? TAKEN : evaluation.state, isAnew ? `, attempt ${evaluation.attempt}` : ""]]);
+      if (isAnew) this.pace = new Pace();
+    }
+    if (evaluation.state === "running") this.pace.add(evaluation.progress, Date.now());
+    this.draw();
   }
 
   watch() {
-    const events = new EventSource(`${API}${this.path}/events`);
-    events.addEventListener("progress", (event) => this.draw(JSON.parse(event.data)));
-    events.addEventListener("end", (event) => {
-      events.close();
-      this.draw(JSON.parse(event.data));
-      this.end();
+    // A stream that ends is opened again by hand, when the evaluation was resumed.
+    this.events?.close();
+    if (isOver(this.evaluation)) return;
+    this.events = new EventSource(stream(`/evaluations/${this.evaluation.id}/events`));
+    const heard = (event) => {
+      this.take(JSON.parse(event.data));
+      this.lookSoon();
+    };
+    this.events.addEventListener("open", () => showLost(false));
+    this.events.addEventListener("error", () => showLost(true));
+    this.events.addEventListener("progress", heard);
+    this.events.addEventListener("end", (event) => {
+      this.events.close();
+      heard(event);
     });
   }
 
-  async end() {
-    const { metrics } = await fetched(`${API}${this.path}/results`);
-    replace(this.outcome, metrics.length ? [el("h2", {}, "Results"), results(metrics)] : null);
+  // The run is read at most once a second, and once more when it has ended.
+  lookSoon() {
+    if (this.waiting) return;
+    this.waiting = setTimeout(async () => {
+      this.waiting = null;
+      await this.lookAtRun();
+    }, isOver(this.evaluation) ? 0 : RUN_EVERY_MS);
   }
 
-  draw(one) {
-    this.one = one;
-    const facts = [
-      ["Model", said(one.model)], ["Datasets", names(one.datasets)], ["Asked for", [said(one.submitted_by), `, ${day(one.submitted_at)}`]],
-      ["Begun", day(one.started_at)], ["Ended", day(one.finished_at)], ["Attempts", one.attempt > 1 ? count(one.attempt) : null],
-      ["Settings", Object.entries(one.settings).map(([name, value], nth) => [nth ? ", " : "", el("code", {}, `${name} = ${JSON.stringify(value)}`)])],
-    ];
+  async lookAtRun() {
+    const { evaluation } = this;
+    // Between being taken by a worker and the first word of its progress there is no run yet.
+    if (evaluation.progress.n_samples) {
+      this.run = await fetched(`/data/runs/${encodeURIComponent(evaluation.run)}`).catch((error) => {
+        if (error.status === 404) return null;
+        throw error;
+      });
+    }
+    if (evaluation.state === "complete") {
+      this.notes = this.run?.manifest.notes ?? [];
+      await this.lookAround();
+    }
+    this.drawScores();
+    this.draw();
+  }
+
+  // Complete evaluations of the same datasets, to be compared with.
+  async lookAround() {
+    const mine = this.evaluation;
+    const key = (one) => JSON.stringify([...one.datasets].sort());
+    const alike = (await read("/evaluations?state=complete&limit=200")).filter((one) => one.id !== mine.id && key(one) === key(mine));
+    const line = (one) => el("li", {}, el("a", { href: `/compare?${new URLSearchParams([["run", one.run], ["run", mine.run]])}` }, `Compare with evaluation ${one.id}`),
+      el("span", { class: "faint" }, " · ", said(one.model), `, ${day(one.submitted_at)}`));
+    const same = alike.filter((one) => one.model === mine.model && one.id < mine.id).slice(0, 1);
+    const others = [...new Map(alike.filter((one) => one.model !== mine.model).reverse().map((one) => [one.model, one])).values()].slice(0, OTHERS);
+    replace(this.ways, same.length || others.length ? [el("h2", {}, "Compare"),
+      same.length ? [el("h3", {}, "The same model before"), el("ul", { class: "plainlist" }, same.map(line))] : null,
+      others.length ? [el("h3", {}, "Other models on the same"), el("ul", { class: "plainlist" }, others.map(line))] : null] : null);
+  }
+
+  draw() {
+    this.drawHead();
+    this.drawProgress();
+    replace(this.problems, this.evaluation.problems.length ? [el("h2", {}, "Why it failed"), problemList(this.evaluation.problems)] : null);
+    replace(this.story, el("h2", {}, "What happened"),
+      el("ol", { class: "log" }, this.log.map(([time, words]) => el("li", {}, el("time", { datetime: time }, new Date(time).toLocaleString()), el("span", {}, words)))));
+  }
+
+  drawHead() {
+    const one = this.evaluation;
+    const key = JSON.stringify([one.state, this.run !== null]);
+    if (key === this.headKey) return;
+    const focus = this.head.contains(document.activeElement) ? document.activeElement.dataset.do : null;
+    this.headKey = key;
+    const left = one.datasets.length - NAMES_SHOWN;
+    document.title = `${one.state} · evaluation ${one.id} · Assay`;
     replace(this.head,
-      el("div", { class: "title" }, el("h1", {}, `Evaluation #${one.id}`), this.actions()),
-      el("p", { role: "status" }, evaluationState(one), " ", progress(one)),
-      one.problems.length ? problems(one.problems) : null,
-      el("dl", {}, facts.filter(([, fact]) => fact && fact.length !== 0).map(([name, fact]) => [el("dt", {}, name), el("dd", {}, fact)])),
-      one.progress.n_samples ? el("p", {}, el("a", { class: "go", href: `/runs/${encodeURIComponent(one.run)}` }, "Look at the run")) : null);
+      el("p", { class: "kicker" }, `Evaluation ${one.id}`),
+      el("h1", {}, one.datasets.slice(0, NAMES_SHOWN).map((name, nth) => [nth ? ", " : "", said(name)]), left > 0 ? ` and ${count(left)} more` : ""),
+      el("p", { class: "model" }, said(one.model)),
+      el("div", { class: "ways" },
+        stateMark(one),
+        this.run === null ? null : el("a", { class: "button", href: `/runs/${encodeURIComponent(one.run)}` }, one.state === "complete" ? "Open the run" : "Open the run so far"),
+        one.state === "complete" ? el("a", { href: "/leaderboard" }, "Leaderboard") : null,
+        may(this.who, "runner") && el("a", { href: `/evaluations/new?${new URLSearchParams([["model", one.model], ...one.datasets.map((name) => ["dataset", name])])}` }, "Another like this"),
+        actions(one, this.who, { done: (after) => this.changed(after), failed: (error) => tell(this.trouble, error) })));
+    if (focus) this.head.querySelector(`[data-do="${focus}"]`)?.focus();
   }
 
-  actions() {
-    const { state } = this.one;
-    const button = (label, act) => el("button", { type: "button", class: "plain", onclick: () => this.act(act) }, label);
-    const stops = state === "queued" || state === "running";
-    const resumes = state === "stopped" || state === "failed";
-    return el("span", { class: "actions" },
-      stops ? button("Stop", () => this.changed("stop")) : null,
-      resumes ? button("Resume", () => this.changed("resume")) : null,
-      ENDED.includes(state) ? button("Delete with its run", () => this.remove()) : null);
-  }
-
-  async act(act) {
-    this.trouble.hidden = true;
-    try {
-      await act();
-    } catch (error) {
-      showTrouble(this.trouble, this.main, error);
-    }
-  }
-
-  async changed(verb) {
-    this.draw(await sent("POST", `${this.path}/${verb}`));
-    if (verb === "resume") {
-      replace(this.outcome);
-      this.watch();
-    } else if (ENDED.includes(this.one.state)) {
-      await this.end();
-    }
-  }
-
-  async remove() {
-    if (!this.isSure) {
-      // A second press is the question and its answer: nothing else opens.
-      this.isSure = true;
-      const last = this.head.querySelector(".actions button:last-child");
-      replace(last, "Press again to delete");
+  changed(evaluation) {
+    tell(this.trouble, null);
+    if (evaluation === null) {
+      location.assign("/evaluations");
       return;
     }
-    await sent("DELETE", this.path);
-    location.assign("/evaluations");
+    this.take(evaluation);
+    this.watch();
+  }
+
+  drawProgress() {
+    const one = this.evaluation;
+    const { progress } = one;
+    const isRunning = one.state === "running";
+    const took = tookSeconds(one);
+    replace(this.progress, el("div", { class: "bar-whole" }, progressBar(one)), el("div", { class: "facts-row" },
+      progress.n_samples ? fact("samples", `${count(progress.n_done)} of ${count(progress.n_samples)}`) : null,
+      isRunning ? fact("samples/s", this.pace.samplesPerSecond === null ? NOT_KNOWN : plain(this.pace.samplesPerSecond)) : null,
+      isRunning ? fact("time left", this.pace.secondsLeft === null ? NOT_KNOWN : `about ${seconds(Math.max(1, Math.round(this.pace.secondsLeft)))}`) : null,
+      took === null ? null : fact(isOver(one) ? "took" : "so far", seconds(isOver(one) ? took : Math.round(took))),
+      progress.n_samples ? fact("failed", count(progress.n_failed)) : null,
+      progress.n_requests ? fact("requests answered", count(progress.n_answered)) : null,
+      progress.n_cached ? fact("from the cache", count(progress.n_cached)) : null,
+      progress.n_journaled ? fact("of earlier attempts", count(progress.n_journaled)) : null,
+      one.attempt > 1 ? fact("attempt", count(one.attempt)) : null));
+  }
+
+  drawScores() {
+    if (this.run === null) {
+      replace(this.scores);
+      return;
+    }
+    const heads = this.run.rows.filter((row) => row.role === "mean" ? isHead(row) : row.group === null && (row.is_headline || this.run.manifest.status !== "complete"));
+    const means = heads.filter((row) => row.role === "mean");
+    const tasks = heads.filter((row) => row.role === "task");
+    // A few of many would be an odd choice: these are in the table alone.
+    const cards = means.length ? means.slice(0, CARDS) : heads.length <= CARDS ? heads : [];
+    const line = (row) => [said(row.label), said(row.method), `${count(row.n_scored + row.n_unanswered + row.n_failed)} of ${count(row.n)}`, row.shown, row.interval, count(row.n_failed), part(row.n_unanswered, row.n)];
+    // Datasets whose turn has not come yet.
+    const begun = new Set(tasks.map((row) => row.task));
+    const waiting = this.run.manifest.tasks.filter((task) => !begun.has(task.name)).map((task) => [said(task.name), task.methods.join(", "), `0 of ${count(task.n_samples)}`, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN]);
+    const isWhole = this.evaluation.state === "complete";
+    replace(this.scores,
+      heads.length ? el("h2", {}, isWhole ? "Results" : "Results so far") : null,
+      cards.length ? el("div", { class: "scores" }, cards.map(scoreCard)) : null,
+      heads.length > cards.length || (!isWhole && this.run.manifest.tasks.length > 1) ? [el("h3", {}, "By dataset"), dataTable(["dataset", "method", "done", "score", "95 % interval", "failed", "unanswered"], [...tasks.map(line), ...(isWhole ? [] : waiting)], "Results by dataset")] : null,
+      this.notes.length ? el("ul", { class: "notes" }, this.notes.map((note) => el("li", {}, said(note)))) : null);
+  }
+
+  drawSettings() {
+    const settings = Object.entries(this.evaluation.settings);
+    const words = (value) => (typeof value === "string" ? value : Array.isArray(value) ? value.join(", ") : JSON.stringify(value));
+    replace(this.settings, el("h2", {}, "Settings"),
+      settings.length ? dataTable(["setting", "value"], settings.map(([name, value]) => [name, said(words(value))]), "Settings that were chosen") : null,
+      el("p", { class: "faint" }, settings.length ? "All others are at their defaults; the run's page lists them." : "Everything is at its default; the run's page lists it."));
   }
 }

@@ -1,71 +1,148 @@
-// The evaluations of a team: those that wait, run and have ended; looked at again every other second.
+// The queue and what became of it: every evaluation with its state, live, filters, and what may be done with it.
 
-import { onState, setState, stateNow } from "./address.js";
 import { el, replace, said } from "./dom.js";
-import { fetched } from "./source.js";
-import { API, day, evaluationState, names, progress } from "./team.js";
+import { onState, setState, stateNow } from "./address.js";
+import { actions, progressBar, stateMark, STATES, tookSeconds } from "./evaluation_view.js";
+import { count, day, NOT_KNOWN, seconds } from "./numbers.js";
+import { problemBox, tell } from "./problem_view.js";
+import { scoreLines } from "./score_lines.js";
+import { fetched, watched } from "./source.js";
+import { may, read, stream, visitor } from "./team_api.js";
 
-const EVERY_MS = 2000;
-const AT_A_TIME = 100;
-const STATES = ["queued", "running", "stopping", "stopped", "complete", "failed"];
+const STEP = 100;
+const MOST = 500;
+const NAMES_SHOWN = 3;
+const SCORES_SHOWN = 2;
+const PAUSE_MS = 1000;
+const COLUMNS = ["Evaluation", "State", "Model", "Datasets", "Score", "Asked for", "Took", ""];
 
 export async function showEvaluations(main) {
-  const page = new Evaluations();
-  replace(main, page.element);
-  await page.refresh();
-  onState(() => page.refresh());
-  setInterval(() => { if (!document.hidden && !page.isLooking) page.refresh().catch(() => {}); }, EVERY_MS);
+  const list = new EvaluationList(await visitor());
+  replace(main, list.element);
+  await list.look();
+  onState(() => list.look());
+  watched(stream("/evaluations/events"), () => list.lookSoon());
+  setInterval(() => !document.hidden && list.tick(), PAUSE_MS);
 }
 
-function row(one) {
-  return el("tr", {},
-    el("td", {}, el("a", { href: `/evaluations/${one.id}` }, `#${one.id}`)),
-    el("td", { class: "state" }, evaluationState(one), progress(one)),
-    el("td", { class: "model" }, said(one.model)),
-    el("td", { class: "model" }, names(one.datasets)),
-    el("td", {}, said(one.submitted_by)),
-    el("td", { class: "started" }, day(one.submitted_at)),
-    el("td", {}, one.progress.n_samples ? el("a", { href: `/runs/${encodeURIComponent(one.run)}` }, "run") : null));
+function names(datasets) {
+  const left = datasets.length - NAMES_SHOWN;
+  return [datasets.slice(0, NAMES_SHOWN).map((name, nth) => [nth ? ", " : "", said(name)]), left > 0 ? ` and ${count(left)} more` : ""];
 }
 
-class Evaluations {
-  constructor() {
-    this.isLooking = false;
-    this.before = null;
-    this.state = el("select", { onchange: () => { this.before = null; setState({ state: this.state.value || null }); } },
-      el("option", { value: "" }, "all"), STATES.map((state) => el("option", { value: state }, state)));
+class EvaluationList {
+  constructor(who) {
+    this.who = who;
+    this.evaluations = [];
+    this.scores = new Map();
+    this.limit = STEP;
+    this.looked = 0;
+    this.rows = new Map();
+    this.search = el("input", { type: "search", placeholder: "Search models, datasets, people", "aria-label": "Search evaluations", oninput: () => setState({ q: this.search.value }) });
+    this.selects = el("div", { class: "selects" });
+    this.told = el("div", { class: "told", role: "status" });
+    this.trouble = problemBox();
     this.body = el("tbody", {});
-    this.told = el("p", { class: "told", role: "status" });
+    this.table = el("div", { class: "runs-scroll" }, el("table", {}, el("thead", {}, el("tr", {}, COLUMNS.map((name) => el("th", { scope: "col" }, el("span", { class: "heading" }, name))))), this.body));
     this.more = el("p", {});
-    const heads = ["Evaluation", "State", "Model", "Datasets", "By", "Asked for", ""];
-    this.element = el("div", { class: "runs team" },
-      el("div", { class: "title" }, el("h1", {}, "Evaluations"), el("a", { class: "go", href: "/evaluations/new" }, "New evaluation")),
-      el("div", { class: "tools" }, el("label", {}, "State ", this.state)), this.told,
-      el("div", { class: "runs-scroll" }, el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { class: "head" }, head)))), this.body)),
-      this.more);
+    this.element = el("div", { class: "runs evaluations" },
+      el("div", { class: "title" }, el("h1", {}, "Evaluations"), may(who, "runner") ? el("a", { class: "button", href: "/evaluations/new" }, "New evaluation") : null),
+      el("div", { class: "tools" }, this.search, this.selects), this.told, this.trouble, this.table, this.more);
   }
 
-  async refresh() {
-    this.isLooking = true;
+  // Looks again, at most once a second, however often it is told to.
+  lookSoon() {
+    if (this.waiting) return;
+    this.waiting = setTimeout(() => {
+      this.waiting = null;
+      this.look();
+    }, Math.max(0, this.looked + PAUSE_MS - Date.now()));
+  }
+
+  async look() {
+    this.looked = Date.now();
+    const { state } = stateNow();
     try {
-      const { state } = stateNow();
-      this.state.value = state ?? "";
-      const query = new URLSearchParams({ limit: AT_A_TIME });
-      if (state) query.set("state", state);
-      if (this.before) query.set("before", this.before);
-      this.draw(await fetched(`${API}/evaluations?${query}`));
-    } finally {
-      this.isLooking = false;
+      this.evaluations = await read(`/evaluations?limit=${this.limit}${state ? `&state=${encodeURIComponent(state)}` : ""}`);
+      if (this.evaluations.some((one) => one.state === "complete" && !this.scores.has(one.run))) await this.lookAtScores();
+      tell(this.trouble, null);
+    } catch (error) {
+      tell(this.trouble, error);
+    }
+    this.draw();
+  }
+
+  async lookAtScores() {
+    const { runs } = await fetched("/data/runs");
+    this.scores = new Map(runs.filter((run) => run.status === "complete").map((run) => [run.name, run.rows]));
+  }
+
+  shown() {
+    const { q, model } = stateNow();
+    const words = (q ?? "").toLowerCase();
+    return this.evaluations.filter((one) => (!model || one.model === model)
+      && (!words || [one.id, one.model, one.submitted_by, one.run, ...one.datasets].join("\n").toLowerCase().includes(words)));
+  }
+
+  draw() {
+    const state = stateNow();
+    if (document.activeElement !== this.search) this.search.value = state.q ?? "";
+    const choose = (name, label, values) => el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
+      el("option", { value: "" }, "all"), values.map((value) => el("option", { value, selected: state[name] === value }, value))));
+    if (!this.selects.contains(document.activeElement)) {
+      replace(this.selects, choose("state", "State", STATES), choose("model", "Model", [...new Set([...this.evaluations.map((one) => one.model), ...(state.model ? [state.model] : [])])].sort()));
+    }
+    const found = this.shown();
+    replace(this.told, this.evaluations.length ? `${count(found.length)} of ${count(this.evaluations.length)} evaluations` : this.nothing(state));
+    this.table.hidden = found.length === 0;
+    this.drawRows(found);
+    const isMore = this.evaluations.length === this.limit;
+    replace(this.more, !isMore ? null : this.limit < MOST
+      ? el("button", { type: "button", class: "plain", onclick: () => { this.limit += STEP; this.look(); } }, "Show older ones")
+      : el("span", { class: "faint" }, `The newest ${count(MOST)} are shown; choose a state to see older ones.`));
+  }
+
+  nothing(state) {
+    if (state.state) return `No evaluation is ${state.state}.`;
+    if (!may(this.who, "runner")) return "Nothing has been evaluated yet. To start something, sign in with a runner's token.";
+    return ["Nothing has been evaluated yet. ", el("a", { href: "/evaluations/new" }, "Start the first evaluation"), "."];
+  }
+
+  // Rows that are the same stay, so that whoever is about to press a button is not disturbed.
+  drawRows(found) {
+    const focus = document.activeElement?.closest?.("tr[data-id]");
+    const [id, what] = focus ? [focus.dataset.id, document.activeElement.dataset.do] : [null, null];
+    const rows = new Map();
+    for (const one of found) {
+      const key = JSON.stringify([one, this.scores.get(one.run) ?? null]);
+      const before = this.rows.get(one.id);
+      rows.set(one.id, before?.key === key ? before : { key, one, row: this.row(one) });
+    }
+    this.rows = rows;
+    const elements = [...rows.values()].map(({ row }) => row);
+    if (elements.length !== this.body.children.length || elements.some((row, nth) => row !== this.body.children[nth])) {
+      this.body.replaceChildren(...elements);
+      if (what) this.body.querySelector(`tr[data-id="${id}"] [data-do="${what}"]`)?.focus();
     }
   }
 
-  draw(found) {
-    replace(this.body, found.map(row));
-    const none = this.before ? "No earlier ones." : "No evaluations yet.";
-    replace(this.told, found.length ? "" : none);
-    const turn = (label, before) => el("button", { type: "button", class: "plain", onclick: () => { this.before = before; this.refresh(); } }, label);
-    replace(this.more,
-      this.before ? turn("Latest", null) : null, " ",
-      found.length === AT_A_TIME ? turn("Earlier", found.at(-1).id) : null);
+  // Clocks of what goes on.
+  tick() {
+    for (const { one, row } of this.rows.values()) if (one.started_at !== null && one.finished_at === null) replace(row.querySelector(".seconds"), seconds(Math.round(tookSeconds(one))));
+  }
+
+  row(one) {
+    const rows = this.scores.get(one.run);
+    const after = { done: () => this.look(), failed: (error) => tell(this.trouble, error) };
+    const took = tookSeconds(one);
+    return el("tr", { "data-id": one.id, class: one.state },
+      el("td", { class: "name" }, el("a", { href: `/evaluations/${one.id}` }, `Evaluation ${one.id}`), !one.progress.n_samples ? null : el("a", { class: "of", href: `/runs/${encodeURIComponent(one.run)}` }, said(one.run))),
+      el("td", { class: "state" }, stateMark(one), progressBar(one), one.progress.n_failed ? el("span", { class: "of some" }, `${count(one.progress.n_failed)} failed`) : null),
+      el("td", { class: "model" }, said(one.model)),
+      el("td", { class: "datasets" }, names(one.datasets)),
+      el("td", { class: "result" }, one.state === "complete" && rows ? scoreLines(rows, SCORES_SHOWN) : one.state === "failed" ? el("span", { class: "of" }, said(one.problems[0]?.what ?? "")) : NOT_KNOWN),
+      el("td", { class: "asked" }, day(one.submitted_at), el("span", { class: "of" }, "by ", said(one.submitted_by))),
+      el("td", { class: "seconds" }, took === null ? NOT_KNOWN : seconds(took)),
+      el("td", { class: "do" }, el("div", { class: "buttons" }, actions(one, this.who, after))));
   }
 }

@@ -1,92 +1,90 @@
-// Choosing a model and datasets, and starting their evaluation.
+// Asking for an evaluation: a model, datasets, settings; whatever is wrong is told before anything is queued.
 
 import { el, replace, said } from "./dom.js";
-import { count } from "./numbers.js";
-import { fetched } from "./source.js";
-import { API, sent, showTrouble } from "./team.js";
+import { DatasetChooser } from "./dataset_chooser.js";
+import { fold } from "./folds.js";
+import { ModelChooser } from "./model_chooser.js";
+import { problemBox, tell } from "./problem_view.js";
+import { field, fieldsOf, tellField, valuesOf } from "./schema_fields.js";
+import { may, read, schemaOf, send, visitor } from "./team_api.js";
+import { uploadForm } from "./upload_form.js";
 
-const NO_ABILITY = "Others";
-const METHODS = ["gen", "ppl", "prob"];
+// What most evaluations set; all others are a fold away.
+const USUAL = ["method", "shots", "limit", "seed", "fidelity", "chat", "max_tokens", "temperature"];
 
 export async function showNewEvaluation(main) {
-  const [models, datasets] = await Promise.all([fetched(`${API}/models`), fetched(`${API}/datasets`)]);
-  replace(main, new Form(main, models, datasets).element);
-}
-
-function byAbility(datasets) {
-  const groups = new Map();
-  for (const one of datasets) {
-    const ability = one.abilities[0] ?? NO_ABILITY;
-    if (!groups.has(ability)) groups.set(ability, []);
-    groups.get(ability).push(one);
+  const who = await visitor();
+  if (!may(who, "runner")) {
+    replace(main, el("h1", {}, "New evaluation"), el("p", {}, `A ${who.role} looks and starts nothing. Sign in with a runner's or the owner's token to start an evaluation.`));
+    return;
   }
-  return [...groups].sort(([one], [other]) => (one === NO_ABILITY) - (other === NO_ABILITY) || one.localeCompare(other));
-}
+  const [request, newModel, settings, models, datasets] = await Promise.all([schemaOf("EvaluationRequest"), schemaOf("NewModel"), schemaOf("AskedSettings"), read("/models"), read("/datasets")]);
+  const wanted = new URLSearchParams(location.search);
+  const model = new ModelChooser(models, who, { request, model: newModel }, wanted.get("model"));
+  const chooser = new DatasetChooser(datasets, wanted.getAll("dataset"));
+  const fields = fieldsOf(settings);
+  const judge = field("judge", { type: "string", enum: models.map((one) => one.name), description: request.properties.judge.description });
+  const priority = field("priority", request.properties.priority);
+  const beside = [...(models.length ? [judge] : []), priority];
+  const usual = fields.filter((one) => USUAL.includes(one.name));
+  const others = fields.filter((one) => !USUAL.includes(one.name));
+  const trouble = problemBox();
+  const start = el("button", { type: "submit", class: "button" }, "Start");
+  const told = el("span", { class: "told", role: "status" });
+  const asked = () => {
+    const chosen = model.read();
+    const [set, more] = [valuesOf(fields), valuesOf(beside)];
+    if (!chooser.chosen.size) chooser.tell("Choose at least one dataset.");
+    if (chosen === null || set === null || more === null || !chooser.chosen.size) return null;
+    return { ...chosen, datasets: [...chooser.chosen], settings: set, ...more };
+  };
 
-function number(label, name, hint) {
-  return el("label", {}, label, el("input", { type: "number", min: 0, name, placeholder: hint }));
-}
-
-class Form {
-  constructor(main, models, datasets) {
-    this.main = main;
-    this.trouble = el("div", { role: "alert", hidden: true });
-    this.told = el("p", { class: "of", role: "status" });
-    this.boxes = datasets.map((one) => this.box(one));
-    const search = el("input", { type: "search", placeholder: "Search datasets", "aria-label": "Search datasets", oninput: () => this.search(search.value) });
-    this.go = el("button", { type: "submit", class: "plain go" }, "Start");
-    const of = new Map(datasets.map((one, nth) => [one.name, this.boxes[nth]]));
-    this.groups = byAbility(datasets).map(([ability, group]) =>
-      el("fieldset", {}, el("legend", {}, said(ability)), group.map((one) => of.get(one.name))));
-    this.element = el("form", { class: "runs team", onsubmit: (event) => this.send(event) },
-      el("h1", {}, "New evaluation"),
-      models.length ? el("label", { class: "wide" }, "Model", el("select", { name: "model", required: true },
-        models.map((one) => el("option", { value: one.name }, one.name, one.description ? ` · ${one.description}` : ""))))
-        : el("p", { class: "trouble" }, "No model is registered yet: the owner does so with POST /api/v1/models."),
-      el("h2", {}, "Datasets"), search, this.told, this.groups,
-      el("h2", {}, "Settings"),
-      el("div", { class: "settings" },
-        el("fieldset", {}, el("legend", {}, "Methods"), METHODS.map((method) =>
-          el("label", {}, el("input", { type: "checkbox", name: "method", value: method }), ` ${method}`)), el("span", { class: "of" }, "none: as the dataset says")),
-        number("Shots", "shots", "as the dataset says"), number("Samples", "limit", "all"),
-        number("Longest answer, in tokens", "max_tokens", "256"), number("Seed", "seed", "0")),
-      this.trouble, el("p", {}, this.go));
-    this.count();
-  }
-
-  box(one) {
-    const box = el("input", { type: "checkbox", name: "datasets", value: one.name, onchange: () => this.count() });
-    return el("label", { class: "dataset" }, box, el("span", {}, el("b", {}, said(one.name)), " ",
-      el("span", { class: "of" }, said(one.explanation), one.headline ? [one.explanation ? " · " : "", said(one.headline)] : "")));
-  }
-
-  search(words) {
-    const wanted = words.toLowerCase();
-    for (const box of this.boxes) box.hidden = !box.textContent.toLowerCase().includes(wanted);
-    for (const group of this.groups) group.hidden = [...group.querySelectorAll("label")].every((box) => box.hidden);
-  }
-
-  count() {
-    const n = this.boxes.filter((box) => box.querySelector("input").checked).length;
-    replace(this.told, `${count(n)} of ${count(this.boxes.length)} chosen`);
-    this.go.disabled = n === 0;
-  }
-
-  async send(event) {
+  async function submit(event) {
     event.preventDefault();
-    const form = new FormData(this.element);
-    const settings = {};
-    for (const name of ["shots", "limit", "max_tokens", "seed"]) if (form.get(name)) settings[name] = Number(form.get(name));
-    if (form.getAll("method").length) settings.method = form.getAll("method");
-    this.trouble.hidden = true;
-    this.go.disabled = true;
-    replace(this.told, "Looking at the datasets …");
+    tell(trouble, null);
+    const body = asked();
+    if (body === null) {
+      replace(told, "Something is missing above.");
+      return;
+    }
+    start.disabled = true;
+    replace(told, "The server checks the datasets…");
     try {
-      const { evaluation } = await sent("POST", "/evaluations", { model: form.get("model"), datasets: form.getAll("datasets"), settings });
+      const { evaluation } = await send("POST", "/evaluations", body);
       location.assign(`/evaluations/${evaluation.id}`);
     } catch (error) {
-      this.count();
-      showTrouble(this.trouble, this.main, error);
+      replace(told);
+      start.disabled = false;
+      refused(error);
     }
   }
+
+  // Each refusal stands where it can be put right.
+  function refused(error) {
+    const { problem } = error;
+    const words = problem && `${problem.what}. Fix: ${problem.fix}`;
+    if (problem?.code === "TEAM-031" || problem?.code === "TEAM-033") model.tell(words);
+    else if (problem?.code === "TEAM-041") chooser.tell(words);
+    else if (!problem || problem.where || !tellField([...fields, ...beside], problem)) tell(trouble, error);
+    (document.querySelector("form .trouble:not(:empty):not([hidden])") ?? trouble).scrollIntoView({ block: "center" });
+  }
+
+  const owners = may(who, "owner") ? fold("Upload a dataset", () => {
+    const place = el("div", {});
+    uploadForm((dataset) => chooser.add(dataset)).then((form) => replace(place, form), (error) => replace(place, el("p", { class: "trouble" }, said(error.message))));
+    return place;
+  }, { class: "fold", id: "upload" }) : null;
+  replace(main, el("div", { class: "new-evaluation" },
+    el("h1", {}, "New evaluation"),
+    el("form", { id: "ask", novalidate: true, onsubmit: submit },
+      el("section", {}, el("h2", {}, "Model"), model.element),
+      el("section", {}, el("h2", {}, "Datasets"), chooser.element)),
+    owners,
+    // The upload is a form of its own, and forms do not nest: what follows belongs to the first one.
+    el("section", {}, el("h2", {}, "Settings"), el("p", { class: "faint" }, "What is not set has its default, or what the datasets themselves say."),
+      el("div", { class: "form-fields" }, usual.map((one) => one.element)),
+      fold("More settings", () => el("div", { class: "form-fields" }, [...others, ...beside].map((one) => one.element)), { class: "fold" })),
+    trouble,
+    el("div", { class: "start" }, start, told)));
+  start.setAttribute("form", "ask");
 }

@@ -32,6 +32,12 @@ export function seconds(value) {
   return `${Number((1000 * value).toPrecision(3))} ms`;
 }
 
+// A moment, as the person's own clock and language write it.
+export function day(iso) {
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? iso : time.toLocaleString(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+}
+
 // Round values from low to high, about n of them. Where the two differ by rounding alone, no step would lead from one to
 // the other.
 export function ticks(low, high, n = 5) {

@@ -7,11 +7,12 @@ import { count, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 
 const MANY = 14;
 
-function isHead(row) {
+// Whether a row is what a whole task, or a mean of some, is judged by.
+export function isHead(row) {
   return row.is_headline && row.group === null;
 }
 
-function scoreCard(row) {
+export function scoreCard(row) {
   const trouble = [["unanswered", row.n_unanswered], ["truncated", row.n_truncated], ["failed", row.n_failed]];
   return el("div", { class: "score" },
     el("span", { class: "label" }, said(row.label), " · ", said(row.method)),

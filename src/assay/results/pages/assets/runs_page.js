@@ -2,7 +2,8 @@
 
 import { el, replace, said } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
-import { count, NOT_KNOWN, seconds } from "./numbers.js";
+import { count, day, NOT_KNOWN, seconds } from "./numbers.js";
+import { scoreLines } from "./score_lines.js";
 import { fetched, watched } from "./source.js";
 
 const SHOWN = 200;
@@ -25,38 +26,14 @@ export async function showRuns(main) {
   setInterval(() => list.follow(stateNow()), 1000 * SILENT_S / 4);
 }
 
-function day(iso) {
-  const time = new Date(iso);
-  return Number.isNaN(time.getTime()) ? iso : time.toLocaleString(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
-}
-
 function ago(time) {
   return Math.max(0, Date.now() / 1000 - time);
-}
-
-// A share and its interval between 0 and 1, drawn; the numbers stand beside it.
-function meter(row) {
-  if (!row.is_share || row.value === null) return null;
-  const low = row.low ?? row.value;
-  const high = row.high ?? row.value;
-  return el("span", { class: "meter", "aria-hidden": "true" },
-    el("span", { class: "range", style: { left: `${100 * low}%`, width: `${100 * (high - low)}%` } }),
-    el("span", { class: "value", style: { left: `${100 * row.value}%` } }));
-}
-
-function scoreLine(row) {
-  return el("li", {},
-    el("span", { class: "number" }, row.shown, row.is_share ? " %" : ""),
-    meter(row),
-    el("span", { class: "interval" }, row.interval),
-    el("span", { class: "of" }, said(row.label), " · ", said(row.method)));
 }
 
 function scores(run) {
   if (run.fault) return el("span", { class: "trouble" }, said(run.fault));
   if (!run.rows.length) return el("span", { class: "of" }, run.datasets.slice(0, SCORES_SHOWN).map((name, nth) => [nth ? ", " : "", said(name)]), run.datasets.length > SCORES_SHOWN ? ` and ${run.datasets.length - SCORES_SHOWN} more` : "");
-  const left = run.rows.length - SCORES_SHOWN;
-  return el("ul", {}, run.rows.slice(0, SCORES_SHOWN).map(scoreLine), left > 0 ? el("li", { class: "of" }, `and ${count(left)} more`) : null);
+  return scoreLines(run.rows, SCORES_SHOWN);
 }
 
 function status(run) {

@@ -69,15 +69,18 @@ export class FileSource {
   }
 }
 
+// The JSON of an answer. A refusal is thrown, with its status and the problem that it tells.
+export async function answered(response) {
+  if (response.ok) return response.status === 204 ? null : response.json();
+  const problem = await response.json().catch(() => null);
+  const error = new Error(problem?.what ?? `the server answered ${response.status} ${response.statusText}`);
+  error.status = response.status;
+  error.problem = problem?.code ? problem : null;
+  throw error;
+}
+
 export async function fetched(path) {
-  const response = await fetch(path, { headers: { accept: "application/json" } });
-  if (!response.ok) {
-    const problem = await response.json().catch(() => ({}));
-    const error = new Error(problem.what ?? `${path}: ${response.status} ${response.statusText}`);
-    error.status = response.status;
-    throw error;
-  }
-  return response.json();
+  return answered(await fetch(path, { headers: { accept: "application/json" } }));
 }
 
 // Calls back when the server says that something changed, and when the line to it is there again, as nobody knows what

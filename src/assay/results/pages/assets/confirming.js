@@ -1,0 +1,18 @@
+// Asks before something is done that cannot be taken back.
+
+import { el } from "./dom.js";
+
+// Shows a question; the promise says whether the answer was yes. Escape is no.
+export function confirmed(question, consequence, yes) {
+  return new Promise((resolve) => {
+    const no = el("button", { type: "button", class: "plain", autofocus: true, onclick: () => dialog.close("no") }, "Cancel");
+    const dialog = el("dialog", { class: "confirm", "aria-label": question, onclose: () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes");
+    } },
+      el("h2", {}, question), el("p", {}, consequence),
+      el("div", { class: "buttons" }, no, el("button", { type: "button", class: "plain danger", onclick: () => dialog.close("yes") }, yes)));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

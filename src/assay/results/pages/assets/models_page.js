@@ -1,0 +1,76 @@
+// The registered models; the owner registers and deletes them.
+
+import { el, replace, said } from "./dom.js";
+import { confirmed } from "./confirming.js";
+import { count, day } from "./numbers.js";
+import { problemBox, tell } from "./problem_view.js";
+import { fieldsOf, tellField, valuesOf } from "./schema_fields.js";
+import { may, read, schemaOf, send, visitor } from "./team_api.js";
+
+export async function showModels(main) {
+  const who = await visitor();
+  const isOwner = may(who, "owner");
+  const told = el("p", { class: "told", role: "status" });
+  const list = el("ul", { class: "cards" });
+  const trouble = problemBox();
+  async function look() {
+    const models = await read("/models");
+    replace(told, models.length ? `${count(models.length)} models` : isOwner ? "No model is registered yet: register the first below." : "No model is registered. Ask the owner to register one.");
+    replace(list, models.map(card));
+  }
+
+  async function remove(one) {
+    if (!await confirmed(`Delete the model ${one.name}?`, "Its evaluations stay, and those that wait are still done.", "Delete it")) return;
+    try {
+      await send("DELETE", `/models/${encodeURIComponent(one.name)}`);
+      tell(trouble, null);
+      await look();
+    } catch (error) {
+      tell(trouble, error);
+    }
+  }
+
+  function card(one) {
+    const args = Object.entries(one.args);
+    return el("li", { class: "card" },
+      el("h3", {}, said(one.name)),
+      one.description ? el("p", {}, said(one.description)) : null,
+      el("p", {}, el("code", {}, said(one.spec))),
+      args.length ? el("p", { class: "faint" }, args.map(([name, value], nth) => [nth ? ", " : "", said(`${name}=${value}`)])) : null,
+      el("p", { class: "faint" }, "registered by ", said(one.registered_by), `, ${day(one.registered_at)}`),
+      el("div", { class: "ways" },
+        may(who, "runner") ? el("a", { href: `/evaluations/new?${new URLSearchParams({ model: one.name })}` }, "Evaluate") : null,
+        el("a", { href: `/evaluations#${new URLSearchParams({ model: one.name })}` }, "Its evaluations"),
+        isOwner ? el("button", { type: "button", class: "plain", "aria-label": `Delete ${one.name}`, onclick: () => remove(one) }, "Delete") : null));
+  }
+
+  replace(main, el("h1", {}, "Models"), told, trouble, list, isOwner ? [el("h2", {}, "Register a model"), await registration(look)] : null);
+  await look();
+}
+
+async function registration(done) {
+  const fields = fieldsOf(await schemaOf("NewModel"));
+  const trouble = problemBox();
+  const told = el("p", { class: "told", role: "status" });
+  const button = el("button", { type: "submit", class: "button" }, "Register");
+  async function submit(event) {
+    event.preventDefault();
+    tell(trouble, null);
+    const values = valuesOf(fields);
+    if (values === null) return;
+    button.disabled = true;
+    replace(told, "The server tries to open it…");
+    try {
+      const model = await send("POST", "/models", values);
+      replace(told, "Registered ", said(model.name), ".");
+      for (const one of fields) one.input.value = "";
+      await done();
+    } catch (error) {
+      replace(told);
+      if (!error.problem || !tellField(fields, error.problem)) tell(trouble, error);
+    } finally {
+      button.disabled = false;
+    }
+  }
+  return el("form", { class: "register", novalidate: true, onsubmit: submit }, el("div", { class: "form-fields" }, fields.map((one) => one.element)), el("div", { class: "buttons" }, button), told, trouble);
+}

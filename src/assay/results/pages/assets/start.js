@@ -1,0 +1,19 @@
+// Shows the page that the body names.
+
+import { el, replace } from "./dom.js";
+
+// `before` is done first; `refused` is shown to who has to say who they are.
+export async function start(pages, { before = null, refused = null } = {}) {
+  const main = document.getElementById("page");
+  try {
+    if (before) await before(main);
+    await pages[document.body.dataset.page](main);
+  } catch (error) {
+    if (refused && error.status === 401) {
+      refused(main);
+      return;
+    }
+    replace(main, el("p", { class: "trouble", role: "alert" }, `This page cannot be shown: ${error.message}`));
+    throw error;
+  }
+}
