@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from assay.core.errors import Problem, StoreError
 from assay.ledger.database import Database, open_database
@@ -173,6 +175,23 @@ def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(q
     assert queue.get(first.id).state is JobState.STOPPED
     assert queue.claim("w") is None
     assert queue.stop(first.id).state is JobState.STOPPED
+
+
+def test_a_stop_is_heard_though_the_job_is_given_back_meanwhile(queue: Queue, database: Database) -> None:
+    number = queue.submit(asked()).id
+    claimed(queue)
+    stopper = threading.Thread(target=queue.stop, args=(number,))
+    with database.writing() as connection:
+        connection.execute(
+            text("UPDATE assay_evaluations SET state = 'queued', worker = NULL, lease_until = NULL")
+        )
+        stopper.start()
+        # Long enough for the other one to look at the job, and to wait for this transaction.
+        stopper.join(0.5)
+        assert stopper.is_alive()
+    stopper.join()
+    job = queue.get(number)
+    assert (job.state, job.finished_at is not None) == (JobState.STOPPED, True)
 
 
 def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: Queue) -> None:
@@ -344,3 +363,76 @@ def test_many_processes_racing_for_jobs_get_each_once(
     assert sorted(done) == numbers
     assert all(job.state is JobState.COMPLETE for job in queue.jobs(at_most=1000))
     assert all(job.attempt == 1 for job in queue.jobs(at_most=1000))
+
+
+def test_a_job_began_when_it_was_first_claimed_and_ended_when_it_stopped(queue: Queue) -> None:
+    number = queue.submit(asked()).id
+    first = claimed(queue)
+    queue.release(first)
+    second = claimed(queue)
+    assert second.job.started_at == first.job.started_at
+    assert second.job.finished_at is None
+    queue.stop(number)
+    queue.release(second)
+    ended = queue.get(number).finished_at
+    assert ended is not None
+    assert ended >= (second.job.started_at or ended + 1)
+
+
+def test_a_job_that_has_not_stopped_yet_is_not_deleted(queue: Queue) -> None:
+    number = queue.submit(asked()).id
+    claimed(queue)
+    assert queue.stop(number).state is JobState.STOPPING
+    with pytest.raises(StoreError) as caught:
+        queue.delete(number)
+    assert caught.value.problems[0].code == "TEAM-002"
+
+
+def test_a_job_that_is_resumed_may_be_lost_as_often_as_a_new_one(queue: Queue) -> None:
+    number = queue.submit(asked()).id
+    for _ in range(LOSSES_AT_MOST):
+        queue.lose(claimed(queue))
+    assert queue.get(number).state is JobState.FAILED
+    queue.resume(number)
+    for _ in range(LOSSES_AT_MOST - 1):
+        queue.lose(claimed(queue))
+        assert queue.get(number).state is JobState.QUEUED
+
+
+def test_connections_that_a_server_cuts_are_opened_anew(
+    queue: Queue, database: Database, database_place: str
+) -> None:
+    if not database.is_shared:
+        pytest.skip("a file has no connections that somebody else can cut")
+    number = queue.submit(asked()).id
+    cutter = open_database(database_place)
+    others = "pid <> pg_backend_pid() AND datname = current_database()"
+
+    def cut() -> None:
+        with cutter.writing() as connection:
+            connection.execute(
+                text(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
+            )
+
+    def cut_half_way() -> None:
+        with database.writing() as connection:
+            cut()
+            connection.execute(text("SELECT 1"))
+
+    cut()
+    assert queue.get(number).state is JobState.QUEUED
+    with pytest.raises(StoreError) as caught:
+        cut_half_way()
+    assert caught.value.problems[0].code == "STORE-023"
+    assert claimed(queue).job.id == number
+    cutter.close()
+
+
+def test_who_watches_sees_progress_and_not_every_sign_of_life(queue: Queue) -> None:
+    queue.submit(asked())
+    claim = claimed(queue)
+    before = queue.get(claim.job.id).version
+    queue.report(claim)
+    assert queue.get(claim.job.id).version == before
+    queue.report(claim, {"n_done": 1})
+    assert queue.get(claim.job.id).version == before + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -139,6 +140,38 @@ def test_datasets_of_folders_are_replaced_and_uploads_stay(database: Database) -
         {"shots": 5},
         "지식을 묻는다",
     )
+
+
+def test_servers_that_start_together_register_the_same_folders(database: Database) -> None:
+    failed: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            for _ in range(10):
+                Datasets(database).replace_folders([dataset(f"d{at}") for at in range(10)])
+        except StoreError as error:
+            failed.append(error)
+
+    servers = [threading.Thread(target=start) for _ in range(3)]
+    for server in servers:
+        server.start()
+    for server in servers:
+        server.join()
+    assert not failed
+    assert len(Datasets(database).every()) == 10
+
+
+def test_of_two_who_delete_an_upload_one_is_told_that_it_is_gone(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets = Datasets(database)
+    seen = datasets.add(dataset("mine", Provenance.UPLOAD))
+    datasets.delete("mine")
+    # The second one looked before the first one deleted.
+    monkeypatch.setattr(datasets, "get", lambda name: seen)
+    with pytest.raises(StoreError) as caught:
+        datasets.delete("mine")
+    assert code_of(caught) == "TEAM-041"
 
 
 def test_only_uploads_are_deleted(database: Database) -> None:

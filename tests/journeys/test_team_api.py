@@ -451,3 +451,19 @@ def test_a_client_that_goes_away_leaves_no_stream(server: TeamServer) -> None:
         assert connection.getresponse().read(6) == b"retry:"
         connection.close()
     server.await_state(number, "complete")
+
+
+@pytest.mark.parametrize("shown", ["9" * 5000, "-1", "x", "1e3"])
+def test_an_event_that_nobody_sent_is_as_none(server: TeamServer, shown: str) -> None:
+    number = server.post("/evaluations", {"model": "quick", "datasets": ["sums"]})["evaluation"]["id"]
+    server.await_state(number, "complete")
+    answer = server.ask("GET", f"/api/v1/evaluations/{number}/events", headers={"last-event-id": shown})
+    assert b"event: end" in answer.body
+
+
+@pytest.mark.parametrize("days", ["nan", "inf", "0", "-1", "1e9"])
+def test_a_token_does_not_last_for_what_is_no_time(server: TeamServer, days: str) -> None:
+    home = str(server.folder / "assay-team")
+    made = assay("serve", "--home", home, "token", "add", "odd", "--role", "reader", "--days", days)
+    assert made.status == 2, made
+    assert "odd" not in {one["name"] for one in server.get("/tokens")}

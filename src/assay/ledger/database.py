@@ -16,7 +16,15 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    InternalError,
+    NoSuchModuleError,
+    OperationalError,
+    TimeoutError,
+)
 from sqlalchemy.pool import QueuePool
 
 from assay.core.errors import Problem, StoreError
@@ -25,8 +33,12 @@ from assay.ledger.schema import bring_up_to_date
 
 MEMORY = ":memory:"
 """The place of a database that goes away with the process."""
+_TURN = 0x5455524E
+"""The number of PostgreSQL's lock by which those who write the same rows anew take turns."""
 _BUSY_S = 30.0
 """How long a writer waits for another one's transaction to end."""
+_QUIET: dict[str, Any] = {"hide_parameters": True}
+"""Errors tell the statement, not what was to be written: that may be anybody's answers."""
 _DRIVERS = {"sqlite": "sqlite", "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
 
@@ -44,7 +56,7 @@ class Database:
     @property
     def place(self) -> str:
         """Return where it is, as a person may read it: without a password."""
-        return self._engine.url.render_as_string(hide_password=True)
+        return _as_read(self._engine.url)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -68,12 +80,16 @@ class Database:
         """Tell a database that went away, or is busy for too long, as an error of the house."""
         try:
             yield
-        except OperationalError as error:
-            said = str(error.orig).strip().splitlines()
-            what = f"{self.place}: the database cannot be used: {said[0] if said else 'no reason given'}"
+        except (OperationalError, InterfaceError, InternalError, TimeoutError) as error:
+            what = f"{self.place}: the database cannot be used: {_said(error)}"
             raise StoreError(
                 Problem("STORE-023", what, "see that it runs and has room; then try again")
             ) from error
+
+    def take_turns(self, connection: Connection) -> None:
+        """Wait until no other transaction that takes turns is open; in SQLite writers do so anyway."""
+        if self.is_shared:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _TURN})
 
     def now(self, connection: Connection) -> float:
         """Return the time in seconds since 1970, by the clock that all who share the database go by."""
@@ -101,16 +117,18 @@ def open_database(place: str | Path) -> Database:
         raise _problem(
             url, f"the driver {error.name!r} is not installed", "pip install 'assay-eval[postgres]'"
         ) from error
+    except OSError as error:
+        fix = "give a path in a folder that you may write to"
+        raise _problem(url, f"the database cannot be opened: {error.strerror}", fix) from error
     if engine.dialect.name == "sqlite":
         _as_shared_file(engine)
     try:
         bring_up_to_date(engine)
     except DBAPIError as error:
         engine.dispose()
-        said = str(error.orig).strip().splitlines()
         raise _problem(
             url,
-            f"the database cannot be opened: {said[0] if said else error}",
+            f"the database cannot be opened: {_said(error)}",
             "see that the server runs and that the address names a database you may write to",
         ) from error
     except StoreError:
@@ -121,7 +139,7 @@ def open_database(place: str | Path) -> Database:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return sqlalchemy.create_engine(url, pool_pre_ping=True)
+        return sqlalchemy.create_engine(url, pool_pre_ping=True, **_QUIET)
     if url.database == MEMORY:
         # Every connection would have a database of its own: threads take turns with a single one.
         return sqlalchemy.create_engine(
@@ -130,10 +148,11 @@ def _engine(url: URL) -> Engine:
             pool_size=1,
             max_overflow=0,
             connect_args={"check_same_thread": False},
+            **_QUIET,
         )
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    return sqlalchemy.create_engine(url)
+    return sqlalchemy.create_engine(url, **_QUIET)
 
 
 def _url(place: str) -> URL:
@@ -142,20 +161,33 @@ def _url(place: str) -> URL:
     try:
         url = make_url(place)
         driver = _DRIVERS[url.get_backend_name()]
-    except (ArgumentError, NoSuchModuleError, KeyError) as error:
-        # The address may hold a password: only its beginning is repeated.
+    except (ArgumentError, NoSuchModuleError, KeyError, ValueError):
+        # The address may hold a password: only its beginning is repeated, and no word of the cause.
         raise StoreError(
             Problem(
                 "STORE-020",
                 f"{place.split('://', 1)[0]}://... is no database that Assay knows",
                 "give a file's path, or postgresql://USER@HOST/NAME",
             )
-        ) from error
+        ) from None
     return url.set(drivername=driver)
 
 
+def _said(error: DBAPIError | TimeoutError) -> str:
+    """Return the first line of what the driver says; the others repeat the statement."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    lines = str(cause).strip().splitlines()
+    return lines[0] if lines else "no reason given"
+
+
+def _as_read(url: URL) -> str:
+    """Return an address without its password, wherever that stands in it."""
+    query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
+    return url.set(query=query).render_as_string(hide_password=True)
+
+
 def _problem(url: URL, what: str, fix: str) -> StoreError:
-    return StoreError(Problem("STORE-021", f"{url.render_as_string(hide_password=True)}: {what}", fix))
+    return StoreError(Problem("STORE-021", f"{_as_read(url)}: {what}", fix))
 
 
 def _as_shared_file(engine: Engine) -> None:

@@ -86,6 +86,7 @@ class Datasets:
     def replace_folders(self, found: Sequence[Dataset]) -> None:
         """Have those of folders be exactly the ones that were found now; uploads stay as they are."""
         with self._database.writing() as connection:
+            self._database.take_turns(connection)
             connection.execute(_datasets.delete().where(_c.provenance == Provenance.FOLDER))
             for dataset in found:
                 self._insert(connection, dataset)
@@ -117,7 +118,10 @@ class Datasets:
                 Problem("TEAM-042", what, "take its file out of the folder, and start the server anew")
             )
         with self._database.writing() as connection:
-            connection.execute(_datasets.delete().where(_c.name == name))
+            gone = connection.execute(_datasets.delete().where(_c.name == name)).rowcount
+        if not gone:
+            # Somebody else has just deleted it.
+            raise self._unknown(name)
         return dataset
 
     def _insert(self, connection: Connection, dataset: Dataset) -> Dataset:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LEASE_S = 15.0
 """How long a claim is good for without a word from its worker."""
+LARGEST_NUMBER = 2**31 - 1
+"""The largest number that a job can have, in either database."""
 LOSSES_AT_MOST = 3
 """So often in a row may a job's own process die without one new answer."""
 
@@ -302,13 +304,13 @@ class Queue:
         """Take a job out of the queue, or ask its worker to stop; one that has ended stays as it is."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
+            waits = _c.state == JobState.QUEUED
+            # One statement: between two, a worker could give the job back, and nobody would have heard it.
             connection.execute(
-                _changed(_c.id == number, _c.state == JobState.QUEUED).values(
-                    state=JobState.STOPPED, finished_at=now
+                _changed(_c.id == number, _c.state.in_((JobState.QUEUED, JobState.RUNNING))).values(
+                    state=case((waits, JobState.STOPPED.value), else_=JobState.STOPPING.value),
+                    finished_at=case((waits, now), else_=None),
                 )
-            )
-            connection.execute(
-                _changed(_c.id == number, _c.state == JobState.RUNNING).values(state=JobState.STOPPING)
             )
             return _got(connection, number)
 
@@ -380,7 +382,9 @@ def _take_back(connection: Connection, now: float, whose: sqlalchemy.ColumnEleme
 
 
 def _got(connection: Connection, number: int) -> Job:
-    row = connection.execute(sqlalchemy.select(_jobs).where(_c.id == number)).one_or_none()
+    # Beyond what the column holds, databases fail in the place of finding nothing.
+    query = sqlalchemy.select(_jobs).where(_c.id == number)
+    row = connection.execute(query).one_or_none() if abs(number) <= LARGEST_NUMBER else None
     if row is None:
         what = f"there is no evaluation {number}"
         raise StoreError(Problem("TEAM-001", what, "list the evaluations to see their numbers"))

@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -87,14 +87,20 @@ class RunFolder:
         for name in (SUMMARY, REPORT, HTML_REPORT):
             (self.path / name).unlink(missing_ok=True)
 
-    def delete(self) -> None:
-        """Remove the run and all that was kept with it, unless a process is writing it."""
-        if self.path.is_dir():
-            self.hold()
-            try:
-                shutil.rmtree(self.path)
-            finally:
-                self.release()
+    def delete(self, forget: Callable[[], object]) -> None:
+        """Remove the run and all that was kept with it, unless a process is writing it.
+
+        `forget` is called first, while the folder is held; where it raises, the run stays.
+        """
+        if not self.path.is_dir():
+            forget()
+            return
+        self.hold()
+        try:
+            forget()
+            shutil.rmtree(self.path)
+        finally:
+            self.release()
 
     def release(self) -> None:
         """Let another process take the folder."""

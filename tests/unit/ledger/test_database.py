@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import StoreError
 from assay.ledger.database import open_database
@@ -54,3 +55,34 @@ def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
         open_database("postgresql://eve:hunter2@127.0.0.1:1/assay")
     assert "STORE-021" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql://eve:hunter2/x@db:port/assay",
+        "postgresql://eve@127.0.0.1:1/assay?password=hunter2",
+        "postgresql://eve@127.0.0.1:1/assay?sslpassword=hunter2",
+    ],
+)
+def test_a_password_anywhere_in_an_address_is_not_told(place: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError) as caught:
+        open_database(place)
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in repr(caught.value.__cause__)
+
+
+def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError) as caught:
+        open_database(tmp_path / "file" / "team.db")
+    assert "STORE-021" in str(caught.value)
+
+
+def test_a_fault_does_not_tell_what_was_to_be_written(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "team.db")
+    with pytest.raises(IntegrityError) as caught, database.writing() as connection:
+        connection.execute(text("INSERT INTO assay_schema VALUES (:v)"), {"v": None})
+    assert "hidden" in str(caught.value)
+    database.close()

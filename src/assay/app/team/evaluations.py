@@ -11,6 +11,7 @@ from assay.app.run_names import short_name, slug
 from assay.app.team.messages import AllChecked, Check, CheckedTask
 from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
 from assay.app.team.team import Team
+from assay.app.team.texts import Words
 from assay.app.team.worker import log_of
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
@@ -24,12 +25,12 @@ _LONGEST_LABEL = 100
 class EvaluationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked for: a model on some datasets."""
 
-    model: str
+    model: Words
     """A registered model's name. The owner may also write what `--model` takes."""
-    datasets: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=200)]
+    datasets: Annotated[tuple[Words, ...], msgspec.Meta(min_length=1, max_length=200)]
     """Registered datasets' names; they become one run."""
     settings: AskedSettings = AskedSettings()
-    judge: str | None = None
+    judge: Words | None = None
     """A registered model that grades answers, where the datasets need one."""
     priority: Annotated[int, msgspec.Meta(ge=-10, le=10)] = 0
     """Higher ones come first."""
@@ -85,8 +86,9 @@ def resume(team: Team, number: int, by: Bearer) -> Job:
 def delete(team: Team, number: int, by: Bearer) -> None:
     """Forget an evaluation that nobody works on, with its run."""
     _require_own(team.queue.get(number), by, "delete")
-    job = team.queue.delete(number)
-    run_folder(team, job).delete()
+    folder = run_folder(team, team.queue.get(number))
+    # Held first: while the process of a lost attempt still writes there, the evaluation stays as well.
+    folder.delete(lambda: team.queue.delete(number))
     log_of(team.settings, number).unlink(missing_ok=True)
 
 

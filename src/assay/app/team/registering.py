@@ -19,6 +19,8 @@ from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
 
 _NAME = re.compile(r"\w[\w.+-]{0,99}")
+_LONGEST_NAME = 200
+"""In bytes, as file systems count: uploads are kept in files of their names."""
 _ROWS = 5
 """Rows of a dataset that are shown."""
 
@@ -26,10 +28,14 @@ _ROWS = 5
 def checked_name(name: str) -> str:
     """Return a name under which something may be registered, its letters composed, or raise TEAM-034."""
     name = composed(name)
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
         what = f"{name[:100]!r} cannot be a name"
         raise UsageError(
-            Problem("TEAM-034", what, "use letters, digits and . _ + -, beginning with a letter or digit")
+            Problem(
+                "TEAM-034",
+                what,
+                "use letters, digits and . _ + -, beginning with a letter or digit, and not too many",
+            )
         )
     return name
 

@@ -61,7 +61,11 @@ class Supervisor:
                 if (dead := place.bury()) is not None:
                     _log.warning("worker %s died; its evaluation goes back into the queue", dead)
                     self._dead.append(dead)
-                place.start_if_due()
+                try:
+                    place.start_if_due()
+                except OSError as error:
+                    # Too many processes or open files now; later there may be fewer.
+                    _log.warning("no worker can be started: %s", error)
             try:
                 self._take_back()
             except StoreError as error:

@@ -6,8 +6,10 @@ on from the journal in the run's folder. Only one process at a time can hold tha
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
+import time
 from io import FileIO
 from pathlib import Path
 
@@ -17,16 +19,20 @@ from assay.app.team.child import Child
 from assay.app.team.messages import Done, Evaluate, Refused, Serve, Stopped
 from assay.app.team.plan import Plan
 from assay.app.team.settings import TeamSettings
-from assay.core.errors import Problem
+from assay.core.errors import Problem, StoreError
 from assay.ledger.database import open_database
 from assay.ledger.jobs import Claim, JobState, LostClaim, Queue
 
 _LOOK_EVERY_S = 0.5
 """So often a worker without work looks for some, and one with work says how far it is."""
+_AWAY_S = 2.0
+"""So long is waited for a database that is away."""
 _HELD = "STORE-003"
 """Another process still holds the run's folder: that of an earlier attempt, which is about to end."""
 _LAST_WORDS = 2_000
 """Bytes of a log in which its last line is looked for."""
+
+_log = logging.getLogger("assay.team")
 
 
 def serve(order: Serve, line_in: FileIO) -> None:
@@ -58,20 +64,28 @@ class Worker:
     def work(self, ending: threading.Event) -> None:
         """Work until told to end; the evaluation under way then goes back into the queue."""
         while not ending.is_set():
-            claim = self._queue.claim(self._name, lease_s=self._settings.lease_s)
-            if claim is None:
-                ending.wait(_LOOK_EVERY_S)
-                continue
             try:
-                plan = msgspec.json.decode(claim.job.plan, type=Plan)
-            except msgspec.DecodeError as error:
-                self._queue.finish(claim, JobState.FAILED, [_unread(error)])
-                continue
-            try:
-                self._do(claim, plan, ending)
+                self._next(ending)
             except LostClaim:
                 # Another worker has it by now; our process was ended on the way out.
                 continue
+            except StoreError as error:
+                # The database is away. The evaluation waits there until its lease runs out.
+                _log.warning("worker %s: %s", self._name, error)
+                ending.wait(_AWAY_S)
+
+    def _next(self, ending: threading.Event) -> None:
+        """Do the next evaluation, or wait a little for one."""
+        claim = self._queue.claim(self._name, lease_s=self._settings.lease_s)
+        if claim is None:
+            ending.wait(_LOOK_EVERY_S)
+            return
+        try:
+            plan = msgspec.json.decode(claim.job.plan, type=Plan)
+        except msgspec.DecodeError as error:
+            self._queue.finish(claim, JobState.FAILED, [_unread(error)])
+            return
+        self._do(claim, plan, ending)
 
     def _do(self, claim: Claim, plan: Plan, ending: threading.Event) -> None:
         out = Path(self._settings.runs_dir) / claim.job.run
@@ -79,8 +93,15 @@ class Worker:
         grace_s = self._settings.lease_s / 2
         with Child(Evaluate(plan, str(out), self._settings.allow_python), log) as child:
             was_ended = False
+            silent_since = time.monotonic()
             while not was_ended and not child.wait(_LOOK_EVERY_S):
-                was_ended = ending.is_set() or self._report(claim, child) is JobState.STOPPING
+                try:
+                    was_ended = ending.is_set() or self._report(claim, child) is JobState.STOPPING
+                    silent_since = time.monotonic()
+                except StoreError:
+                    # A database that is started anew is back before the lease runs out: nothing is lost.
+                    if time.monotonic() - silent_since > grace_s:
+                        raise
             status = child.end(grace_s) if was_ended else child.reap(grace_s)
             self._report(claim, child)
             self._conclude(claim, child, status, log, was_ended=was_ended)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.core.errors import AssayError, Problem, UsageError
+from assay.core.errors import AssayError, Problem, StoreError, UsageError
 from assay.faces.cli.lazy import Command, LazyGroup
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _PARTS = {"token": Command("assay.faces.cli.serve_token:token", "Make, list and revoke tokens.")}
 _FIRST_TOKEN = "owner"
+_TAKEN = "TEAM-020"
 
 
 @click.command(cls=LazyGroup, table=_PARTS, invoke_without_command=True)
@@ -78,17 +79,23 @@ def serve(
             f"{len(team.datasets.every())} datasets, {len(team.models.every())} models, "
             f"{settings.workers} workers, database {team.database.place}"
         )
-        _first_token(team)
+        first_token(team)
         click.echo(f"serving at {server.address}  (Ctrl-C ends)")
         server.serve()
 
 
-def _first_token(team: Team) -> None:
+def first_token(team: Team) -> None:
     """Print a token for the owner when nobody has one: who starts the server may do everything."""
     from assay.core.roles import Role
 
     tokens = team.tokens.every()
     has_owner = any(token.role is Role.OWNER for token in tokens)
     if not has_owner and all(token.name != _FIRST_TOKEN for token in tokens):
-        token = team.tokens.add(_FIRST_TOKEN, Role.OWNER)
+        try:
+            token = team.tokens.add(_FIRST_TOKEN, Role.OWNER)
+        except StoreError as error:
+            if error.problems[0].code != _TAKEN:
+                raise
+            # Another server on the same database was quicker, and has printed it.
+            return
         click.echo(f"the owner's token, shown this once: {token}")

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from assay.app.team.settings import TeamSettings
 
 _DAY_S = 24 * 3600.0
+_MOST_DAYS = 36_500
+
+
+def _checked_days(_context: click.Context, _parameter: click.Parameter, days: float | None) -> float | None:
+    """Refuse what is no time: a token until `nan` would be kept as one for ever."""
+    if days is not None and not 0 < days <= _MOST_DAYS:
+        raise click.BadParameter(f"{days:g} is not between 0 and {_MOST_DAYS}")
+    return days
 
 
 @click.group()
@@ -27,7 +35,7 @@ def token() -> None:
     help="reader looks; runner starts evaluations and stops their own; owner may do everything.",
 )
 @click.option(
-    "--days", type=click.FloatRange(min=0, min_open=True), metavar="N", help="How long it counts. [for ever]"
+    "--days", type=float, callback=_checked_days, metavar="N", help="How long it counts. [for ever]"
 )
 @click.pass_obj
 def add(settings: TeamSettings, name: str, role: str, days: float | None) -> None:

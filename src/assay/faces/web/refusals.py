@@ -6,6 +6,9 @@ import msgspec
 
 from assay.core.errors import AssayError, AuthorError, BackendError, PlanError, Problem, UsageError
 
+_AWAY = "STORE-023"
+"""The database cannot be used now; later it may."""
+
 
 class Said(msgspec.Struct, frozen=True):
     """The body of every refusal."""
@@ -35,6 +38,8 @@ def refusal_of(error: AssayError) -> Refusal:
         status = 400
     elif isinstance(error, BackendError):
         status = 502
+    elif error.problems[0].code == _AWAY:
+        status = 503
     else:
         status = 409
     return Refusal(status, error.problems[0])

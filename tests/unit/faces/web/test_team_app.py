@@ -6,24 +6,29 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from assay.app.team.evaluations import EvaluationRequest, submit
+from assay.app.team import worker as worker_module
+from assay.app.team.evaluations import EvaluationRequest, delete, run_folder, submit
 from assay.app.team.messages import TryModel
 from assay.app.team.plan import AskedSettings
 from assay.app.team.settings import TeamSettings, team_settings
 from assay.app.team.team import Team, open_team
 from assay.app.team.worker import Worker
-from assay.core.errors import Problem, UsageError
+from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
+from assay.faces.cli.serve import first_token
 from assay.faces.web.api.document import field_words
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.serve import ServeSettings, TeamServer
+from assay.ledger.database import Database
 from assay.ledger.datasets import Dataset, Provenance
-from assay.ledger.jobs import JobRequest, JobState
+from assay.ledger.jobs import LEASE_S, Claim, JobRequest, JobState, Queue
+from assay.ledger.models import Model
 from fakes.asgi_client import AsgiClient
 from fakes.team_server import eventually
 
@@ -149,6 +154,80 @@ def test_a_plan_of_another_version_is_told_and_the_worker_goes_on(team: Team) ->
     )
     ending.set()
     assert [job.problems[0].code for job in jobs] == ["TEAM-013", "TEAM-013"]
+
+
+def test_who_asks_while_the_database_is_away_is_told_so(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_: str) -> Bearer:
+        raise StoreError(Problem("STORE-023", "away", "wait"))
+
+    monkeypatch.setattr(team.tokens, "bearer", away)
+    with client_of(team) as client:
+        answer = client.get("/api/v1/evaluations", {"authorization": "Bearer any"})
+    assert (answer.status, answer.json()["code"]) == (503, "STORE-023")
+
+
+def test_an_evaluation_whose_folder_is_still_written_stays(team: Team, workdir: Path) -> None:
+    job = team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann"))
+    folder = run_folder(team, job)
+    folder.path.mkdir(parents=True)
+    folder.hold()
+    by = Bearer("ann", Role.RUNNER)
+    with pytest.raises(StoreError):
+        delete(team, job.id, by)
+    assert team.queue.get(job.id).state is JobState.QUEUED
+    folder.release()
+    delete(team, job.id, by)
+    assert not folder.path.exists()
+    assert team.queue.jobs() == []
+
+
+def test_of_two_servers_that_start_together_one_makes_the_owners_token(
+    team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Both have looked before either made one.
+    monkeypatch.setattr(team.tokens, "every", list)
+    for _ in range(2):
+        first_token(team)
+    assert capsys.readouterr().out.count("shown this once") == 1
+
+
+class _OftenAway(Queue):
+    """A queue whose database is away now and then."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.n_claims_lost = self.n_reports_lost = 2
+
+    def claim(self, worker: str, *, lease_s: float = LEASE_S) -> Claim | None:
+        if self.n_claims_lost:
+            self.n_claims_lost -= 1
+            raise StoreError(Problem("STORE-023", "away", "wait"))
+        return super().claim(worker, lease_s=lease_s)
+
+    def report(self, *args: Any, **named: Any) -> JobState:
+        if self.n_reports_lost:
+            self.n_reports_lost -= 1
+            raise StoreError(Problem("STORE-023", "away", "wait"))
+        return super().report(*args, **named)
+
+
+def test_a_database_that_is_away_for_a_while_costs_no_evaluation(
+    team: Team, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "_AWAY_S", 0.1)
+    path = workdir / "sums.csv"
+    path.write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n")
+    team.datasets.add(Dataset("sums", str(path), "table", Provenance.UPLOAD))
+    team.models.add(Model("slow", "mock", {"delay_ms": "1500"}))
+    submit(team, EvaluationRequest("slow", ("sums",)), Bearer("ann", Role.RUNNER))
+    queue, ending = _OftenAway(team.database), threading.Event()
+    working = threading.Thread(target=Worker(team.settings, "w", queue).work, args=(ending,), daemon=True)
+    working.start()
+    job = eventually(lambda: team.queue.get(1) if team.queue.get(1).has_ended else None, within_s=60)
+    ending.set()
+    working.join()
+    assert (queue.n_claims_lost, queue.n_reports_lost) == (0, 0)
+    assert (job.state, job.attempt) == (JobState.COMPLETE, 1)
 
 
 def test_the_words_below_fields_are_read() -> None:

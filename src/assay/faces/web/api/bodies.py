@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from assay.app.team.messages import CheckedTask
+from assay.app.team.texts import Words
 from assay.core.errors import Problem
 from assay.core.score import Metric
 from assay.ledger.datasets import Dataset
@@ -103,13 +104,13 @@ class DatasetPreview(msgspec.Struct, frozen=True):
 class NewModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model to be registered."""
 
-    name: str
+    name: Words
     """How evaluations name it."""
-    spec: str
+    spec: Words
     """What `assay run --model` takes, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
     args: dict[str, str] = {}
     """What `--model-arg` takes. A secret is given as the name of an environment variable: `key_env`."""
-    description: str = ""
+    description: Words = ""
 
 
 class ModelBody(msgspec.Struct, frozen=True):

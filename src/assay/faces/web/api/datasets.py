@@ -14,6 +14,7 @@ from litestar.params import Body, FromPath
 
 from assay.app.team.registering import preview
 from assay.app.team.team import Team
+from assay.app.team.texts import Words
 from assay.app.team.uploads import Upload, delete_upload, keep_upload
 from assay.core.roles import Role
 from assay.faces.web.api.bodies import DatasetBody, DatasetPreview
@@ -29,15 +30,15 @@ class UploadForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     file: UploadFile
     """The table: .csv, .tsv, .json, .jsonl or .parquet."""
-    name: str
+    name: Words
     """How evaluations name it."""
     meta: UploadFile | None = None
     """What describes its columns, as `<file>.meta.json` does."""
-    explanation: str = ""
+    explanation: Words = ""
     """What it tests, in a sentence."""
-    abilities: str = ""
+    abilities: Words = ""
     """The abilities that it tests, with commas between."""
-    headline: str = ""
+    headline: Words = ""
     """The one metric that the leaderboard shows; empty: the one that its method is judged by."""
 
 

@@ -13,7 +13,6 @@ from assay.faces.web.api.bodies import ErrorBody
 from assay.faces.web.refusals import refusal_of
 
 _STATUS = {
-    "STORE-023": 503,
     "TEAM-001": 404,
     "TEAM-002": 409,
     "TEAM-020": 409,

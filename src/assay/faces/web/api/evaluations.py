@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from assay.faces.web.api.errors import refusals
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.events import News, Streams
 from assay.faces.web.security.access import bearer_of, needs
-from assay.ledger.jobs import Job, JobState
+from assay.ledger.jobs import LARGEST_NUMBER, Job, JobState
 from assay.results.read import StoredRun
 from assay.results.store import read_manifest
 
@@ -27,7 +28,11 @@ _Limit = Annotated[int, QueryParameter(ge=1, le=500, description="So many at mos
 _States = Annotated[
     list[JobState] | None, QueryParameter(name="state", description="Only those in these states.")
 ]
-_Before = Annotated[int | None, QueryParameter(description="Only those with a lower number: the next page.")]
+_Before = Annotated[
+    int | None,
+    QueryParameter(ge=1, le=LARGEST_NUMBER, description="Only those with a lower number: the next page."),
+]
+_VERSION = re.compile(r"[0-9]{1,10}")
 _LastId = Annotated[
     str | None,
     HeaderParameter(
@@ -74,7 +79,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         The events are `progress`, and `end`, after which the stream ends. Who lost the connection goes on
         with the header Last-Event-ID, and is answered 204 where nothing more will come.
         """
-        seen = int(last_id) if last_id is not None and last_id.isdecimal() else 0
+        seen = int(last_id) if last_id is not None and _VERSION.fullmatch(last_id) else 0
         job = team.queue.get(number)
         if job.has_ended and job.version <= seen:
             return Response(b"", status_code=204)

@@ -16,12 +16,14 @@ from urllib.parse import parse_qsl, quote, urlencode
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
 
+from assay.core.errors import AssayError
 from assay.core.roles import Bearer, Role
 from assay.faces.web.refusals import (
     Refusal,
     malformed,
     no_token,
     other_site,
+    refusal_of,
     strange_host,
     too_large,
     too_slow,
@@ -114,6 +116,10 @@ class Gate:
             scope.setdefault("state", {})[VISITOR] = visitor._replace(is_from_elsewhere=is_from_elsewhere)
         except Refusal as refusal:
             await refuse(refusal, guarded)
+            return
+        except AssayError as error:
+            # Who asks is not known, as the database is away.
+            await refuse(refusal_of(error), guarded)
             return
         await self._app(scope, _bounded(receive, at_most, self._bounds), guarded)
 

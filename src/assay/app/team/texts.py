@@ -1,0 +1,10 @@
+"""Texts that come over the network and are kept in the database."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+Words: TypeAlias = Annotated[str, msgspec.Meta(max_length=4_000, pattern=r"^[^\u0000]*$")]
+"""A name or some sentences. Bounded, as errors repeat it; PostgreSQL keeps no text with a zero byte."""

@@ -1,0 +1,95 @@
+"""Strange requests to a team's API, on every database: each is refused, none is the server's own fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.app.team.settings import team_settings
+from assay.app.team.team import Team, open_team
+from assay.core.roles import Role
+from assay.faces.web.serve import ServeSettings, TeamServer
+from assay.ledger.jobs import JobRequest
+from fakes.asgi_client import AsgiClient
+
+_CSV = "question,A,B,answer\n1+1=,1,2,B\n"
+
+
+@pytest.fixture
+def team(workdir: Path, database_place: str) -> Iterator[Team]:
+    with open_team(team_settings({"workers": 0, "database": database_place}, workdir)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(team: Team) -> Iterator[AsgiClient]:
+    server = TeamServer(team, ServeSettings("127.0.0.1", 0))
+    server.close()
+    with AsgiClient(server.app, f"127.0.0.1:{server.port}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def owner(team: Team) -> dict[str, str]:
+    return {"authorization": f"Bearer {team.tokens.add('ann', Role.OWNER)}"}
+
+
+def an_evaluation(team: Team) -> int:
+    return team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann")).id
+
+
+def form(**parts: str) -> bytes:
+    lines = [
+        f'--limit\r\nContent-Disposition: form-data; name="{name}"'
+        + ('; filename="a.csv"' if name == "file" else "")
+        + f"\r\n\r\n{value}\r\n"
+        for name, value in parts.items()
+    ]
+    return "".join([*lines, "--limit--\r\n"]).encode()
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 10**30, -(2**40)])
+@pytest.mark.parametrize("rest", ["", "/results", "/events"])
+def test_a_number_that_no_evaluation_can_have_is_not_found(
+    client: AsgiClient, number: int, rest: str
+) -> None:
+    assert client.get(f"/api/v1/evaluations/{number}{rest}").json()["code"] == "TEAM-001"
+
+
+def test_such_a_number_is_not_found_by_who_would_change_it(client: AsgiClient, owner: dict[str, str]) -> None:
+    for method, rest in (("POST", "/stop"), ("POST", "/resume"), ("DELETE", "")):
+        assert client.ask(method, f"/api/v1/evaluations/{2**40}{rest}", owner).status == 404
+
+
+def test_a_page_before_no_number_is_refused(client: AsgiClient, team: Team) -> None:
+    number = an_evaluation(team)
+    assert client.get(f"/api/v1/evaluations?before={2**31}").status == 400
+    assert client.get(f"/api/v1/evaluations?before={number}").json() == []
+    assert len(client.get(f"/api/v1/evaluations?before={2**31 - 1}").json()) == 1
+
+
+def test_a_text_that_a_database_cannot_keep_is_refused_everywhere(
+    client: AsgiClient, owner: dict[str, str], team: Team
+) -> None:
+    model = {"name": "quick", "spec": "mock", "description": "a\0b"}
+    assert client.post("/api/v1/models", model, owner).status == 400
+    assert client.post("/api/v1/models", model | {"description": "x" * 5000}, owner).status == 400
+    named = {"model": "openai:q\0@http://127.0.0.1:9/v1", "datasets": ["sums"]}
+    assert client.post("/api/v1/evaluations", named, owner).status == 400
+    headers = owner | {"content-type": "multipart/form-data; boundary=limit"}
+    for part in ("explanation", "abilities", "headline"):
+        body = form(file=_CSV, name="sums", **{part: "a\0b"})
+        assert client.post("/api/v1/datasets", body, headers).status == 400
+    assert (team.models.every(), team.datasets.every(), team.queue.jobs()) == ([], [], [])
+
+
+def test_a_name_is_as_long_as_a_file_may_be_called(
+    client: AsgiClient, owner: dict[str, str], team: Team
+) -> None:
+    headers = owner | {"content-type": "multipart/form-data; boundary=limit"}
+    longest = "가" * 66
+    for name, status in ((longest, 201), (longest + "가", 400), ("a" * 100, 201), ("a" * 101, 400)):
+        assert client.post("/api/v1/datasets", form(file=_CSV, name=name), headers).status == status
+    assert {one.name for one in team.datasets.every()} == {longest, "a" * 100}
