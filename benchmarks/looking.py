@@ -49,7 +49,7 @@ CASES = {
 }
 READ_RATE, READ_BAR_S = 200, 0.1
 N_RUNS = 20
-EVALUATED_ROWS = 100_000
+EVALUATED_ROWS = 200_000
 """More than a worker gets through while it is measured."""
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
