@@ -177,6 +177,11 @@ class Queue:
         with self._database.reading() as connection:
             return _got(connection, number)
 
+    def find(self, number: int) -> Job | None:
+        """Return a job; None where there is none."""
+        with self._database.reading() as connection:
+            return _found(connection, number)
+
     def jobs(
         self, states: Collection[JobState] = (), *, at_most: int = 100, before: int | None = None
     ) -> list[Job]:
@@ -381,14 +386,19 @@ def _take_back(connection: Connection, now: float, whose: sqlalchemy.ColumnEleme
     connection.execute(_given_back(sqlalchemy.and_(_c.state.in_(UNDER_WAY), whose), now))
 
 
-def _got(connection: Connection, number: int) -> Job:
+def _found(connection: Connection, number: int) -> Job | None:
     # Beyond what the column holds, databases fail in the place of finding nothing.
     query = sqlalchemy.select(_jobs).where(_c.id == number)
     row = connection.execute(query).one_or_none() if abs(number) <= LARGEST_NUMBER else None
-    if row is None:
+    return None if row is None else _job(row)
+
+
+def _got(connection: Connection, number: int) -> Job:
+    job = _found(connection, number)
+    if job is None:
         what = f"there is no evaluation {number}"
         raise StoreError(Problem("TEAM-001", what, "list the evaluations to see their numbers"))
-    return _job(row)
+    return job
 
 
 def _job(row: sqlalchemy.Row[Any]) -> Job:

@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 from litestar.response import Stream
 
+from assay.core.errors import AssayError
 from assay.faces.web.refusals import Refusal, too_many_streams
 
 _LOOK_EVERY_S = 0.5
 _SIGN_EVERY_S = 15.0
 """A connection that says nothing for long is cut by what lies between."""
 _MOST = 128
+GONE = b"event: gone\ndata: \n\n"
+"""Tells that what was watched is not there any more."""
 
 
 class News(NamedTuple):
@@ -66,6 +69,9 @@ class Streams:
                 if news.is_last or await self._ends_within(_LOOK_EVERY_S):
                     return
                 silent_s += _LOOK_EVERY_S
+        except AssayError:
+            # Such as a database that is away: the stream ends, and the browser asks for it again.
+            return
         finally:
             self._n -= 1
 
@@ -88,7 +94,9 @@ class Streams:
                     continue
                 seen, silent_s = now, 0.0
         except Refusal:
-            yield b"event: gone\ndata: \n\n"
+            yield GONE
+        except AssayError:
+            return
         finally:
             self._n -= 1
 

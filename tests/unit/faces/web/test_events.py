@@ -7,6 +7,7 @@ import itertools
 
 import pytest
 
+from assay.core.errors import Problem, StoreError
 from assay.faces.web import events
 from assay.faces.web.events import News, Streams
 from assay.faces.web.refusals import Refusal, not_here
@@ -72,3 +73,16 @@ def test_the_last_news_end_a_stream() -> None:
         return [one async for one in Streams()._news(lambda: next(news))]
 
     assert asyncio.run(told()) == [b"retry: 2000\n\n", b"a", b"b"]
+
+
+def test_a_stream_ends_quietly_where_the_database_is_away() -> None:
+    """The browser asks again by itself; nothing is said to be gone."""
+
+    def away() -> News:
+        raise StoreError(Problem("STORE-023", "the database is away", "wait"))
+
+    async def told() -> list[list[bytes]]:
+        streams = Streams()
+        return [[one async for one in stream] for stream in (streams._news(away), streams._events(away))]
+
+    assert asyncio.run(told()) == [[b"retry: 2000\n\n"], []]

@@ -23,7 +23,9 @@ from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
 from assay.faces.cli.serve import first_token
 from assay.faces.web.api.document import field_words
+from assay.faces.web.api.evaluations import _Watch
 from assay.faces.web.api.slow_work import SlowWork
+from assay.faces.web.events import GONE, News
 from assay.faces.web.serve import ServeSettings, TeamServer
 from assay.ledger.database import Database
 from assay.ledger.datasets import Dataset, Provenance
@@ -234,3 +236,16 @@ def test_the_words_below_fields_are_read() -> None:
     words = field_words(AskedSettings)
     assert words["shots"] == "Solved examples before each question."
     assert "temperature" not in words
+
+
+def test_who_watches_an_evaluation_that_is_deleted_is_told(team: Team) -> None:
+    job = team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann"))
+    watch = _Watch(team, job.id, 0)
+    first = watch.look()
+    assert first.message is not None
+    assert b"event: progress" in first.message
+    assert not first.is_last
+    assert watch.look() == News(None, is_last=False)
+    team.queue.stop(job.id)
+    team.queue.delete(job.id)
+    assert watch.look() == News(GONE, is_last=True)

@@ -17,7 +17,7 @@ from assay.core.roles import Role
 from assay.faces.web.api.bodies import EvaluationBody, ResultsBody, StartedBody
 from assay.faces.web.api.errors import refusals
 from assay.faces.web.api.slow_work import SlowWork
-from assay.faces.web.events import News, Streams
+from assay.faces.web.events import GONE, News, Streams
 from assay.faces.web.security.access import bearer_of, needs
 from assay.ledger.jobs import LARGEST_NUMBER, Job, JobState
 from assay.results.read import StoredRun
@@ -76,8 +76,9 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     def watch_evaluation(number: FromPath[int], last_id: _LastId = None) -> Stream | Response[bytes]:
         """Watch an evaluation by server-sent events, each of which holds the whole evaluation.
 
-        The events are `progress`, and `end`, after which the stream ends. Who lost the connection goes on
-        with the header Last-Event-ID, and is answered 204 where nothing more will come.
+        The events are `progress`, and `end`, or `gone` where it was deleted, after which the stream ends. Who
+        lost the connection goes on with the header Last-Event-ID, and is answered 204 where nothing more
+        will come.
         """
         seen = int(last_id) if last_id is not None and _VERSION.fullmatch(last_id) else 0
         job = team.queue.get(number)
@@ -141,7 +142,9 @@ class _Watch:
 
     def look(self) -> News:
         """Return the evaluation, if it has changed."""
-        job = self._team.queue.get(self._number)
+        job = self._team.queue.find(self._number)
+        if job is None:
+            return News(GONE, is_last=True)
         if job.version <= self._seen:
             return News(None, job.has_ended)
         self._seen = job.version

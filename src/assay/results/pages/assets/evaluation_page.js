@@ -3,7 +3,7 @@
 import { el, replace, said } from "./dom.js";
 import { dataTable } from "./data_table.js";
 import { actions, isOver, progressBar, stateMark, tookSeconds } from "./evaluation_view.js";
-import { LOST, showNotice } from "./notice.js";
+import { GONE, LOST, showNotice } from "./notice.js";
 import { count, day, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 import { isHead, scoreCard } from "./overview.js";
 import { problemBox, problemList, tell } from "./problem_view.js";
@@ -106,6 +106,10 @@ class EvaluationPage {
     };
     this.events.addEventListener("open", () => showNotice(null));
     this.events.addEventListener("error", () => showNotice(LOST));
+    this.events.addEventListener("gone", () => {
+      this.events.close();
+      showNotice(GONE);
+    });
     this.events.addEventListener("progress", heard);
     this.events.addEventListener("end", (event) => {
       this.events.close();

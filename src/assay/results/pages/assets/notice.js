@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 
+export const GONE = "This is not there any more. What is shown was the last of it.";
 export const LOST = "The server does not answer. What is shown may be out of date.";
 
 let notice = null;

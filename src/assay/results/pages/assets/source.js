@@ -1,6 +1,6 @@
 // Where a page's data comes from: blocks of its own file, or a server. Both give the same things.
 
-import { LOST, showNotice } from "./notice.js";
+import { GONE, LOST, showNotice } from "./notice.js";
 
 function bytesOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -83,7 +83,6 @@ export async function fetched(path) {
   return answered(await fetch(path, { headers: { accept: "application/json" } }));
 }
 
-const GONE = "This is not there any more. What is shown was the last of it.";
 const STILL = "The server does not keep this page up to date: load it again to see what is new.";
 
 // Calls back when the server says that something changed, and when the line to it is there again, as nobody knows what
