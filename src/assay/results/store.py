@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 import msgspec
 
@@ -136,11 +136,23 @@ _FLUSH_EVERY_S = 1.0
 """Who looks on while a run goes on sees samples so late at most, as long as others end."""
 
 
+def _begun_anew(path: Path) -> BinaryIO:
+    """Return a new file in the place of what is there.
+
+    Not the same file cut short: who is reading it would go on in the middle of other lines. Nor is a link
+    written through.
+    """
+    draft = path.with_name(f".{path.name}.new")
+    file = open(draft, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by who writes it)
+    draft.replace(path)
+    return file
+
+
 class ScoreWriter:
     """Scores of finished samples, streamed into scores.jsonl."""
 
     def __init__(self, folder: Path) -> None:
-        self._scores = open(folder / SCORES, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by close)
+        self._scores = _begun_anew(folder / SCORES)
         self._flushed = time.monotonic()
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
@@ -180,7 +192,7 @@ class SampleWriter(ScoreWriter):
         """Write into a folder; without `media`, what prompts show beside text is named there and not kept."""
         super().__init__(folder)
         self._media = media
-        self._samples = open(folder / SAMPLES, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by close)
+        self._samples = _begun_anew(folder / SAMPLES)
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         """Append one finished sample."""

@@ -18,7 +18,16 @@ from assay.core.score import Ratio, Score, Verdict
 from assay.results.pages.data import SampleTable
 from assay.results.read import StoredRun
 from assay.results.run_view import RunView
-from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, RunFolder, read_manifest
+from assay.results.store import (
+    JOURNAL,
+    MANIFEST,
+    SAMPLES,
+    SCORES,
+    SUMMARY,
+    RunFolder,
+    SampleWriter,
+    read_manifest,
+)
 from fakes.run_folders import write_run
 from fakes.scored_folders import manifest, sample, spec, written
 from fakes.scored_folders import score as scored
@@ -330,3 +339,19 @@ def test_an_answer_that_could_not_be_read_counts_as_not_right_so_far(tmp_path: P
     (row,) = opened(run.path).facts.rows_so_far(run.manifest)
     assert (row.value, row.low, row.high) == (whole.value, whole.low, whole.high)
     assert (row.value, row.n_scored, row.n_unanswered, row.n_failed) == (0.5, 1, 1, 1)
+
+
+def test_a_run_that_goes_on_writes_new_files(mock_run: Path, tmp_path: Path) -> None:
+    """Who reads the old ones is never left in the middle of other lines."""
+    folder = tmp_path / "run"
+    shutil.copytree(mock_run, folder)
+    view = opened(folder)
+    before = view.revision
+    kept = open(folder / SAMPLES, "rb")  # noqa: SIM115 (as a reader has it open)
+    with SampleWriter(folder):
+        assert (folder / SAMPLES).read_bytes() == b""
+        assert len(kept.readlines()) == 60
+        assert view.refresh()
+    kept.close()
+    assert view.revision != before
+    assert view.n_samples == 0
