@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import Problem, UsageError, listing
+from assay.core.run import RunStatus
 from assay.core.score import Metric, Score, Verdict
 from assay.results.comparison import Compared, Comparison, Side
 from assay.results.comparison_notes import notes_on
@@ -234,13 +235,14 @@ def paired_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
 
 def _refuse_unfinished(run: StoredRun) -> None:
     if not run.metrics():
-        raise UsageError(
-            Problem(
-                "COMPARE-001",
-                f"the run {run.path.name!r} has no scores to compare: it is {run.manifest.status}",
-                "let it end: the same `assay run` goes on where it stopped",
-            )
-        )
+        status = run.manifest.status
+        what = f"the run {run.path.name!r} has no scores to compare: it is {status}"
+        if status is RunStatus.ANSWERED:
+            what += ", not scored yet"
+            fix = "score its answers: the same `assay run` with --stage score"
+        else:
+            fix = "let it end: the same `assay run` goes on where it stopped"
+        raise UsageError(Problem("COMPARE-001", what, fix))
 
 
 def _sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
