@@ -1,11 +1,10 @@
-// The table of samples: filters, sorting and search over columns in memory; only the rows in sight are elements.
+// The table of a run's samples: filters, sorting and search over columns in memory.
 
 import { el, replace } from "./dom.js";
-import { linkTo, setState } from "./address.js";
+import { setState } from "./address.js";
 import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
+import { SampleList } from "./sample_list.js";
 
-const ROW = 40;
-const BEYOND = 8;
 export const OUTCOMES = { R: "right", P: "partly right", W: "wrong", V: "scored", U: "unanswered", F: "failed", G: "ungraded", N: "not scored", ".": "not asked" };
 const FILTERS = [
   ["right", "Right", (row) => row.outcome === "R"],
@@ -45,27 +44,15 @@ function joinColumns(columns, more) {
   return found;
 }
 
-export class SampleTable {
+export class SampleTable extends SampleList {
   constructor(columns, run) {
+    super("Search id, question, answer", { class: "samples" });
     this.run = run;
-    this.state = {};
-    this.rows = [];
-    this.search = el("input", { type: "search", placeholder: "Search id, question, answer", "aria-label": "Search samples", oninput: () => setState({ q: this.search.value }) });
-    this.chips = el("div", { class: "chips", role: "group", "aria-label": "Filters" });
-    this.selects = el("div", { class: "selects" });
-    this.head = el("div", { class: "row head", role: "row" });
-    this.body = el("div", { class: "body" });
-    this.told = el("p", { class: "told", role: "status" });
-    this.scroller = el("div", { class: "scroller", role: "table", tabindex: 0, "aria-label": "Samples", onscroll: () => this.draw(), onkeydown: (event) => this.key(event) }, this.head, this.body);
-    this.element = el("div", { class: "samples" }, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.told, this.scroller);
-    new ResizeObserver(() => this.draw()).observe(this.scroller);
     this.take(columns);
   }
 
   take(columns) {
-    this.columns = columns;
-    this.places = null;
-    this.texts = null;
+    super.take(columns);
     this.lows = new Map(columns.tracks.map((track) => [track.name, lowMargin(track.margins)]));
   }
 
@@ -76,24 +63,10 @@ export class SampleTable {
     this.follow(this.state);
   }
 
-  placeOf(state) {
-    if (!this.places) {
-      this.places = new Map();
-      this.columns.ids.forEach((id, place) => this.places.set(`${this.columns.tasks[this.columns.task[place]]}\n${id}`, place));
-    }
-    const task = state.in ?? this.columns.tasks[0];
-    return this.places.get(`${task}\n${state.sample}`) ?? null;
-  }
-
   // The place before or after one in the order that is shown; null at an end.
   beside(place, step) {
     const at = this.rows.indexOf(place);
     return at < 0 ? null : this.rows[at + step] ?? null;
-  }
-
-  // The state of the address that shows a sample.
-  stateOf(place) {
-    return { sample: this.columns.ids[place], in: this.columns.tasks.length > 1 ? this.columns.tasks[this.columns.task[place]] : null };
   }
 
   track(state = this.state) {
@@ -111,9 +84,8 @@ export class SampleTable {
     };
   }
 
-  text(place) {
-    this.texts ??= this.columns.ids.map((id, at) => [id, this.columns.questions[at], this.columns.targets[at], ...this.columns.tracks.map((track) => track.answers[at])].join("\n").toLowerCase());
-    return this.texts[place];
+  answersOf(place) {
+    return this.columns.tracks.map((track) => track.answers[place]);
   }
 
   follow(state) {
@@ -123,15 +95,14 @@ export class SampleTable {
     const track = this.track();
     const task = state.task === undefined ? -1 : columns.tasks.indexOf(state.task);
     const group = state.group === undefined ? -1 : columns.groups.indexOf(state.group);
-    const words = (state.q ?? "").toLowerCase();
-    const wanted = new Set((state.show ?? "").split(",").filter(Boolean));
+    const wanted = this.wanted(state);
     const tests = FILTERS.filter(([name]) => wanted.has(name));
     const counts = new Map(FILTERS.map(([name]) => [name, 0]));
     const rows = [];
     for (let place = 0; place < columns.n; place++) {
       if (task >= 0 && columns.task[place] !== task) continue;
       if (group >= 0 && columns.group[place] !== group) continue;
-      if (words && !this.text(place).includes(words)) continue;
+      if (!this.hasWords(place, state)) continue;
       const facts = this.facts(place, track);
       for (const [name, , test] of FILTERS) if (test(facts)) counts.set(name, counts.get(name) + 1);
       if (!tests.length || tests.some(([, , test]) => test(facts))) rows.push(place);
@@ -164,30 +135,25 @@ export class SampleTable {
   }
 
   drawTools(wanted, counts) {
-    if (document.activeElement !== this.search) this.search.value = this.state.q ?? "";
-    const toggle = (name) => {
-      const next = new Set(wanted);
-      if (!next.delete(name)) next.add(name);
-      setState({ show: [...next].join(",") });
-    };
-    replace(this.chips, FILTERS.filter(([name]) => counts.get(name) || wanted.has(name)).map(([name, label]) =>
-      el("button", { type: "button", class: `chip ${name}`, "aria-pressed": String(wanted.has(name)), onclick: () => toggle(name) }, label, " ", el("span", {}, count(counts.get(name))))));
-    const choose = (name, label, values, shown) => values.length < 2 ? null
-      : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
-        shown ? el("option", { value: "" }, shown) : null,
-        values.map((value) => el("option", { value, selected: this.state[name] === value }, value))));
+    this.drawFilters(FILTERS.map(([name, label]) => [name, label, counts.get(name)]), wanted);
+    const { tracks, tasks, groups } = this.columns;
+    const named = (values, chosen) => values.map((value) => [value, value, value === chosen]);
+    const all = (values, chosen) => (values.length < 2 ? [] : [["", "all", chosen === undefined], ...named(values, chosen)]);
     // A list that somebody has open stays open.
-    const offered = JSON.stringify([this.columns.tracks.map((track) => track.name), this.columns.tasks, this.columns.groups, this.state]);
-    if (offered !== this.offered) replace(this.selects,
-      choose("method", "Method", this.columns.tracks.map((track) => track.name), null),
-      choose("task", "Task", this.columns.tasks, "all"),
-      choose("group", "Group", this.columns.groups, "all"));
+    const offered = JSON.stringify([tracks.map((track) => track.name), tasks, groups, this.state]);
+    if (offered !== this.offered) {
+      replace(this.selects,
+        this.choice("method", "Method", named(tracks.map((track) => track.name), this.track()?.name)),
+        this.choice("task", "Task", all(tasks, this.state.task)),
+        this.choice("group", "Group", all(groups, this.state.group)));
+    }
     this.offered = offered;
     replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
       this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, assay view shows more` : null);
   }
 
-  headings() {
+  // The columns that this method's samples fill.
+  shownColumns() {
     const track = this.track();
     const columns = [["id", "Sample"], ["question", "Question"], ["target", "Right answer"], ["answer", "Answer"], ["outcome", "Outcome"]];
     if (track?.values.some((value) => value !== null && value !== 0 && value !== 1)) columns.push(["value", "Value"]);
@@ -196,31 +162,18 @@ export class SampleTable {
     return columns;
   }
 
-  draw(isNew = false) {
-    const height = this.scroller.clientHeight || 600;
-    const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW) - BEYOND);
-    const last = Math.min(this.rows.length, Math.ceil((this.scroller.scrollTop + height) / ROW) + BEYOND);
-    if (!isNew && this.drawn?.first === first && this.drawn?.last === last) return;
-    this.drawn = { first, last };
-    if (isNew || !this.columnsShown) this.columnsShown = this.headings();
+  headings() {
+    this.columnsShown = this.shownColumns();
     const [name, way] = (this.state.sort ?? "").split(" ");
-    const track = this.track();
-    if (isNew) {
-      replace(this.head, this.columnsShown.map(([key, label]) => el("button", {
-        type: "button", class: key, role: "columnheader", "aria-sort": name === key ? (way === "down" ? "descending" : "ascending") : "none",
-        onclick: () => setState({ sort: name !== key ? `${key} up` : way === "up" ? `${key} down` : null }),
-      }, label, name === key ? (way === "down" ? " ↓" : " ↑") : "")));
-    }
-    this.body.style.setProperty("height", `${this.rows.length * ROW}px`);
-    const shown = [];
-    for (let nth = first; nth < last; nth++) shown.push(this.row(nth, this.rows[nth], track));
-    const held = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, "No sample fits these filters."));
-    if (held) shown.find((row) => row.getAttribute("href") === held)?.focus({ preventScroll: true });
+    return this.columnsShown.map(([key, label]) => el("button", {
+      type: "button", class: key, role: "columnheader", "aria-sort": name === key ? (way === "down" ? "descending" : "ascending") : "none",
+      onclick: () => setState({ sort: name !== key ? `${key} up` : way === "up" ? `${key} down` : null }),
+    }, label, name === key ? (way === "down" ? " ↓" : " ↑") : ""));
   }
 
-  row(nth, place, track) {
+  cells(place) {
     const columns = this.columns;
+    const track = this.track();
     const outcome = track?.outcomes[place] ?? ".";
     const cells = {
       id: columns.ids[place], question: columns.questions[place], target: columns.targets[place],
@@ -230,18 +183,6 @@ export class SampleTable {
         columns.disagree[place] === "1" ? el("span", { class: "mark", title: "the methods disagree" }, "≠") : null],
       value: plain(track?.values[place]), margin: plain(track?.margins[place]), tokens: count(track?.tokens[place] || null), seconds: seconds(track?.seconds[place] || null),
     };
-    const link = linkTo(this.stateOf(place));
-    return el("a", { class: "row", role: "row", href: link, style: { top: `${nth * ROW}px` }, onclick: (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      setState(this.stateOf(place), { isStep: true });
-    } }, this.columnsShown.map(([key]) => el("span", { class: key, role: "cell", dir: SAID.has(key) ? "auto" : null }, cells[key])));
-  }
-
-  key(event) {
-    const step = { PageDown: 10, PageUp: -10, ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || event.target !== this.scroller) return;
-    event.preventDefault();
-    this.scroller.scrollTop += step * ROW;
+    return this.columnsShown.map(([key]) => el("span", { class: key, role: "cell", dir: SAID.has(key) ? "auto" : null }, cells[key]));
   }
 }

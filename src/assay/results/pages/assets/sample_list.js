@@ -1,0 +1,118 @@
+// A long list of samples: search, filters and a table of which only the rows in sight are elements. What the rows show,
+// and by what they are filtered, the pages say that build on it.
+
+import { el, replace } from "./dom.js";
+import { linkTo, setState } from "./address.js";
+import { count } from "./numbers.js";
+
+const ROW = 40;
+const BEYOND = 8;
+
+export class SampleList {
+  // `columns` has ids, questions, targets, and for each sample the place of its task in `tasks`.
+  constructor(placeholder, attributes) {
+    this.state = {};
+    this.rows = [];
+    this.search = el("input", { type: "search", placeholder, "aria-label": "Search samples", oninput: () => setState({ q: this.search.value }) });
+    this.chips = el("div", { class: "chips", role: "group", "aria-label": "Filters" });
+    this.selects = el("div", { class: "selects" });
+    this.head = el("div", { class: "row head", role: "row" });
+    this.body = el("div", { class: "body" });
+    this.told = el("p", { class: "told", role: "status" });
+    this.scroller = el("div", { class: "scroller", role: "table", tabindex: 0, "aria-label": "Samples", onscroll: () => this.draw(), onkeydown: (event) => this.key(event) }, this.head, this.body);
+    this.element = el("div", attributes, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.told, this.scroller);
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+  }
+
+  take(columns) {
+    this.columns = columns;
+    this.places = null;
+    this.texts = null;
+  }
+
+  // Where the sample stands that the address names; null where there is none.
+  placeOf(state) {
+    const { tasks, task, ids } = this.columns;
+    this.places ??= new Map(ids.map((id, place) => [`${tasks[task[place]]}\n${id}`, place]));
+    return this.places.get(`${state.in ?? tasks[0]}\n${state.sample}`) ?? null;
+  }
+
+  // The state of the address that shows a sample.
+  stateOf(place) {
+    const { tasks, task, ids } = this.columns;
+    return { sample: ids[place], in: tasks.length > 1 ? tasks[task[place]] : null };
+  }
+
+  // What is searched of a sample; `answersOf(place)` is the page's.
+  text(place) {
+    const { ids, questions, targets } = this.columns;
+    this.texts ??= ids.map((id, at) => [id, questions[at], targets[at], ...this.answersOf(at)].join("\n").toLowerCase());
+    return this.texts[place];
+  }
+
+  // Whether a sample has the words that are searched for.
+  hasWords(place, state) {
+    return !state.q || this.text(place).includes(state.q.toLowerCase());
+  }
+
+  // The names of the filters that the address chooses.
+  wanted(state) {
+    return new Set((state.show ?? "").split(",").filter(Boolean));
+  }
+
+  // Draws the filters: name, label and how many samples each has; those that nobody has are left out.
+  drawFilters(filters, wanted) {
+    if (document.activeElement !== this.search) this.search.value = this.state.q ?? "";
+    const toggle = (name) => {
+      const next = new Set(wanted);
+      if (!next.delete(name)) next.add(name);
+      setState({ show: [...next].join(",") });
+    };
+    replace(this.chips, filters.filter(([name, , n]) => n || wanted.has(name)).map(([name, label, n]) =>
+      el("button", { type: "button", class: `chip ${name}`, "aria-pressed": String(wanted.has(name)), onclick: () => toggle(name) }, label, " ", el("span", {}, count(n)))));
+  }
+
+  // A choice that stands in the address, of values with their words and whether each is chosen; none where there is no choice.
+  choice(name, label, options) {
+    return options.length < 2 ? null : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
+      options.map(([value, shown, isChosen]) => el("option", { value, selected: isChosen }, shown))));
+  }
+
+  // Draws the rows in sight, by `headings()` and `cells(place)` of the page; `isNew`: also what is drawn already.
+  draw(isNew = false) {
+    if (!this.columns) return;
+    const height = this.scroller.clientHeight || 600;
+    const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW) - BEYOND);
+    const last = Math.min(this.rows.length, Math.ceil((this.scroller.scrollTop + height) / ROW) + BEYOND);
+    if (!isNew && this.drawn?.first === first && this.drawn?.last === last) return;
+    this.drawn = { first, last };
+    if (isNew) replace(this.head, this.headings());
+    this.body.style.setProperty("height", `${this.rows.length * ROW}px`);
+    const shown = [];
+    for (let nth = first; nth < last; nth++) shown.push(this.row(nth, this.rows[nth]));
+    const held = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, "No sample fits these filters."));
+    if (held) shown.find((row) => row.getAttribute("href") === held)?.focus({ preventScroll: true });
+  }
+
+  row(nth, place) {
+    const state = this.stateOf(place);
+    return el("a", { class: `row ${this.kind(place)}`.trim(), role: "row", href: linkTo(state), style: { top: `${nth * ROW}px` }, onclick: (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      setState(state, { isStep: true });
+    } }, this.cells(place));
+  }
+
+  // The class of a row.
+  kind() {
+    return "";
+  }
+
+  key(event) {
+    const step = { PageDown: 10, PageUp: -10, ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || event.target !== this.scroller) return;
+    event.preventDefault();
+    this.scroller.scrollTop += step * ROW;
+  }
+}
