@@ -27,8 +27,17 @@ setup: $(VENV)/.dev ## make .venv with everything
 demo: $(VENV)/.hf ## evaluate the embedded model on the questions in examples/, by all three methods
 	$(BIN)/assay run examples/arithmetic.csv --method ppl,prob,gen --ppl-target text --max-tokens 48
 
-test: $(VENV)/.dev ## run the tests
-	$(BIN)/python -m pytest
+# Tests that mostly wait, for programs, servers and browsers: they run beside those that compute.
+WAITING := tests/journeys tests/browser
+
+test: $(VENV)/.dev ## run the tests, in two processes side by side
+	@log=$$(mktemp); \
+	$(BIN)/python -m pytest $(WAITING) >$$log 2>&1 & waiting=$$!; \
+	trap "kill $$waiting; rm -f $$log; exit 130" INT TERM; \
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(WAITING)); computing=$$?; \
+	wait $$waiting; waited=$$?; \
+	cat $$log; rm -f $$log; \
+	test $$computing -eq 0 && test $$waited -eq 0
 
 test-vllm: $(VENV)/.dev ## run the tests against the real vLLM, in an environment of its own
 	ASSAY_VLLM_PYTHON=$$($(BIN)/python -m benchmarks.peers vllm) $(BIN)/python -m pytest tests/journeys/test_vllm_server.py
