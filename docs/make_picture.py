@@ -33,16 +33,20 @@ def record(command: list[str]) -> str:
 
 
 def final_screen(output: str) -> str:
-    """Return the lines that stay on the screen: a progress bar is drawn over and taken away again."""
-    lines: list[str] = []
-    for line in output.replace("\r\n", "\n").split("\n"):
-        # A bar moves the cursor up and clears lines; what it drew is gone from the final screen.
-        if re.search(r"\x1b\[(2K|1A|\?25[lh])", line):
-            line = re.split(r"\x1b\[2K|\x1b\[\?25h", line)[-1]
-            line = re.sub(r"\x1b\[1A|\x1b\[\?25[lh]|\r", "", line)
-            if "samples" in line and "━" in line:
-                continue
-        lines.append(line.replace("\r", ""))
+    """Return the lines that stay on the screen: a panel moves up, clears its lines and draws over them."""
+    lines = [""]
+    row = 0
+    for part in re.split(r"(\n|\r|\x1b\[\d*A|\x1b\[\d*K|\x1b\[\?25[lh])", output.replace("\r\n", "\n")):
+        if part == "\n":
+            row += 1
+            if row == len(lines):
+                lines.append("")
+        elif up := re.fullmatch(r"\x1b\[(\d*)A", part):
+            row -= int(up[1] or 1)
+        elif re.fullmatch(r"\x1b\[\d*K", part):
+            lines[row] = ""
+        elif part and part != "\r" and not part.startswith("\x1b[?25"):
+            lines[row] += part
     return "\n".join(lines).strip("\n")
 
 

@@ -17,6 +17,7 @@ from assay.faces.web import events
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.events import Streams
 from assay.faces.web.refusals import Refusal
+from assay.faces.web.security import sessions as sessions_module
 from assay.faces.web.security.access import PUBLIC, needs
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.hosts import Hosts
@@ -139,7 +140,7 @@ def test_a_token_that_is_taken_back_is_refused_soon() -> None:
 
 
 def test_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.faces.web.security.sessions._AT_MOST", 10)
+    monkeypatch.setattr(sessions_module, "_AT_MOST", 10)
     sessions = Sessions(only("the-token", Role.READER), "assay")
 
     async def look() -> None:

@@ -35,6 +35,9 @@ from assay.faces.web.security.sessions import Sessions
 VISITOR = "assay_visitor"
 """Under this name the state of a scope holds the `Visitor`."""
 
+_TOO_LARGE = 413
+_READ_ON_BYTES, _READ_ON_S = 8 << 20, 2.0
+"""How much of a body that is refused is read and thrown away."""
 _READS = ("GET", "HEAD")
 _OWN_PAGES = ("same-origin", "none")
 """`none`: a person typed the address, or followed a bookmark."""
@@ -115,6 +118,8 @@ class Gate:
             visitor = await self._visitor(headers)
             scope.setdefault("state", {})[VISITOR] = visitor._replace(is_from_elsewhere=is_from_elsewhere)
         except Refusal as refusal:
+            if refusal.status == _TOO_LARGE:
+                await _let_finish(receive)
             await refuse(refusal, guarded)
             return
         except AssayError as error:
@@ -161,6 +166,20 @@ async def refuse(refusal: Refusal, send: Send) -> None:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def _let_finish(receive: Receive) -> None:
+    """Read on for a while: who is cut off in the middle of sending never sees why."""
+    left = _READ_ON_BYTES
+    try:
+        async with asyncio.timeout(_READ_ON_S):
+            while left > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                left -= len(message.get("body", b""))
+    except TimeoutError:
+        return
 
 
 def _check_length(headers: Mapping[bytes, str], at_most: int) -> None:
