@@ -77,7 +77,7 @@ def sides_of(
     raise UsageError(
         Problem(
             "COMPARE-003",
-            f"{len(runs)} runs and {len(methods)} methods are nothing to compare",
+            f"{_counted(len(runs), 'run')} and {_counted(len(methods), 'method')} are nothing to compare",
             "name two runs or more, with one method for all of them or one for each; or one run and its "
             "methods: --methods ppl,gen",
         )
@@ -127,3 +127,7 @@ def _questions(run: StoredRun, task: str, wanted: set[str]) -> dict[str, str]:
                 if len(found) == len(wanted):
                     break
     return found
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"one {noun}" if n == 1 else f"{n or 'no'} {noun}s"

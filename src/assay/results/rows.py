@@ -240,7 +240,9 @@ def _digits(value: float) -> str:
 
 
 def recalled_line(manifest: RunManifest) -> str | None:
-    """Say how many answers were not asked for again; None when all were."""
+    """Say how many answers were not asked for again; None when all were, and of a scoring: it asks nothing."""
+    if manifest.scoring is not None:
+        return None
     stats = manifest.stats
     is_scored_alone = "stage" in manifest.settings and manifest.settings["stage"].value == "score"
     cache = "the run that was scored" if is_scored_alone else "the cache (--no-cache asks anew)"

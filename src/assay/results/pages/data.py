@@ -6,11 +6,14 @@ them. Long lists of samples travel by columns, as that is small and quick to rea
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from assay.core.run import RunManifest
+
+Role: TypeAlias = Literal["task", "mean", "group"]
+"""What a number is about. `mean`: over subsets or over several tasks. `group`: a part of a task."""
 
 
 class ScoreRow(msgspec.Struct, frozen=True):
@@ -22,8 +25,7 @@ class ScoreRow(msgspec.Struct, frozen=True):
     method: str
     metric: str
     group: str | None
-    role: Literal["task", "mean", "group"]
-    """`task`: a whole task. `mean`: over subsets or over several tasks. `group`: a part of a task."""
+    role: Role
     value: float | None
     low: float | None
     high: float | None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Verdict
 from assay.results.families import families, family_of, is_mean
-from assay.results.pages.data import Calibration, Distribution, ScoreRow
+from assay.results.pages.data import Calibration, Distribution, Role, ScoreRow
 from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
 from assay.results.rows import interval, method, value
 from assay.scoring.ratios import RunningRatio
@@ -161,14 +161,14 @@ def score_rows(metrics: Sequence[Metric], manifest: RunManifest) -> tuple[ScoreR
     return tuple(rows)
 
 
-def _row(metric: Metric, label: str, role: str) -> ScoreRow:
+def _row(metric: Metric, label: str, role: Role) -> ScoreRow:
     return ScoreRow(
         label=label,
         task=metric.task,
         method=method(metric),
         metric=metric.metric,
         group=metric.group,
-        role=role,  # type: ignore[arg-type]
+        role=role,
         value=metric.value,
         low=metric.low,
         high=metric.high,
