@@ -240,7 +240,7 @@ def _digits(value: float) -> str:
 
 
 def recalled_line(manifest: RunManifest) -> str | None:
-    """Say how many answers were not asked for again; None when all were, and of a scoring: it asks nothing."""
+    """Say how many answers were not asked for again; None when all were, or none were."""
     if manifest.scoring is not None:
         return None
     stats = manifest.stats
