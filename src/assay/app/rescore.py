@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
+from assay.app.allowed_failures import AllowedFailures
 from assay.app.chosen_scorers import Choices, Plan, plan_scoring
 from assay.app.judge import judging, open_judge
 from assay.app.offline.watch import Watch, kept_offline
@@ -25,7 +27,7 @@ from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.model import ModelCard
 from assay.core.origin import Origin
 from assay.core.request import Kind
-from assay.core.run import RunManifest, RunStatus, Scoring
+from assay.core.run import RunManifest, RunStatus, Scoring, Setting
 from assay.core.score import Metric
 from assay.engine.execute import Execution, Tally
 from assay.engine.stored_model import RecordedFitting, StoredAnswers, StoredModel
@@ -59,10 +61,12 @@ def rescore(
     *,
     label: str | None = None,
     offline: bool = False,
+    allowed: AllowedFailures | None = None,
 ) -> Rescored:
     """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it.
 
-    What is kept offline, now or when it was run, takes internet sockets from the thread that calls this.
+    `allowed`: how many samples may fail in it; None: as many as in the run. What is kept offline, now or when
+    it was run, takes internet sockets from the thread that calls this.
     """
     name = _label(label, choices)
     folder = RunFolder(run)
@@ -75,7 +79,7 @@ def rescore(
             if values.offline and values.judge is None:
                 watch.permit(judge_in(sources_of(own), values))
             watch.seal()
-            return _rescore(folder, own, choices, name, values, watch)
+            return _rescore(folder, _with_allowed(own, allowed), choices, name, values, watch)
     finally:
         folder.release()
 
@@ -193,6 +197,14 @@ def _settings(own: RunManifest, choices: Choices, *, offline: bool) -> RunSettin
     if choices.judge is None:
         return values
     return msgspec.structs.replace(values, judge=choices.judge, judge_args=choices.judge_args)
+
+
+def _with_allowed(own: RunManifest, allowed: AllowedFailures | None) -> RunManifest:
+    """Return what a run was, with how many samples may fail in a scoring of it."""
+    if allowed is None:
+        return own
+    settings = {**own.settings, ALLOW_FAILURES: Setting(str(allowed), "flag")}
+    return msgspec.structs.replace(own, settings=settings)
 
 
 def _told(draft: Path, choices: Choices) -> str:

@@ -94,12 +94,11 @@ def score(
     from assay.faces.cli.render import show_failures
 
     said = None if allow_failures is None else AllowedFailures.parse(allow_failures)
-    done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline))
-    allowed = allowed_failures(done.manifest) if said is None else said
-    status = FAILED_SAMPLES if too_many_failed(done.manifest, allowed) else 0
+    done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline), allowed=said)
+    status = FAILED_SAMPLES if too_many_failed(done.manifest) else 0
     if not is_json:
         _show_rescored(done)
-    show_failures(done.manifest, allowed)
+    show_failures(done.manifest, allowed_failures(done.manifest))
     return Answer(_rescored(done), status) if is_json else status
 
 
