@@ -402,6 +402,10 @@ def test_from_python_a_result_stays_what_it_was(workdir: Path) -> None:
     third = api.score(first.folder, metric="accuracy", method=["gen"], name="mine")
     assert third.score() == own
     assert second.score() == 0.0
+    free = api.run("free.jsonl", model="mock")
+    words = free.rescore(metric="rouge", metric_args={"n_gram": 2}, extract="whole", allow_failures=7)
+    assert [one["metric"] for one in words.metrics if one["is_headline"]] == ["rouge(n_gram=2)"]
+    assert words.manifest["settings"]["allow_failures"] == {"value": "7", "source": "flag"}
     with pytest.raises(api.AssayError, match=r"unknown choice 'extrakt'.*'extract'"):
         first.rescore(extrakt="x")
 
@@ -437,4 +441,6 @@ def test_all_names_are_listed() -> None:
     names = json.loads(assay("score", "--list", "--json").out)
     assert {"auto", "regex:PATTERN", "gsm8k_post"} <= set(names["extractors"])
     assert {"accuracy", "rouge", "gpt4_eval"} <= set(names["metrics"])
-    assert "regex:PATTERN" in assay("score", "--list").out
+    shown = assay("score", "--list").out
+    assert "regex:PATTERN" in shown
+    assert re.search(r"rouge +tokenizer, index, n_gram\n", shown)

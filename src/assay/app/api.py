@@ -169,6 +169,9 @@ def _rescored(run: Path, choices: Mapping[str, Any]) -> Rescored:
     for name in _CHOICES.values():
         if isinstance(given.get(name), str):
             given[name] = given[name].split(",")
+    for name in ("metric_args", "judge_args"):
+        if isinstance(given.get(name), Mapping):
+            given[name] = {key: str(value) for key, value in given[name].items()}
     try:
         chosen = msgspec.convert(given, Choices)
     except msgspec.ValidationError as error:

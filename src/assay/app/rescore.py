@@ -14,6 +14,7 @@ import msgspec
 
 from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
 from assay.app.allowed_failures import AllowedFailures
+from assay.app.chosen_metrics import reported
 from assay.app.chosen_scorers import Choices, Plan, plan_scoring
 from assay.app.judge import judging, open_judge
 from assay.app.offline.watch import Watch, kept_offline
@@ -120,7 +121,8 @@ def _label(given: str | None, choices: Choices) -> str:
     if given is None:
         read = (choices.extract or "").partition(":")[0]
         judged = "judge" if choices.judge or choices.judge_prompt else None
-        parts = [part for part in (read, *choices.metrics, choices.score_by, judged) if part]
+        args = [f"{name}-{value}" for name, value in choices.metric_args.items()]
+        parts = [part for part in (read, *choices.metrics, *args, choices.score_by, judged) if part]
         return slug("-".join(parts)) or "again"
     label = slug(given)
     if not label or label == OWN_LABEL:
@@ -140,7 +142,7 @@ def _rescore(
     # What an earlier version of Assay did not note of a model matters to nobody who asks it nothing.
     card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
     with closing(StoredModel(own.model, card, answers)) as model:
-        plan = plan_scoring(own, tasks, choices)
+        plan = plan_scoring(own, tasks, choices, reported(StoredRun(history.own).metrics()))
         scorers = scorers_again(own, tasks, plan, values, model)
         values, judge_notes = with_judge(own, scorers, choices, values)
         with open_judge(scorers, values, None) as judge:
@@ -215,6 +217,8 @@ def _told(draft: Path, choices: Choices) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={one}" for name, one in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
