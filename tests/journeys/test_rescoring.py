@@ -15,6 +15,8 @@ import pytest
 
 import assay as api
 from assay.results.history import History
+from assay.results.read import StoredRun
+from assay.results.run_view import RunView
 from assay.results.store import RunFolder
 from cli import assay, killed
 from fakes.leap_tasks import CHOICE, questions
@@ -170,6 +172,28 @@ def test_a_judge_is_asked_once_and_told_the_right_option(workdir: Path) -> None:
     other = scored("--judge", "mock", "--judge-arg", "answer=no")
     assert head(other["metrics"], "gen")["value"] == 0.0, "another judge is"
     assert [one["metrics"][0]["value"] for one in listed()][1:] == [1.0, 1.0, 0.0]
+
+
+def test_methods_are_compared_though_one_is_scored_over_the_whole_list(workdir: Path) -> None:
+    made("data.csv", "-m", "mock", "--method", "ppl,gen")
+    own = json.loads((workdir / "run/manifest.json").read_text(encoding="utf-8"))
+    assert 0 < own["disagreements"]["data"] < 40
+    judge = ("--judge", "mock", "--judge-arg", "answer=yes")
+    scored(*judge, "--extract", "option")
+    again = StoredRun(workdir / "run").manifest
+    assert (again.disagreements, again.agreement_untold) == (own["disagreements"], {})
+    view = RunView(workdir / "run")
+    view.refresh()
+    assert view.table().disagree.count("1") == own["disagreements"]["data"]
+    # A judge is given whole replies: whether a text means the option that ppl chose nobody knows.
+    made("data.csv", "-m", "mock", "--method", "ppl,gen", "--fresh", "--model-arg", "answer=I say C.")
+    scored(*judge)
+    told = StoredRun(workdir / "run").manifest
+    assert (told.disagreements, told.agreement_untold) == ({"data": 0}, {"data": 40})
+    assert "whether the methods agree cannot be told" in assay("report", "run").out
+    assert "whether the methods agree cannot be told" in (workdir / "run/report.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_judge_is_asked_in_a_person_s_own_words(workdir: Path) -> None:

@@ -152,7 +152,7 @@ def _rescore(
             draft = history.draft(label)
             aggregator = MeanAggregator()
             with ScoreWriter(draft) as writer, judging(scorers, judge, grader, folder.path, values):
-                sink = ScoredSamples(writer)
+                sink = ScoredSamples(writer, scorers)
                 execution = Execution(
                     list(tasks.values()),
                     model,
@@ -172,7 +172,8 @@ def _rescore(
         own,
         status=RunStatus.COMPLETE,
         notes=tuple(dict.fromkeys((*own.notes, _told(draft, choices), *came_up))),
-        disagreements=sink.disagreements(own.tasks),
+        disagreements=sink.disagreement.counts(),
+        agreement_untold=sink.disagreement.untold(),
         judge=grader,
         groups=dict(totals.members),
         failures=tally.failures,
