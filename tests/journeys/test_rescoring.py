@@ -15,6 +15,7 @@ import pytest
 
 import assay as api
 from assay.results.history import History
+from assay.results.paired import holm
 from assay.results.read import StoredRun
 from assay.results.run_view import RunView
 from assay.results.store import RunFolder
@@ -248,6 +249,56 @@ def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
     said = assay("score", "run", "--use", "7")
     assert (said.status, "RESCORE-007" in said.err) == (2, True)
     assert assay("report", "run/scorings/001-run").status == 0, "a scoring is a run folder"
+
+
+def test_scorings_of_one_run_are_compared_by_what_each_is_judged_by(workdir: Path) -> None:
+    reply = "answer=2, or rather 4"
+    made("free.jsonl", "-m", "mock", "--model-arg", reply)
+    scored("--extract", "regex:[0-9]+")
+    scored("--judge", "mock", "--judge-arg", "answer=yes", "--name", "lenient")
+    result = assay("compare", "run", "--scorings", "1,regex,003-lenient", "--json", "--html", "page.html")
+    assert result.status == 0, result.err
+    found = json.loads(result.out)["comparison"]
+    assert [side["name"] for side in found["sides"]] == ["001-run", "002-regex", "003-lenient"]
+    heads = {(one["first"], one["second"]): one for one in found["metrics"] if one["is_headline"]}
+    assert {pair: one["metric"] for pair, one in heads.items()} == {
+        (0, 1): "accuracy",
+        (0, 2): "accuracy / gpt4_eval",
+        (1, 2): "accuracy / gpt4_eval",
+    }
+    values = [
+        [one["value"] for one in lines(path / "scores.jsonl")]
+        for path in sorted((workdir / "run/scorings").glob("0*"))
+    ]
+    for (first, second), one in heads.items():
+        pairs = list(zip(values[first], values[second], strict=True))
+        assert one["result"]["difference"] == pytest.approx(sum(b - a for a, b in pairs) / len(pairs))
+        fourfold = one["result"]["fourfold"]
+        assert (fourfold["only_a"], fourfold["only_b"]) == (pairs.count((1, 0)), pairs.count((0, 1)))
+    # Three pairs are three tests, though not all are by one metric.
+    corrected = holm([one["result"]["p"] for one in heads.values()])
+    assert [one["p_corrected"] for one in heads.values()] == pytest.approx(corrected)
+    flips = json.loads(result.out)["flips"]
+    assert flips[1]["only_second"][0]["second"]["metric"] == "gpt4_eval"
+    assert Path("page.html").is_file()
+    shown = assay("compare", "run", "--scorings", "1,3").out
+    assert "accuracy / gpt4_eval: B is" in shown
+    for said, arguments in (
+        ("names scorings of one run", ("run", "run", "--scorings", "1,2")),
+        ("no scoring '9'", ("run", "--scorings", "1,9")),
+        ("nothing to compare", ("run", "--scorings", "1")),
+    ):
+        told = assay("compare", *arguments)
+        assert (told.status, said in told.err) == (2, True), told.err
+
+
+def test_runs_that_are_judged_by_other_metrics_are_not_compared_and_that_is_said(workdir: Path) -> None:
+    made("free.jsonl", "-m", "mock")
+    assert assay("run", "free.jsonl", "-m", "mock", "--out", "other").status == 0
+    scored("--metric", "rouge", "--extract", "whole")
+    shown = assay("compare", "run", "other")
+    assert shown.status == 0
+    assert "free gen: no metric to compare by: run has 'rouge', other has 'accuracy'" in shown.out
 
 
 def test_what_changed_is_told_in_words(workdir: Path) -> None:
