@@ -26,15 +26,20 @@ from assay.core.response import Failure, Response
 WORKER_DIED = "worker_died"
 """The trouble of a request that killed its workers."""
 _MOST_DEATHS = 3
-"""Workers that one request may kill while it is alone there."""
-_MOST_DEATHS_UNANSWERED = 8
-"""Workers that may die one after the other with no answer between them."""
+"""Workers that one request may kill while it is alone there; the next of the same sample only one."""
+_DEATHS_AT_FIRST = 8
+_DEATHS_IN_A_ROW = 24
+"""Workers that may die one after the other with no answer between them: before the first answer of all, when
+it is likely that the model does not even load, and later."""
 _PIECES = 16
 """What was under way at a death is cut into so many pieces."""
 _BATCHES_EACH = 2
 _LISTEN_S = 1.0
 _START_FACTOR = 6
-"""Before its first answer a worker loads its model, and may be silent so many times as long."""
+"""Before its first answer a worker loads its model, and nobody knows how long that takes: it may be silent so
+many times as long."""
+_SLOWER_START = 2
+"""Once others have answered: how much slower than theirs the start of a worker may be."""
 
 
 class _Sent(msgspec.Struct):
@@ -43,6 +48,8 @@ class _Sent(msgspec.Struct):
     number: int
     owed: dict[str, Request]
     """By id, in their order, what is not answered yet."""
+    is_suspect: bool = False
+    """Whether one of its requests may have killed a worker."""
 
 
 class _Worker(msgspec.Struct):
@@ -53,6 +60,8 @@ class _Worker(msgspec.Struct):
     batches: deque[_Sent] = msgspec.field(default_factory=deque)
     """The first is under way."""
     last_word: float = 0.0
+    given_work: float = 0.0
+    """When it was sent its first batch."""
     has_answered: bool = False
 
 
@@ -73,7 +82,12 @@ class Dispatcher:
         """Batches that were with a worker when it died, and not begun."""
         self._deaths: dict[str, int] = {}
         """How many workers a request killed while it was alone."""
-        self._n_deaths_unanswered = 0
+        self._killers: set[tuple[str, str]] = set()
+        """Tasks and samples of which a request was given up."""
+        self._n_in_a_row = 0
+        """Deaths since the last answer."""
+        self._slowest_start_s: float | None = None
+        """From the first batch to the first answer; None: there was none yet."""
         self._stats: dict[int, dict[str, float]] = {}
         self._notes: dict[str, None] = {}
         self.has_more_at_hand = False
@@ -155,26 +169,36 @@ class Dispatcher:
                 self._crew.end(number)
 
     def _deal(self, ahead: Lookahead) -> None:
-        """Give every worker what it lacks; those that have nothing come first."""
+        """Give every worker what it lacks; those that have nothing come first.
+
+        What was with the dead is dealt out before anything new: samples are written in order, and all others
+        wait for it. A suspect is alone with its worker, so that no other can be taken for the killer; while
+        one waits, workers come to their end with what they have.
+        """
+        up = {number: worker for number, worker in self._workers.items() if worker.node is not None}
+        for number, worker in up.items():
+            if self._suspects and not worker.batches:
+                self._give(number, worker, self._suspects.popleft(), is_suspect=True)
         for n_held in range(_BATCHES_EACH):
-            for number, worker in self._workers.items():
-                if worker.node is None or len(worker.batches) != n_held:
+            for number, worker in up.items():
+                if self._suspects or len(worker.batches) != n_held:
                     continue
-                requests = self._next(ahead)
+                if any(sent.is_suspect for sent in worker.batches):
+                    continue
+                requests = self._innocent.popleft() if self._innocent else ahead.take(len(up))
                 if not requests:
                     return
-                self._n_batches += 1
-                if not worker.batches:
-                    worker.last_word = self._clock()
-                worker.batches.append(_Sent(self._n_batches, {one.id: one for one in requests}))
-                self._crew.send(number, Batch(self._n_batches, requests))
+                self._give(number, worker, requests)
 
-    def _next(self, ahead: Lookahead) -> tuple[Request, ...]:
-        # What was with the dead comes first: samples are written in order, and the others wait for it.
-        for waiting in (self._innocent, self._suspects):
-            if waiting:
-                return waiting.popleft()
-        return ahead.take(max(1, self.n_up)) if ahead else ()
+    def _give(
+        self, number: int, worker: _Worker, requests: tuple[Request, ...], *, is_suspect: bool = False
+    ) -> None:
+        self._n_batches += 1
+        if not worker.batches:
+            worker.last_word = self._clock()
+            worker.given_work = worker.given_work or worker.last_word
+        worker.batches.append(_Sent(self._n_batches, {one.id: one for one in requests}, is_suspect))
+        self._crew.send(number, Batch(self._n_batches, requests))
 
     # --- hearing of it ---
 
@@ -198,8 +222,11 @@ class Dispatcher:
                 yield from self._lost(number, why, is_blameless=is_blameless)
 
     def _taken(self, worker: _Worker, batch: int, responses: tuple[Response, ...]) -> Iterator[Response]:
-        worker.has_answered = True
-        self._n_deaths_unanswered = 0
+        if not worker.has_answered:
+            worker.has_answered = True
+            took_s = worker.last_word - worker.given_work
+            self._slowest_start_s = max(self._slowest_start_s or 0.0, took_s)
+        self._n_in_a_row = 0
         sent = next((one for one in worker.batches if one.number == batch), None)
         # What nobody waits for any more was asked by a run that was given up.
         wanted = [] if sent is None else [one for one in responses if sent.owed.pop(one.request_id, None)]
@@ -218,10 +245,18 @@ class Dispatcher:
     def _end_the_silent(self) -> Iterator[Response]:
         now = self._clock()
         for number, worker in list(self._workers.items()):
-            patience_s = self._silence_s * (1 if worker.has_answered else _START_FACTOR)
+            patience_s = self._patience_s(worker)
             if worker.batches and now - worker.last_word > patience_s:
                 self._crew.end(number)
                 yield from self._lost(number, f"it gave no answer for {patience_s:,.0f} s, and was ended")
+
+    def _patience_s(self, worker: _Worker) -> float:
+        """Return how long a worker that has work may be silent."""
+        if worker.has_answered:
+            return self._silence_s
+        if self._slowest_start_s is None:
+            return self._silence_s * _START_FACTOR
+        return self._silence_s + self._slowest_start_s * _SLOWER_START
 
     def _lost(self, number: int, why: str, *, is_blameless: bool = False) -> Iterator[Response]:
         """Take a worker off the list; what it had goes to others."""
@@ -233,15 +268,15 @@ class Dispatcher:
         if is_blameless:
             self._innocent.extend(lost)
             return
-        self._n_deaths_unanswered += 1
+        self._n_in_a_row += 1
         if worker.batches and worker.batches[0].owed:
             under_way, *waiting = lost
             yield from self._suspect(under_way, why)
         else:
             waiting = lost
         self._innocent.extend(waiting)
-        if self._n_deaths_unanswered >= _MOST_DEATHS_UNANSWERED:
-            raise _keeps_dying(self._n_deaths_unanswered, why)
+        if self._n_in_a_row >= (_DEATHS_AT_FIRST if self._slowest_start_s is None else _DEATHS_IN_A_ROW):
+            raise _keeps_dying(self._n_in_a_row, why)
 
     def _suspect(self, requests: tuple[Request, ...], why: str) -> Iterator[Response]:
         if len(requests) > 1:
@@ -249,13 +284,21 @@ class Dispatcher:
             self._suspects.extend(requests[at : at + size] for at in range(0, len(requests), size))
             return
         (request,) = requests
-        n = self._deaths[request.id] = self._deaths.get(request.id, 0) + 1
-        if n < _MOST_DEATHS:
-            self._suspects.append(requests)
+        n = self._deaths.pop(request.id, 0) + 1
+        sample = (request.task, request.sample_id)
+        if n < _MOST_DEATHS and sample not in self._killers:
+            self._deaths[request.id] = n
+            # At once: it is known sooner, and others of its sample then need to kill only one worker.
+            self._suspects.appendleft(requests)
             return
-        del self._deaths[request.id]
+        self._killers.add(sample)
         self.n_requeued -= 1
-        message = f"{n} workers died that were asked this alone; of the last: {why}"
+        died = (
+            "a worker that was asked this alone died"
+            if n == 1
+            else f"{n} workers that were asked this alone died"
+        )
+        message = f"{died}; of the last: {why}"
         yield _failed(request, Failure(WORKER_DIED, message, attempts=n))
 
 

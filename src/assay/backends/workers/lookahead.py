@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from assay.backends.request_sizes import n_chars
-from assay.core.prompt import Prompt
+from assay.core.prompt import Message, Prompt
 from assay.core.request import Request
 
 BATCH_REQUESTS = 2048
@@ -25,6 +25,8 @@ _SHARES = 4
 _MOST_REQUESTS = 65_536
 _MOST_CHARS = 64_000_000
 """What lies ready at most, for all workers together."""
+_ALIKE = 64
+"""Borders whose prompts share about the same, to so many characters, are as good as each other."""
 _STEP = 1024
 """Requests that are pulled before the workers are looked after again."""
 
@@ -59,6 +61,8 @@ class Lookahead:
 
     def take(self, n_workers: int) -> tuple[Request, ...]:
         """Return the next batch for one of so many workers; nothing when nothing lies ready."""
+        if not self._ready:
+            return ()
         share = -(-len(self._ready) // (_SHARES * n_workers))
         size = self._cut(min(BATCH_REQUESTS, max(FEWEST, share)))
         taken = tuple(self._ready.popleft() for _ in range(size))
@@ -74,7 +78,7 @@ class Lookahead:
         for at, request in enumerate(islice(self._ready, 2 * BATCH_REQUESTS)):
             is_border = before is not None and _is_border(before, request)
             if is_border and before is not None and at >= least:
-                shared = _n_shared(before.ask.prompt, request.ask.prompt)
+                shared = _n_shared(before.ask.prompt, request.ask.prompt) // _ALIKE
                 # Of borders that are alike the last: a batch is as large as it may be.
                 if best_shared < 0 or shared <= best_shared:
                     best, best_shared = at, shared
@@ -93,7 +97,10 @@ def _is_border(before: Request, after: Request) -> bool:
 
 
 def _n_shared(one: Prompt, other: Prompt) -> int:
-    """Return how much two prompts begin alike, in characters of text or in messages."""
+    """Return how many characters two prompts begin with alike, whole messages counted by their texts."""
+    if not isinstance(one, str) or not isinstance(other, str):
+        alike = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+        return sum(len(message.text) for message, _ in alike if isinstance(message, Message))
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

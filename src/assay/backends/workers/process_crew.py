@@ -1,8 +1,8 @@
 """Workers as processes on this machine, each over a pair of sockets of its own.
 
 Started as programs and not forked: a fork would copy threads' locks and a GPU's context, and the start of
-multiprocessing's own would run the caller's main module again. For each worker one thread sends and one reads,
-so that a worker that hangs, even in the middle of a message, holds up nobody.
+multiprocessing's own would run the caller's main module again. For each worker one thread sends and one
+reads, so that a worker that hangs, even in the middle of a message, holds up nobody.
 """
 
 from __future__ import annotations
