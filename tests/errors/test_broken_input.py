@@ -83,7 +83,7 @@ CASES = [
         "fine.csv",
         ("--workers", "1", "--model-arg", "num_gpus=4096"),
         "WORKER-002",
-        said("4096 GPUs", "this machine has"),
+        said("4096 GPUs", "and this machine has"),
     ),
     ("fine.csv", ("--on", "rya"), "WORKER-003", said("'ray'", "--on ray:ADDRESS")),
     ("texts.jsonl", ("--method", "gen"), "TABLE-007", said("'gen'", "plain texts", "--method ppl")),
