@@ -91,9 +91,7 @@ def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
         raise UsageError(Problem("WORKER-002", what, "share one by more --workers than there are GPUs"))
     n_needed = n_each * n_workers if n_each > 1 else n_each
     if n_needed > n_here:
-        what = (
-            f"{n_workers} workers with {n_each:g} GPUs each need {n_needed:g}, and this machine has {n_here}"
-        )
+        what = f"{n_workers} x {n_each:g} GPUs are asked for, and this machine has {n_here}"
         fix = "ask for fewer: --workers, num_gpus, or tensor_parallel_size and pipeline_parallel_size"
         raise UsageError(Problem("WORKER-002", what, fix))
     return int(n_each)

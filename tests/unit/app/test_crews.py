@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 from assay.app import crews
 from assay.app.settings import RunSettings
 from assay.backends.mock import MockBackend
-from assay.backends.workers import gpus
 from assay.backends.workers.gpus import gpus_here, share_of
 from assay.backends.workers.pool import WorkersBackend
 from assay.core.errors import BackendError, UsageError
@@ -56,9 +56,9 @@ def test_more_workers_than_gpus_share_them(surroundings: Callable[..., list[Mapp
 def test_a_worker_can_have_several(surroundings: Callable[..., list[Mapping[str, str]]]) -> None:
     assert gpus_of(surroundings(["0", "1", "2", "3"], 2, num_gpus="2")) == ["0,1", "2,3"]
     assert gpus_of(surroundings(["0", "1", "2", "3"], 2, tensor_parallel_size="2")) == ["0,1", "2,3"]
-    with pytest.raises(UsageError, match="1 workers with 8 GPUs each need 8, and this machine has 4"):
+    with pytest.raises(UsageError, match="1 x 8 GPUs are asked for, and this machine has 4"):
         surroundings(["0", "1", "2", "3"], 1, tensor_parallel_size="4", pipeline_parallel_size="2")
-    with pytest.raises(UsageError, match="2 workers with 2 GPUs each need 4, and this machine has 3"):
+    with pytest.raises(UsageError, match="2 x 2 GPUs are asked for, and this machine has 3"):
         surroundings(["0", "1", "2"], 2, num_gpus="2")
 
 
@@ -103,11 +103,11 @@ def test_gpus_are_those_that_are_visible(monkeypatch: pytest.MonkeyPatch, tmp_pa
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'GPU 0: H200 (UUID: a)'\necho '  MIG 1g'\necho 'GPU 1: H200'\n")
     program.chmod(0o755)
-    monkeypatch.setattr(gpus.shutil, "which", lambda name: str(program))
+    monkeypatch.setattr(shutil, "which", lambda name: str(program))
     assert gpus_here() == ["0", "1"]
     program.write_text("#!/bin/sh\necho no devices were found\nexit 6\n")
     assert gpus_here() == []
-    monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     assert gpus_here() == []
 
 
