@@ -54,7 +54,8 @@ except SystemExit as ended:
     status = ended.code or 0
 used = resource.getrusage(resource.RUSAGE_SELF)
 with open(where, "w") as file:
-    json.dump({"cpu_s": used.ru_utime + used.ru_stime, "peak_mib": used.ru_maxrss / 1024, "status": status}, file)
+    cpu_s = used.ru_utime + used.ru_stime
+    json.dump({"cpu_s": cpu_s, "peak_mib": used.ru_maxrss / 1024, "status": status}, file)
 """
 
 
@@ -159,7 +160,7 @@ def speed(folder: Path, n: int) -> str:
 def _cost_lines(
     table: Path, folder: Path, n: int, ways: Sequence[tuple[str, tuple[str, ...]]]
 ) -> list[tuple[str, ...]]:
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for name, more in ways:
         print(f"{n:,} requests, {name}", file=sys.stderr)
         one = measured(table, folder, *more)
