@@ -252,6 +252,12 @@ def test_work_is_shared_out_to_the_end() -> None:
     assert max(by_worker.values()) < 1.25 * min(by_worker.values())
 
 
+def test_a_worker_lost_near_the_end_is_replaced_while_others_are_busy() -> None:
+    crew = FakeCrew(2, n_step=1, dies_by_itself=lambda step: "blameless" if step == 8 else None)
+    assert len(list(dispatcher(crew).run(asked(64)))) == 64
+    assert len(crew.started) == 3
+
+
 def test_counters_of_the_dead_still_count() -> None:
     crew = FakeCrew(2, dies_by_itself=lambda step: "blameless" if step == 20 else None)
     pool = dispatcher(crew)
