@@ -16,6 +16,7 @@ import msgspec
 
 from assay.core.score import Metric
 from assay.engine.execute import Tally
+from assay.engine.judging import JudgeTally
 
 Phase: TypeAlias = Literal["loading", "beforehand", "samples", "scoring"]
 
@@ -48,6 +49,19 @@ class TrackProgress(msgspec.Struct, frozen=True):
     """What it is judged by, over the samples so far; None before the first."""
     is_scored_late: bool
     """Whether there is no score before all samples are answered."""
+
+
+class JudgeProgress(msgspec.Struct, frozen=True):
+    """How far the judge is that metrics ask."""
+
+    n_prompts: int
+    """What it was given to judge so far: metrics ask when all samples of their task are answered."""
+    n_replied: int
+    n_failed: int
+    """Of what is replied to, how often no reply came."""
+    replies_per_s: float | None
+    seconds_left: float | None
+    """To the end of what it was given; None while too little is known."""
 
 
 class RunProgress(msgspec.Struct, frozen=True):
@@ -85,6 +99,8 @@ class RunProgress(msgspec.Struct, frozen=True):
     n_retries: int | None
     """Calls that were made again; None where there are no calls."""
     tracks: tuple[TrackProgress, ...]
+    judge: JudgeProgress | None = None
+    """None before a judge was asked, and where none is."""
 
 
 class _Point(NamedTuple):
@@ -188,6 +204,7 @@ class ProgressGauge:
         self._clock = clock
         self._began = clock()
         self._pace = RecentPace()
+        self._judge_pace = RecentPace()
         self._pacing = Lock()
 
     def note(self, tally: Tally) -> None:
@@ -197,6 +214,10 @@ class ProgressGauge:
         n_counted, n_tokens = sum(cost.n_requests for cost in costs), sum(cost.n_tokens for cost in costs)
         with self._pacing:
             self._pace.add(_Point(self._clock(), n_asked, n_counted, n_tokens))
+            if (judge := tally.judge) is not None:
+                # What was known without asking took no time; what is shared takes that of the other.
+                n_known = judge.n_journaled + judge.n_cached
+                self._judge_pace.add(_Point(self._clock(), judge.n_replied - n_known, 0, 0))
 
     def look(self, tally: Tally) -> RunProgress:
         """Return how the run goes now; on the run's own thread."""
@@ -258,7 +279,17 @@ class ProgressGauge:
             concurrency=concurrency,
             n_retries=n_retries,
             tracks=tracks,
+            judge=None if tally.judge is None or not tally.judge.n_prompts else self._judging(tally.judge),
         )
+
+    def _judging(self, judge: JudgeTally) -> JudgeProgress:
+        with self._pacing:
+            per_s, last = self._judge_pace.requests_per_s(), self._judge_pace.last
+        left_s = None
+        if per_s and last is not None:
+            silent_s = self._clock() - last
+            left_s = max(0.0, (judge.n_prompts - judge.n_replied) / per_s - silent_s)
+        return JudgeProgress(judge.n_prompts, judge.n_replied, judge.n_failed, per_s, left_s)
 
     def _phase(self, tally: Tally) -> Phase:
         if not tally.n_answered:

@@ -145,7 +145,10 @@ def _rescore(
             before = history.adopt()
             draft = history.draft(label)
             aggregator = MeanAggregator()
-            with ScoreWriter(draft) as writer, judging(scorers, judge, grader, folder.path, values):
+            with (
+                ScoreWriter(draft) as writer,
+                judging(scorers, judge, grader, folder.path, values, watch.look),
+            ):
                 sink = ScoredSamples(writer)
                 execution = Execution(
                     list(tasks.values()),

@@ -228,7 +228,9 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             closing(cache),
             closing(stored),
             SampleWriter(folder.path, media) as writer,
-            judging(scorers, work.judge, manifest.judge, folder.path, values),
+            judging(
+                scorers, work.judge, manifest.judge, folder.path, values, lambda: progress(execution.tally)
+            ) as judge_tally,
         ):
             rehearsals = Rehearsals(backend, journal, cache, observer.preparing)
             chosen = rehearsals.prepare(tasks)
@@ -248,6 +250,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 fitting=None if work.kept is None else work.kept.fitting,
                 keeps_going=values.keep_going or stored.has_answers or work.kept is not None,
             )
+            execution.tally.judge = judge_tally
             observer.asking(
                 ProgressGauge(
                     _tracks(work),

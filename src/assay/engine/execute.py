@@ -20,6 +20,7 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
+from assay.engine.judging import JudgeTally
 from assay.engine.refusals import unless_all_refused
 from assay.engine.server_speed import SpeedGauge
 from assay.engine.turns import TurnByTurn
@@ -57,6 +58,8 @@ class Tally(msgspec.Struct):
     """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
     last_failure: str | None = None
     """The sample that failed last, and what was said of it."""
+    judge: JudgeTally | None = None
+    """How far the judge is that metrics ask; None where they ask none."""
 
     @property
     def share_done(self) -> float:

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.app.progress import ProgressGauge, Track
+from assay.app.progress import JudgeProgress, ProgressGauge, Track
 from assay.core.run import Cost
 from assay.core.score import Metric
 from assay.engine.execute import Tally
+from assay.engine.judging import JudgeTally
 
 
 class Clock:
@@ -73,6 +74,30 @@ def test_batches_that_come_seldom_are_told_by_several_of_them() -> None:
             assert progress.seconds_left is None
     assert progress.requests_per_s == pytest.approx(64 / 40, rel=0.02)
     assert progress.seconds_left == pytest.approx(320 / (64 / 40), rel=0.02)
+
+
+def test_a_judge_has_a_pace_of_its_own() -> None:
+    clock, tally = Clock(), Tally(n_samples=10)
+    gauge = ProgressGauge(clock=clock)
+    answered(tally, 10)
+    tally.judge = JudgeTally()
+    assert gauge.look(tally).judge is None
+    tally.judge.n_prompts, tally.judge.n_journaled, tally.judge.n_replied = 400, 100, 100
+    assert gauge.look(tally).judge == JudgeProgress(400, 100, 0, None, None)
+    for _ in range(20):
+        clock.now += 0.5
+        tally.judge.n_replied += 5
+        tally.judge.n_failed += 1
+        earlier = gauge.look(tally)
+    seen = earlier.judge
+    assert seen is not None
+    assert (seen.n_prompts, seen.n_replied, seen.n_failed) == (400, 200, 20)
+    assert seen.replies_per_s == pytest.approx(10)
+    assert seen.seconds_left == pytest.approx(20)
+    clock.now += 4
+    later = gauge.look_again(tally, earlier).judge
+    assert later is not None
+    assert later.seconds_left == pytest.approx(16)
 
 
 def test_the_pace_is_that_of_late() -> None:

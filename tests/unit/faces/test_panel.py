@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from assay.app.progress import RunProgress, TrackProgress
+from assay.app.progress import JudgeProgress, RunProgress, TrackProgress
 from assay.core.score import Metric
 from assay.faces.cli.panel import ProgressPanel, bar, chosen, shortened
 from assay.faces.cli.progress_words import clock, line, one_line
@@ -34,6 +34,14 @@ def tracks(draw: st.DrawFn) -> tuple[TrackProgress, ...]:
             score = metric(task, method, n_done) if n_done and draw(st.booleans()) else None
             made.append(TrackProgress(task, method, n_samples, n_done, score, draw(st.booleans())))
     return tuple(made)
+
+
+@st.composite
+def judges(draw: st.DrawFn) -> JudgeProgress:
+    n_prompts = draw(st.integers(1, 10**7))
+    n_replied = draw(st.integers(0, n_prompts))
+    rate = st.none() | st.floats(0.001, 1e7)
+    return JudgeProgress(n_prompts, n_replied, draw(st.integers(0, n_replied)), draw(rate), draw(rate))
 
 
 @st.composite
@@ -63,6 +71,7 @@ def progresses(draw: st.DrawFn) -> RunProgress:
         concurrency=draw(st.none() | st.integers(1, 1024)),
         n_retries=draw(st.none() | st.integers(0, 10**6)),
         tracks=draw(tracks()),
+        judge=draw(st.none() | judges()),
     )
 
 
@@ -93,6 +102,11 @@ def test_all_that_is_known_is_said_where_there_is_room(progress: RunProgress, wi
     assert (f"{progress.n_failed:,} failed (" in text) == bool(progress.n_failed)
     said = line(progress)
     assert "\n" not in said
+    if (judge := progress.judge) is not None:
+        for way in (text, said):
+            assert f"judged {judge.n_replied:,} of {judge.n_prompts:,}" in way
+            assert (f"the judge failed on {judge.n_failed:,}" in way) == bool(judge.n_failed)
+            assert ("left to judge" in way) == (judge.n_replied < judge.n_prompts)
     assert f"{progress.n_done:,} of {progress.n_samples:,}" in said
 
 

@@ -21,6 +21,7 @@ from assay.faces.cli.progress_words import (
     company,
     interval_of,
     is_active,
+    judged,
     one_line,
     pace,
     recalled,
@@ -28,7 +29,7 @@ from assay.faces.cli.progress_words import (
 )
 
 _MOST_ROWS = 30
-_LINES_AROUND = 8
+_LINES_AROUND = 9
 """Lines of the panel that are no rows, at most, and the line of the prompt."""
 _GAP = "  "
 _SMALL_BAR = 16
@@ -91,6 +92,7 @@ class ProgressPanel:
             lines.append(Text(_hidden(progress.tracks, n_hidden), style="dim"))
         so_far = f"{clock(progress.seconds)} so far"
         lines += _flowing([*pace(progress), *recalled(progress), so_far], width, "dim")
+        lines += _flowing(judged(progress), width, "cyan")
         lines += _flowing(company(progress), width, "yellow")
         if progress.last_failure is not None:
             lines.append(Text(f"last failure: {one_line(progress.last_failure)}", style="red"))

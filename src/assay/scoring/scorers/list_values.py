@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from assay.core.errors import AssayError, PlanError, Problem
 from assay.core.origin import Origin
-from assay.core.score import Ratio, Verdict
+from assay.core.score import JudgeReply, Ratio, Verdict
+from assay.scoring.judges.binding import last_replies
 from assay.scoring.metrics.list_metric import unit_of
 
 _N_RESAMPLES = 200
@@ -41,6 +42,8 @@ class Values(NamedTuple):
     """Names of metrics that are no shares."""
     troubles: dict[int, str]
     """Rows that a metric could not judge, and why."""
+    replies: dict[int, tuple[JudgeReply, ...]]
+    """What a judge said of rows, for all metrics that asked one."""
 
     def is_mean(self, name: str) -> bool:
         """Whether a metric is the mean of what it says of the rows."""
@@ -62,6 +65,7 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
     lower: set[str] = set()
     off_scale: set[str] = set()
     troubles: dict[int, str] = {}
+    replies: dict[int, tuple[JudgeReply, ...]] = {}
     for metric in metrics if predictions else ():
         kept = [at for at in range(len(predictions)) if at not in troubles]
         try:
@@ -79,6 +83,8 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
                 raise _metric_problem(metric, again) from again
         troubles |= _unjudged(metric, kept)
         # Taken before the metric is called again, for rows by themselves.
+        for at, said in zip(kept, last_replies(metric, len(kept)), strict=True):
+            replies[at] = (*replies.get(at, ()), *said)
         parts = dict(getattr(metric, "last_ratios", {}))
         sums = dict(getattr(metric, "last_counts", {}))
         lists = _row_values(metric, predictions, references, kept, found)
@@ -98,7 +104,9 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
             if len(parts.get(name, ())) == len(kept):
                 shares = [Ratio(*one) for one in parts[name]]
                 ratios[name] = _placed(shares, kept, len(predictions))
-    return Values(per_row, whole, ratios, counts, owners, frozenset(lower), frozenset(off_scale), troubles)
+    return Values(
+        per_row, whole, ratios, counts, owners, frozenset(lower), frozenset(off_scale), troubles, replies
+    )
 
 
 def _placed(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
