@@ -358,6 +358,7 @@ class _LineCount:
                     self._place += len(piece)
                     self._n += piece.count(b"\n")
         except OSError:
+            # Not written yet, or out of reach: the run's page says which, and the list goes on.
             return 0
         return self._n
 
