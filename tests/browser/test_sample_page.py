@@ -670,8 +670,13 @@ def test_a_judges_replies_are_shown_with_where_their_verdicts_stand(
         {"about": "turn 3", "verdict": "failed", "why": "timeout: slow", "prompt": "Is it?"},
     )
     page = browser_page
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["judge"] = {**manifest["model"], "name": "a strict judge"}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_report_page(folder)
     open_sample(page, folder, "q05", method="gen")
     part = page.locator("[data-part=judge]")
+    expect(part).to_contain_text("a strict judge")
     expect(part.locator("h2")).to_have_text("The judge: 3 replies")
     assert part.locator(".judge-reply > summary").all_inner_texts() == [
         "turn 1: right, worth 1",

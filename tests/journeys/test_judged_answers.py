@@ -86,6 +86,7 @@ def test_a_cascade_asks_the_judge_about_the_rest_and_again_nothing(workdir: Path
         "prompt": [{"role": "user", "content": "What is 1? Right: 7 Said: A"}],
     }
     explained = assay("explain", "run", scores[1]["sample_id"], "--no-tokens")
+    assert "asked of the judge: answer" in explained.out
     assert "Right: 7 Said: A" in explained.out
     assert "right, worth 1, by opening at 0..1" in explained.out
     assert result.status == assay(*command).status

@@ -87,7 +87,8 @@ class JudgeReply(msgspec.Struct, frozen=True, omit_defaults=True):
     reasoning: str | None = None
     """Thought that the judge kept apart from its reply."""
     prompt: Prompt = ""
-    """What the judge was shown, media without their data."""
+    """What the judge was asked, media without their data; one without a chat template reads messages as one
+    text, with an empty line between them."""
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):

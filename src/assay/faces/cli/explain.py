@@ -265,7 +265,7 @@ def _show_reply(reply: JudgeReply) -> None:
 
     from assay.faces.cli.render import out, prompt_panel
 
-    out.print(prompt_panel(reply.prompt, f"the judge on {reply.about}: shown exactly this"))
+    out.print(prompt_panel(reply.prompt, f"asked of the judge: {reply.about}"))
     if reply.verdict is not Verdict.FAILED:
         title = f"the judge's reply on {escape(reply.about)}"
         out.print(

@@ -52,14 +52,16 @@ function replyBody(reply, show) {
     reply.rule ? el("p", {}, "Read by ", el("code", {}, reply.rule), WORDS[reply.rule] ? `: ${WORDS[reply.rule]}` : null) : null,
     reply.reasoning ? fold(`Reasoning kept apart from the reply: ${count(reply.reasoning.length)} characters`, () => exactText(reply.reasoning, { name: "judge's reasoning" })) : null,
     reply.verdict === "failed" ? null : exactText(reply.text ?? "", { name: "judge's reply", marks: marks(reply) }),
-    fold("What the judge was shown", () => [copyButton(() => wholeText(reply.prompt ?? ""), "all of it"), contextView(reply.prompt ?? "", NO_SHOTS, {}, show)], { class: "folded judge-prompt" }),
+    fold("What the judge was asked", () => [el("div", { class: "part-tools" }, el("span", {}), copyButton(() => wholeText(reply.prompt ?? ""), "all of it")), contextView(reply.prompt ?? "", NO_SHOTS, {}, show)], { class: "folded judge-prompt" }),
   ];
 }
 
-// The judge's part of a score; null where none was asked. `show` gives the address of a medium, by its hash, or null.
-export function judgeView(score, show) {
+// The judge's part of a score; null where none was asked. `show` gives the address of a medium, by its hash, or null;
+// `judge` is who was asked, where the page knows it.
+export function judgeView(score, show, judge = null) {
   const replies = score?.judged ?? [];
   if (!replies.length) return null;
   return el("section", { class: "part", "data-part": "judge" }, el("h2", {}, replies.length > 1 ? `The judge: ${replies.length} replies` : "The judge"),
+    judge ? el("p", { class: "faint" }, said(judge.name)) : null,
     replies.map((reply, nth) => fold([said(reply.about), ": ", verdict(reply)], () => replyBody(reply, show), { class: "folded judge-reply", isOpen: nth < OPEN })));
 }
