@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from assay.core.score import Metric
+from assay.core.task import CorpusScorer, Scorer, Task
 from assay.engine.execute import Tally
 from assay.engine.judging import JudgeTally
 
@@ -35,6 +36,17 @@ class Track(NamedTuple):
     n_samples: int
     is_scored_late: bool = False
     """Whether its samples are scored when all of them are there."""
+
+
+def tracks_of(tasks: Iterable[Task], scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]) -> list[Track]:
+    """Return the methods of the tasks; where nothing is scored, they stand together."""
+    tracks = []
+    for task in tasks:
+        name, n = task.spec.name, task.spec.n_samples
+        tracks += [Track(name, one.track, n, not isinstance(one, Scorer)) for one in scorers[name]]
+        if not scorers[name]:
+            tracks.append(Track(name, ", ".join(task.spec.methods), n))
+    return tracks
 
 
 class TrackProgress(msgspec.Struct, frozen=True):
@@ -190,17 +202,20 @@ class ProgressGauge:
         stats: Callable[[], Mapping[str, float]] = _no_stats,
         n_kept: int = 0,
         is_beforehand: bool = False,
+        is_rescoring: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the plan of a run, and where to ask for its scores and its model's counters.
 
-        `n_kept`: answers of an earlier start that lie in the journal.
+        `n_kept`: answers of an earlier start that lie in the journal. `is_rescoring`: answers are all known,
+        and none is told as one of a cache.
         """
         self._tracks = tracks
         self._scores = scores
         self._stats = stats
         self._n_kept = n_kept
         self._is_beforehand = is_beforehand
+        self._is_rescoring = is_rescoring
         self._clock = clock
         self._began = clock()
         self._pace = RecentPace()
@@ -268,7 +283,7 @@ class ProgressGauge:
             n_requests=tally.n_requests,
             n_answered=tally.n_answered,
             n_journaled=tally.n_journaled,
-            n_cached=tally.n_cached,
+            n_cached=0 if self._is_rescoring else tally.n_cached,
             samples_per_s=None if per_s is None else per_s * tally.n_begun / max(tally.n_requests, 1),
             requests_per_s=per_s,
             tokens_per_s=None if per_s is None or tokens is None else per_s * tokens,
