@@ -101,6 +101,8 @@ class RunProgress(msgspec.Struct, frozen=True):
     tokens_per_s: float | None
     """Of late; None while too little is known."""
     seconds_left: float | None
+    is_left_at_least: bool
+    """Whether it takes longer still, perhaps: a method was not asked yet, and nobody knows what it takes."""
     n_failed: int
     """Samples."""
     failures: dict[str, int]
@@ -288,6 +290,7 @@ class ProgressGauge:
             requests_per_s=per_s,
             tokens_per_s=None if per_s is None or tokens is None else per_s * tokens,
             seconds_left=self._seconds_left(tally, per_s, silent_s),
+            is_left_at_least=_has_unknown(tally),
             n_failed=tally.n_failed,
             failures=dict(tally.failures),
             last_failure=tally.last_failure,
@@ -317,13 +320,32 @@ class ProgressGauge:
         """Return how long what is still to be asked takes at the pace of late, from the last answer on.
 
         Samples that are not begun yet have as many requests as the others; what an earlier start has
-        answered takes no time.
+        answered takes no time. A model may score all options before it writes the first text, so that the
+        pace is each method's own, where it is known.
         """
         if not per_s or not tally.n_begun:
             return None
-        n_requests = tally.n_requests / tally.n_begun * max(tally.n_samples, tally.n_begun)
+        n_times = max(tally.n_samples, tally.n_begun) / tally.n_begun
+        n_owed = tally.n_requests * n_times - tally.n_answered
         n_known = max(0, self._n_kept - tally.n_journaled)
-        return max(0.0, (n_requests - tally.n_answered - n_known) / per_s - silent_s)
+        left_s = (n_owed - n_known) / per_s
+        paces = list(tally.methods.values())
+        if n_owed > 0 and len(paces) > 1:
+            owed = [max(0.0, pace.n_requests * n_times - pace.n_answered) for pace in paces]
+            # Of a method that was not asked yet nothing is known: it takes what the others do, at least.
+            usual = sum(pace.seconds for pace in paces) / max(sum(pace.n_timed > 0 for pace in paces), 1)
+            each = [pace.seconds if pace.n_timed else usual for pace in paces]
+            left_s = sum(n * one for n, one in zip(owed, each, strict=True)) * max(0.0, 1 - n_known / n_owed)
+        return max(0.0, left_s - silent_s)
+
+
+def _has_unknown(tally: Tally) -> bool:
+    """Whether a method has still to be asked for the first time, while another was."""
+    paces = list(tally.methods.values())
+    is_owed = tally.n_begun < tally.n_samples
+    return any(pace.n_timed for pace in paces) and any(
+        not pace.n_timed and (is_owed or pace.n_answered < pace.n_requests) for pace in paces
+    )
 
 
 def _counter(stats: Mapping[str, float], name: str) -> int | None:

@@ -65,6 +65,7 @@ def progresses(draw: st.DrawFn) -> RunProgress:
         requests_per_s=draw(rate),
         tokens_per_s=draw(rate),
         seconds_left=draw(st.none() | st.floats(0, 1e8)),
+        is_left_at_least=draw(st.booleans()),
         n_failed=n_failed,
         failures={"timeout": n_failed} if n_failed else {},
         last_failure=draw(st.text()) if n_failed else None,
@@ -102,6 +103,9 @@ def test_all_that_is_known_is_said_where_there_is_room(progress: RunProgress, wi
     assert (f"{progress.n_failed:,} failed (" in text) == bool(progress.n_failed)
     said = line(progress)
     assert "\n" not in said
+    if progress.phase in ("samples", "beforehand"):
+        is_least = progress.is_left_at_least and progress.seconds_left is not None
+        assert ("at least " in text, "at least " in said) == (is_least, is_least)
     if (judge := progress.judge) is not None:
         for way in (text, said):
             assert f"judged {judge.n_replied:,} of {judge.n_prompts:,}" in way
@@ -202,6 +206,7 @@ def _progress(**changed: object) -> RunProgress:
         "requests_per_s": None,
         "tokens_per_s": None,
         "seconds_left": None,
+        "is_left_at_least": False,
         "n_failed": 0,
         "failures": {},
         "last_failure": None,

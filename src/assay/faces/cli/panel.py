@@ -22,6 +22,7 @@ from assay.faces.cli.progress_words import (
     interval_of,
     is_active,
     judged,
+    left,
     one_line,
     pace,
     recalled,
@@ -106,7 +107,7 @@ class ProgressPanel:
         progress = self._progress
         said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{100 * progress.share_done:.0f} %"
         if progress.phase in ("samples", "beforehand"):
-            said += f"{_GAP}{clock(progress.seconds_left)} left"
+            said += f"{_GAP}{left(progress)}"
         room = width - cell_len(PHASES[progress.phase]) - cell_len(said) - 2 * len(_GAP)
         head = Text(PHASES[progress.phase], style="bold")
         if room > 0:

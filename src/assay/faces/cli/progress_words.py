@@ -24,6 +24,12 @@ def clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def left(progress: RunProgress) -> str:
+    """Return how long it takes still: `2:03 left`, `at least 2:03 left`."""
+    least = "at least " if progress.is_left_at_least and progress.seconds_left is not None else ""
+    return f"{least}{clock(progress.seconds_left)} left"
+
+
 def digits(number: float) -> str:
     """Return a rate with as many digits as a person reads while it changes."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
@@ -108,7 +114,7 @@ def line(progress: RunProgress) -> str:
     if progress.phase in ("loading", "scoring"):
         parts.append(PHASES[progress.phase])
     else:
-        parts.append(f"{clock(progress.seconds_left)} left")
+        parts.append(left(progress))
     parts += judged(progress) + pace(progress) + recalled(progress)
     scored = [track for track in progress.tracks if track.score is not None]
     active = [track for track in scored if is_active(track)] or scored[-_SCORES_IN_A_LINE:]
