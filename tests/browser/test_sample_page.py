@@ -640,6 +640,79 @@ def test_hostile_text_stays_text(browser_page: Page, tmp_path: Path, text: str) 
             assert "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩d⟨U+0007⟩e" in shown
 
 
+def judged(folder: Path, *replies: dict[str, Any]) -> None:
+    """Let every score of a run have been read from these replies of a judge."""
+    changed(folder, SCORES, lambda score: score.update(judged=list(replies)))
+    write_report_page(folder)
+
+
+def test_a_judges_replies_are_shown_with_where_their_verdicts_stand(
+    browser_page: Page, letters: Path, copy_of: Callable[[Path], Path]
+) -> None:
+    folder = copy_of(letters)
+    reply = "😀 It is close. Verdict: [[A]] indeed"
+    prompt = [{"role": "system", "content": "Be fair."}, {"role": "user", "content": "Is `7` right?"}]
+    at = reply.index("[[A]]")
+    judged(
+        folder,
+        {
+            "about": "turn 1",
+            "verdict": "scored",
+            "value": 1.0,
+            "said": "right",
+            "rule": "brackets",
+            "span": [at, at + 5],
+            "text": reply,
+            "reasoning": "So it is.",
+            "prompt": prompt,
+        },
+        {"about": "turn 2", "verdict": "unanswered", "why": "no verdict in the reply", "text": "Hm."},
+        {"about": "turn 3", "verdict": "failed", "why": "timeout: slow", "prompt": "Is it?"},
+    )
+    page = browser_page
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["judge"] = {**manifest["model"], "name": "a strict judge"}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_report_page(folder)
+    open_sample(page, folder, "q05", method="gen")
+    part = page.locator("[data-part=judge]")
+    expect(part).to_contain_text("a strict judge")
+    expect(part.locator("h2")).to_have_text("The judge: 3 replies")
+    assert part.locator(".judge-reply > summary").all_inner_texts() == [
+        "turn 1: right, worth 1",
+        "turn 2: no verdict in it",
+        "turn 3: no reply came",
+    ]
+    first, second, third = (part.locator(".judge-reply").nth(nth) for nth in range(3))
+    expect(first.locator("mark")).to_have_text("[[A]]")
+    expect(first).to_contain_text("the last verdict in brackets")
+    assert second.locator("mark").count() == 0
+    expect(second).to_contain_text("no verdict in the reply")
+    expect(third).to_contain_text("timeout: slow")
+    open_folds(page)
+    expect(first.locator(".judge-prompt")).to_contain_text("Is `7` right?")
+    expect(first).to_contain_text("So it is.")
+    expect(third.locator(".judge-prompt")).to_contain_text("Is it?")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_judge_stays_text(
+    browser_page: Page, letters: Path, copy_of: Callable[[Path], Path], text: str
+) -> None:
+    folder = copy_of(letters)
+    fields = dict.fromkeys(("about", "text", "said", "rule", "why", "reasoning"), text)
+    message = [{"role": "user", "content": [{"type": "text", "text": text}]}]
+    judged(folder, {**fields, "verdict": "scored", "value": 1.0, "span": [0, 3], "prompt": message})
+    open_sample(browser_page, folder, "q05", method="gen")
+    open_folds(browser_page)
+    part = browser_page.locator("[data-part=judge]")
+    names = set(part.locator("*").evaluate_all("all => all.map(one => one.localName)"))
+    assert names.isdisjoint({"script", "img", "svg", "style", "iframe", "object", "link"})
+    shown = part.text_content() or ""
+    # About, said, why and its marked place, rule, reasoning, reply and prompt.
+    assert shown.count(text if "<" in text else "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩d⟨U+0007⟩e") >= 6
+
+
 def test_steps_follow_the_order_of_the_table(browser_page: Page, letters: Path) -> None:
     page = browser_page
     open_sample(page, letters, "q05", sort="id down", method="prob")

@@ -84,6 +84,37 @@ def test_a_run_opens_and_its_samples(browser_page: Page, viewer: Viewer) -> None
     expect(page.locator("#sample")).to_contain_text("What is said?")
 
 
+def test_a_run_without_samples_says_that_they_will_come(
+    browser_page: Page, viewer: Viewer, runs: Path
+) -> None:
+    page = browser_page
+    folder = write_run(runs / "live", [], status=RunStatus.RUNNING, n_planned=4)
+    page.goto(f"{viewer.address}runs/live")
+    empty = page.locator("#samples .empty")
+    expect(empty).to_contain_text("No samples yet")
+    append_samples(folder, ["b"], first=0)
+    expect(page.locator("a.row")).to_have_count(1)
+    page.get_by_label("Search samples").fill("nobody says this")
+    expect(empty).to_have_text("No sample fits these filters.")
+
+
+def test_a_folder_that_cannot_be_read_is_told_on_the_page(
+    browser_page: Page, viewer: Viewer, runs: Path
+) -> None:
+    page = browser_page
+    page.goto(viewer.address)
+    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    away = runs.rename(runs.with_name("away"))
+    told = page.get_by_role("alert")
+    expect(told).to_have_text(
+        f"Runs of {runs.name} are not shown: the folder cannot be read: No such file or directory"
+    )
+    expect(page.locator(".told")).to_have_text("")
+    away.rename(runs)
+    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    expect(told).to_have_text("")
+
+
 def test_runs_are_chosen_to_be_compared(browser_page: Page, viewer: Viewer) -> None:
     page = browser_page
     page.goto(viewer.address)

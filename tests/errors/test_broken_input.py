@@ -212,6 +212,8 @@ def test_settings(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "did you mean 'model'" in result.err
     (workdir / "assay.toml").write_text("model = \n", encoding="utf-8")
     assert "USAGE-003" in assay("run", "data.csv").err
+    (workdir / "assay.toml").write_bytes(b'seed = "\xff"')
+    assert "USAGE-003" in assay("run", "data.csv").err
     (workdir / "assay.toml").unlink()
     monkeypatch.setenv("ASSAY_SHOTS", "many")
     assert "'shots' (from the env)" in assay("run", "data.csv", "-m", "mock").err

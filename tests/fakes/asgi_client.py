@@ -18,6 +18,8 @@ class Answer(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
+    pieces: tuple[int, ...] = ()
+    """How many bytes each piece of the body had."""
 
     @property
     def text(self) -> str:
@@ -84,6 +86,7 @@ class AsgiClient:
         }
         waiting = list(pieces)
         sent: list[dict[str, Any]] = []
+        over = asyncio.Event()
 
         async def receive() -> dict[str, Any]:
             if waiting[:1] == [self.NEVER]:
@@ -93,17 +96,21 @@ class AsgiClient:
                 if not pieces:
                     pieces.append(b"")
                 return {"type": "http.request", "body": body, "more_body": bool(waiting)}
-            await asyncio.Event().wait()
-            raise AssertionError
+            # As a server says it when all is sent.
+            await over.wait()
+            return {"type": "http.disconnect"}
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                over.set()
 
         await self._app(scope, receive, send)
         start = sent[0]
         found = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
         self._keep(found.get("set-cookie"))
-        return Answer(start["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))
+        bodies = [message.get("body", b"") for message in sent[1:]]
+        return Answer(start["status"], found, b"".join(bodies), tuple(map(len, bodies)))
 
     def _keep(self, cookie: str | None) -> None:
         if cookie is None:

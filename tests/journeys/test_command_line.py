@@ -213,6 +213,20 @@ def test_check_sees_shots_that_leak(workdir: Path) -> None:
     assert "q3\n" in result.out.replace("│ ", "").replace(" ", "").replace("│", "")
 
 
+def test_one_damaged_run_hides_none_of_the_others(workdir: Path) -> None:
+    (workdir / "data.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    assert assay("run", "data.csv", "-m", "mock", "--out", "runs/fine").status == 0
+    (workdir / "runs" / "bad").mkdir()
+    (workdir / "runs" / "bad" / "manifest.json").write_text("{x", encoding="utf-8")
+    listed = assay("ls")
+    assert listed.status == 0
+    assert "fine" in listed.out
+    assert "STORE-004 runs/bad/manifest.json" in listed.err
+    answer = json.loads(assay("ls", "--json").out)
+    assert [Path(run["folder"]).name for run in answer["runs"]] == ["fine"]
+    assert [problem["code"] for problem in answer["problems"]] == ["STORE-004"]
+
+
 def test_report_ls_and_explain(workdir: Path) -> None:
     assert "no runs" in assay("ls").out
     assay("run", ARITHMETIC, "-m", "mock", "--method", "ppl,prob,gen")

@@ -64,6 +64,7 @@ def test_a_run(workdir: Path) -> None:
     assert told(assay("report", "--json")) == answer
     runs = told(assay("ls", "--json"))
     assert isinstance(runs, RunsAnswer)
+    assert runs.problems == ()
     (listed,) = runs.runs
     assert [metric.method for metric in listed.metrics] == ["ppl", "gen"]
     assert msgspec.structs.replace(listed, metrics=answer.metrics) == answer

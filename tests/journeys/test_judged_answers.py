@@ -71,7 +71,24 @@ def test_a_cascade_asks_the_judge_about_the_rest_and_again_nothing(workdir: Path
         "llm_evaluated": 2,
         "llm_correct": 2,
     }
+    replies = [score.get("judged", []) for score in scores]
+    assert [len(some) for some in replies] == [0, 1, 0, 1]
+    (reply,) = replies[1]
     asked = lines(workdir / "run" / "judgements.jsonl")
+    assert reply == {
+        "about": "answer",
+        "verdict": "scored",
+        "value": 1.0,
+        "text": asked[0]["outcome"]["outputs"][0]["text"],
+        "rule": "opening",
+        "said": "right",
+        "span": [0, 1],
+        "prompt": [{"role": "user", "content": "What is 1? Right: 7 Said: A"}],
+    }
+    explained = assay("explain", "run", scores[1]["sample_id"], "--no-tokens")
+    assert "asked of the judge: answer" in explained.out
+    assert "Right: 7 Said: A" in explained.out
+    assert "right, worth 1, by opening at 0..1" in explained.out
     assert result.status == assay(*command).status
     assert lines(workdir / "run" / "judgements.jsonl") == asked
 
@@ -86,6 +103,10 @@ def test_a_verdict_that_cannot_be_read_is_failed_and_counted(workdir: Path) -> N
     assert {score["why"] for score in scores} == {
         "no verdict from the judge: answer: no verdict in the reply"
     }
+    assert [reply["text"] for score in scores for reply in score["judged"]] == ["Well"] * 4
+    explained = assay("explain", "run", scores[0]["sample_id"], "--no-tokens")
+    assert "the judge's reply on answer" in explained.out
+    assert "no verdict in the reply" in explained.out
 
 
 def test_a_judge_must_be_named(workdir: Path) -> None:

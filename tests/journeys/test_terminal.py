@@ -144,3 +144,25 @@ def test_a_model_that_computes_in_batches_is_seen_meanwhile(workdir: Path) -> No
     # All options are scored before a text is written: some of the work is done, and no sample is whole.
     assert re.search(r"samples +━+─+ +0/6 +[1-9]\d* %", frames)
     assert re.search(r" ppl +6/6", shown.left)
+
+
+def test_a_judge_at_work_is_seen_also_when_answers_are_scored_again(workdir: Path) -> None:
+    rows = "".join(f"What is {n}?,{n}\n" for n in range(60))
+    (workdir / "free.csv").write_text("question,answer\n" + rows, encoding="utf-8")
+    assay = [sys.executable, "-m", "assay"]
+    made = on_terminal(
+        [*assay, "run", "free.csv", "-m", "mock", "--out", "run"], columns=100, environment=PLAIN
+    )
+    assert made.status == 0, made.left
+    arguments = ("answer=yes", "delay_ms=40", "fail_every=9")
+    judge = ["--judge", "mock", *(word for one in arguments for word in ("--judge-arg", one))]
+    shown = on_terminal([*assay, "score", "run", *judge], columns=100, environment=PLAIN)
+    assert shown.status == 3, "the judge failed on some"
+    told = [frame for frame in shown.frames if "judged" in frame]
+    counts = [int(found[1]) for frame in told if (found := re.search(r"judged (\d+) of 60", frame))]
+    assert counts == sorted(counts)
+    assert any(0 < n < 60 for n in counts)
+    assert any("left to judge" in frame for frame in told)
+    assert any("the judge failed on" in frame for frame in told)
+    assert not any("from the cache" in frame for frame in shown.frames)
+    assert "judged" not in shown.left

@@ -121,6 +121,31 @@ def test_without_the_extra_it_says_what_to_do(runs: Path, monkeypatch: pytest.Mo
     assert "report.html" in told.err
 
 
+@pytest.mark.parametrize(("command", "module"), [("view", "view"), ("serve", "serve")])
+def test_a_fault_of_our_own_is_no_missing_package(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch, command: str, module: str
+) -> None:
+    (workdir / "runs").mkdir()
+    monkeypatch.setitem(sys.modules, f"assay.faces.web.{module}", None)
+    with pytest.raises(ModuleNotFoundError, match=rf"assay\.faces\.web\.{module}"):
+        assay(command)
+
+
+def test_what_the_system_does_not_allow_is_told(
+    workdir: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "runs/one/scores.jsonl")
+
+    monkeypatch.setattr("assay.results.read.find_run", refused)
+    told = assay("report", "one")
+    assert told.status == 2
+    assert "STORE-014 runs/one/scores.jsonl" in told.err
+    assert "Permission denied" in told.err
+    answer = msgspec.json.decode(assay("report", "one", "--json").out)
+    assert "STORE-014" in str(answer)
+
+
 def test_the_usual_port_or_another_where_it_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]

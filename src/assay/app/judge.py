@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -16,6 +16,7 @@ from assay.core.ports import Backend, Judge
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
+from assay.engine.judging import JudgeDesk, JudgeTally
 
 JUDGEMENTS = "judgements.jsonl"
 """The judge's journal in a run folder."""
@@ -68,20 +69,19 @@ def judging(
     identity: ModelIdentity | None,
     folder: Path,
     values: RunSettings,
-) -> Iterator[None]:
-    """Give the judge to the metrics that need it, for as long as a run goes."""
+    on_reply: Callable[[], None],
+) -> Iterator[JudgeTally | None]:
+    """Give the judge to the metrics that need it, for as long as a run goes; yield how far it is."""
     if judge is None or identity is None:
-        yield
+        yield None
         return
-    from assay.engine.judging import JudgeDesk
-
     cache = open_cache(judge, identity, values)
     journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
     with closing(cache), closing(journal):
-        desk = JudgeDesk(judge, journal, cache)
+        desk = JudgeDesk(judge, journal, cache, on_reply=on_reply)
         for scorer in _judged(scorers):
             scorer.bind(desk)
-        yield
+        yield desk.tally
 
 
 def open_cache(backend: Backend, identity: ModelIdentity, values: RunSettings) -> SqliteCache | NoCache:

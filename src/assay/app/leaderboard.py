@@ -23,7 +23,7 @@ from assay.results.leaderboard.abilities import Abilities
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.entries import BoardRun
 from assay.results.leaderboard.make import make_board
-from assay.results.run_list import is_run, runs_in
+from assay.results.run_list import is_run, runs_in, unreadable
 
 INDEX_FILE = ".assay.db"
 _OWN_FOLDER = "."
@@ -127,6 +127,8 @@ def _check(folders: Sequence[Path]) -> None:
                     Origin(str(folder)),
                 )
             )
+        if not is_run(folder):
+            next(runs_in(folder), None)  # Raises where it cannot be read.
 
 
 def _own_database(folder: Path, notes: list[str]) -> Database:
@@ -145,15 +147,20 @@ def _refresh(shelf: _Shelf) -> list[Problem]:
     known = shelf.runs.stamps(shelf.host, shelf.root)
     problems: list[Problem] = []
     seen = set()
-    for folder in (shelf.folder,) if is_run(shelf.folder) else runs_in(shelf.folder):
-        if known.get(folder.name) == stamp_of(folder):
-            seen.add(folder.name)
-            continue
+    try:
+        folders = [shelf.folder] if is_run(shelf.folder) else list(runs_in(shelf.folder))
+    except StoreError as error:
+        # Nobody can tell what is gone: what was known stays.
+        return list(error.problems)
+    for folder in folders:
         try:
-            shelf.runs.put(read_run(folder, host=shelf.host, root=shelf.root))
+            if known.get(folder.name) != stamp_of(folder):
+                shelf.runs.put(read_run(folder, host=shelf.host, root=shelf.root))
             seen.add(folder.name)
         except StoreError as error:
             problems += error.problems
+        except OSError as error:
+            problems += unreadable(folder, error).problems
     # What cannot be read any more is not shown as it was before.
     gone = known.keys() - seen
     if gone:

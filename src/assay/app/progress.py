@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from assay.core.score import Metric
+from assay.core.task import CorpusScorer, Scorer, Task
 from assay.engine.execute import Tally
+from assay.engine.judging import JudgeTally
 
 Phase: TypeAlias = Literal["loading", "beforehand", "samples", "scoring"]
 
@@ -36,6 +38,17 @@ class Track(NamedTuple):
     """Whether its samples are scored when all of them are there."""
 
 
+def tracks_of(tasks: Iterable[Task], scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]) -> list[Track]:
+    """Return the methods of the tasks; where nothing is scored, they stand together."""
+    tracks = []
+    for task in tasks:
+        name, n = task.spec.name, task.spec.n_samples
+        tracks += [Track(name, one.track, n, not isinstance(one, Scorer)) for one in scorers[name]]
+        if not scorers[name]:
+            tracks.append(Track(name, ", ".join(task.spec.methods), n))
+    return tracks
+
+
 class TrackProgress(msgspec.Struct, frozen=True):
     """How far one method of one task is."""
 
@@ -48,6 +61,19 @@ class TrackProgress(msgspec.Struct, frozen=True):
     """What it is judged by, over the samples so far; None before the first."""
     is_scored_late: bool
     """Whether there is no score before all samples are answered."""
+
+
+class JudgeProgress(msgspec.Struct, frozen=True):
+    """How far the judge is that metrics ask."""
+
+    n_prompts: int
+    """What it was given to judge so far: metrics ask when all samples of their task are answered."""
+    n_replied: int
+    n_failed: int
+    """Of what is replied to, how often no reply came."""
+    replies_per_s: float | None
+    seconds_left: float | None
+    """To the end of what it was given; None while too little is known."""
 
 
 class RunProgress(msgspec.Struct, frozen=True):
@@ -75,6 +101,8 @@ class RunProgress(msgspec.Struct, frozen=True):
     tokens_per_s: float | None
     """Of late; None while too little is known."""
     seconds_left: float | None
+    is_left_at_least: bool
+    """Whether it takes longer still, perhaps: a method was not asked yet, and nobody knows what it takes."""
     n_failed: int
     """Samples."""
     failures: dict[str, int]
@@ -85,6 +113,8 @@ class RunProgress(msgspec.Struct, frozen=True):
     n_retries: int | None
     """Calls that were made again; None where there are no calls."""
     tracks: tuple[TrackProgress, ...]
+    judge: JudgeProgress | None = None
+    """None before a judge was asked, and where none is."""
 
 
 class _Point(NamedTuple):
@@ -174,20 +204,24 @@ class ProgressGauge:
         stats: Callable[[], Mapping[str, float]] = _no_stats,
         n_kept: int = 0,
         is_beforehand: bool = False,
+        is_rescoring: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the plan of a run, and where to ask for its scores and its model's counters.
 
-        `n_kept`: answers of an earlier start that lie in the journal.
+        `n_kept`: answers of an earlier start that lie in the journal. `is_rescoring`: answers are all known,
+        and none is told as one of a cache.
         """
         self._tracks = tracks
         self._scores = scores
         self._stats = stats
         self._n_kept = n_kept
         self._is_beforehand = is_beforehand
+        self._is_rescoring = is_rescoring
         self._clock = clock
         self._began = clock()
         self._pace = RecentPace()
+        self._judge_pace = RecentPace()
         self._pacing = Lock()
 
     def note(self, tally: Tally) -> None:
@@ -197,6 +231,10 @@ class ProgressGauge:
         n_counted, n_tokens = sum(cost.n_requests for cost in costs), sum(cost.n_tokens for cost in costs)
         with self._pacing:
             self._pace.add(_Point(self._clock(), n_asked, n_counted, n_tokens))
+            if (judge := tally.judge) is not None:
+                # What was known without asking took no time; what is shared takes that of the other.
+                n_known = judge.n_journaled + judge.n_cached
+                self._judge_pace.add(_Point(self._clock(), judge.n_replied - n_known, 0, 0))
 
     def look(self, tally: Tally) -> RunProgress:
         """Return how the run goes now; on the run's own thread."""
@@ -247,18 +285,29 @@ class ProgressGauge:
             n_requests=tally.n_requests,
             n_answered=tally.n_answered,
             n_journaled=tally.n_journaled,
-            n_cached=tally.n_cached,
+            n_cached=0 if self._is_rescoring else tally.n_cached,
             samples_per_s=None if per_s is None else per_s * tally.n_begun / max(tally.n_requests, 1),
             requests_per_s=per_s,
             tokens_per_s=None if per_s is None or tokens is None else per_s * tokens,
             seconds_left=self._seconds_left(tally, per_s, silent_s),
+            is_left_at_least=_has_unknown(tally),
             n_failed=tally.n_failed,
             failures=dict(tally.failures),
             last_failure=tally.last_failure,
             concurrency=concurrency,
             n_retries=n_retries,
             tracks=tracks,
+            judge=None if tally.judge is None or not tally.judge.n_prompts else self._judging(tally.judge),
         )
+
+    def _judging(self, judge: JudgeTally) -> JudgeProgress:
+        with self._pacing:
+            per_s, last = self._judge_pace.requests_per_s(), self._judge_pace.last
+        left_s = None
+        if per_s and last is not None:
+            silent_s = self._clock() - last
+            left_s = max(0.0, (judge.n_prompts - judge.n_replied) / per_s - silent_s)
+        return JudgeProgress(judge.n_prompts, judge.n_replied, judge.n_failed, per_s, left_s)
 
     def _phase(self, tally: Tally) -> Phase:
         if not tally.n_answered:
@@ -271,13 +320,32 @@ class ProgressGauge:
         """Return how long what is still to be asked takes at the pace of late, from the last answer on.
 
         Samples that are not begun yet have as many requests as the others; what an earlier start has
-        answered takes no time.
+        answered takes no time. A model may score all options before it writes the first text, so that the
+        pace is each method's own, where it is known.
         """
         if not per_s or not tally.n_begun:
             return None
-        n_requests = tally.n_requests / tally.n_begun * max(tally.n_samples, tally.n_begun)
+        n_times = max(tally.n_samples, tally.n_begun) / tally.n_begun
+        n_owed = tally.n_requests * n_times - tally.n_answered
         n_known = max(0, self._n_kept - tally.n_journaled)
-        return max(0.0, (n_requests - tally.n_answered - n_known) / per_s - silent_s)
+        left_s = (n_owed - n_known) / per_s
+        paces = list(tally.methods.values())
+        if n_owed > 0 and len(paces) > 1:
+            owed = [max(0.0, pace.n_requests * n_times - pace.n_answered) for pace in paces]
+            # Of a method that was not asked yet nothing is known: it takes what the others do, at least.
+            usual = sum(pace.seconds for pace in paces) / max(sum(pace.n_timed > 0 for pace in paces), 1)
+            each = [pace.seconds if pace.n_timed else usual for pace in paces]
+            left_s = sum(n * one for n, one in zip(owed, each, strict=True)) * max(0.0, 1 - n_known / n_owed)
+        return max(0.0, left_s - silent_s)
+
+
+def _has_unknown(tally: Tally) -> bool:
+    """Whether a method has still to be asked for the first time, while another was."""
+    paces = list(tally.methods.values())
+    is_owed = tally.n_begun < tally.n_samples
+    return any(pace.n_timed for pace in paces) and any(
+        not pace.n_timed and (is_owed or pace.n_answered < pace.n_requests) for pace in paces
+    )
 
 
 def _counter(stats: Mapping[str, float], name: str) -> int | None:

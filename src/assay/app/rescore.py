@@ -19,6 +19,8 @@ from assay.app.chosen_scorers import Choices, Plan, plan_scoring
 from assay.app.judge import judging, open_judge
 from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
+from assay.app.progress import ProgressGauge, tracks_of
+from assay.app.run import Observer
 from assay.app.run_names import now, slug, versions
 from assay.app.said_in_configs import judge_in
 from assay.app.scorers_again import scorers_again, sources_of, with_judge
@@ -63,11 +65,12 @@ def rescore(
     label: str | None = None,
     offline: bool = False,
     allowed: AllowedFailures | None = None,
+    observer: Observer | None = None,
 ) -> Rescored:
     """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it.
 
-    `allowed`: how many samples may fail in it; None: as many as in the run. What is kept offline, now or when
-    it was run, takes internet sockets from the thread that calls this.
+    `allowed`: how many samples may fail in it; None: as many as in the run. `observer` hears how far it is.
+    What is kept offline, now or when it was run, takes internet sockets from the thread that calls this.
     """
     name = _label(label, choices)
     folder = RunFolder(run)
@@ -80,7 +83,8 @@ def rescore(
             if values.offline and values.judge is None:
                 watch.permit(judge_in(sources_of(own), values))
             watch.seal()
-            return _rescore(folder, _with_allowed(own, allowed), choices, name, values, watch)
+            own = _with_allowed(own, allowed)
+            return _rescore(folder, own, choices, name, values, watch, observer or Observer())
     finally:
         folder.release()
 
@@ -134,8 +138,18 @@ def _label(given: str | None, choices: Choices) -> str:
 
 
 def _rescore(
-    folder: RunFolder, own: RunManifest, choices: Choices, label: str, values: RunSettings, watch: Watch
+    folder: RunFolder,
+    own: RunManifest,
+    choices: Choices,
+    label: str,
+    values: RunSettings,
+    watch: Watch,
+    observer: Observer,
 ) -> Rescored:
+    def progress(tally: Tally) -> None:
+        watch.look()
+        observer.progress(tally)
+
     history = History(folder.path)
     tasks = stored_tasks(folder.path, own.tasks)
     answers = StoredAnswers(folder.path / JOURNAL)
@@ -151,7 +165,12 @@ def _rescore(
             before = history.adopt()
             draft = history.draft(label)
             aggregator = MeanAggregator()
-            with ScoreWriter(draft) as writer, judging(scorers, judge, grader, folder.path, values):
+            with (
+                ScoreWriter(draft) as writer,
+                judging(
+                    scorers, judge, grader, folder.path, values, lambda: progress(execution.tally)
+                ) as judge_tally,
+            ):
                 sink = ScoredSamples(writer, scorers)
                 execution = Execution(
                     list(tasks.values()),
@@ -161,8 +180,15 @@ def _rescore(
                     cache=answers,
                     sink=sink,
                     aggregator=aggregator,
-                    on_progress=lambda _: watch.look(),
+                    on_progress=progress,
                     fitting=RecordedFitting({}),
+                )
+                execution.tally.judge = judge_tally
+                observer.started(own, folder.path, None, 0)
+                observer.asking(
+                    ProgressGauge(
+                        tracks_of(tasks.values(), scorers), scores=aggregator.headlines, is_rescoring=True
+                    )
                 )
                 tally = execution.run()
         watch.look()

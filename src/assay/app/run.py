@@ -16,7 +16,7 @@ from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
-from assay.app.progress import ProgressGauge, Track
+from assay.app.progress import ProgressGauge, tracks_of
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import named_scorers, scorers_of
@@ -228,7 +228,9 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             closing(cache),
             closing(stored),
             SampleWriter(folder.path, media) as writer,
-            judging(scorers, work.judge, manifest.judge, folder.path, values),
+            judging(
+                scorers, work.judge, manifest.judge, folder.path, values, lambda: progress(execution.tally)
+            ) as judge_tally,
         ):
             rehearsals = Rehearsals(backend, journal, cache, observer.preparing)
             chosen = rehearsals.prepare(tasks)
@@ -248,9 +250,10 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 fitting=None if work.kept is None else work.kept.fitting,
                 keeps_going=values.keep_going or stored.has_answers or work.kept is not None,
             )
+            execution.tally.judge = judge_tally
             observer.asking(
                 ProgressGauge(
-                    _tracks(work),
+                    tracks_of(work.tasks, work.scorers),
                     scores=aggregator.headlines,
                     stats=backend.stats,
                     n_kept=len(stored),
@@ -331,18 +334,6 @@ def _kept_scorings(n: int) -> tuple[str, ...]:
         f"the answers were scored again {n} times: shown now is the run's own score, and those are kept; "
         "`assay score RUN --list-scorings` shows them",
     )
-
-
-def _tracks(work: _Work) -> list[Track]:
-    """Return the methods of the tasks; where nothing is scored, they stand together."""
-    tracks = []
-    for task in work.tasks:
-        name, n = task.spec.name, task.spec.n_samples
-        scorers = work.scorers[name]
-        tracks += [Track(name, one.track, n, not isinstance(one, Scorer)) for one in scorers]
-        if not scorers:
-            tracks.append(Track(name, ", ".join(task.spec.methods), n))
-    return tracks
 
 
 def _counters(tally: Tally) -> dict[str, float]:

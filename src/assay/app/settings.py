@@ -138,7 +138,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
             Problem("USAGE-003", f"not valid TOML: {error}", "correct the file", Origin(str(path)))
         ) from error

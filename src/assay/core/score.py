@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from assay.core.prompt import Prompt
+
 MACRO = "_macro"
 """Ends the name of a mean over parts of a dataset in which each counts once, however many rows it has."""
 
@@ -63,6 +65,32 @@ class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
     """The metric is e to the power of the ratio."""
 
 
+class JudgeReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a judge was asked about a sample, what it replied, and how that was read."""
+
+    about: str
+    """What was asked, such as `turn 2`."""
+    verdict: Verdict
+    """SCORED: a verdict was found. UNANSWERED: the reply holds none. FAILED: no reply came."""
+    value: float | None = None
+    """None unless SCORED."""
+    text: str = ""
+    """All that the judge wrote."""
+    rule: str | None = None
+    """The rule that found the verdict, or that saw one which is none (a grade outside the scale)."""
+    said: str | None = None
+    """The verdict itself, as the rule names it."""
+    why: str | None = None
+    """Why there is no value."""
+    span: tuple[int, int] | None = None
+    """Where in the text the rule saw it."""
+    reasoning: str | None = None
+    """Thought that the judge kept apart from its reply."""
+    prompt: Prompt = ""
+    """What the judge was asked, media without their data; one without a chat template reads messages as one
+    text, with an empty line between them."""
+
+
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One sample's result by one method."""
 
@@ -94,6 +122,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """The failure's message, when FAILED."""
     group: str | None = None
     cluster: str | None = None
+    judged: tuple[JudgeReply, ...] = ()
+    """What a judge was asked about the answers and replied; empty where none was asked."""
 
 
 class Metric(msgspec.Struct, frozen=True):

@@ -20,15 +20,34 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
+from assay.engine.judging import JudgeTally
 from assay.engine.refusals import unless_all_refused
 from assay.engine.server_speed import SpeedGauge
 from assay.engine.turns import TurnByTurn
 
 SCORING = "scoring"
 """The trouble of a sample that was answered, and could not be scored."""
+_RECENT_ANSWERS = 256
 _MEMO_LIMIT = 50_000
 _MEMO_TOKENS = 1024
 """Answers longer than this are not remembered."""
+
+
+class MethodPace(msgspec.Struct):
+    """How many requests one method makes, and what one takes of late: a text costs more than a score."""
+
+    n_requests: int = 0
+    """Made so far."""
+    n_answered: int = 0
+    n_timed: int = 0
+    """Of them, those that the model was asked for."""
+    seconds: float = 0.0
+    """What one of these takes, over the latest few hundred."""
+
+    def time(self, seconds: float) -> None:
+        """Take what an answer took."""
+        self.n_timed += 1
+        self.seconds += (seconds - self.seconds) / min(self.n_timed, _RECENT_ANSWERS)
 
 
 class Tally(msgspec.Struct):
@@ -57,6 +76,10 @@ class Tally(msgspec.Struct):
     """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
     last_failure: str | None = None
     """The sample that failed last, and what was said of it."""
+    methods: dict[str, MethodPace] = {}
+    """The pace of each method, over all tasks."""
+    judge: JudgeTally | None = None
+    """How far the judge is that metrics ask; None where they ask none."""
 
     @property
     def share_done(self) -> float:
@@ -163,6 +186,7 @@ class Execution:
                 self._flights.append(flight)
                 for index, request in enumerate(requests):
                     self.tally.n_requests += 1
+                    self._pace(request).n_requests += 1
                     if (known := self._known(request)) is not None:
                         self._answer(flight, index, known)
                     elif request.key in self._waiting:
@@ -199,7 +223,7 @@ class Execution:
             request_id = flight.requests[index].id
             own = response if first else Response(request_id, response.key, response.outcome, cached=True)
             self._journal.append(own)
-            self._answer(flight, index, own)
+            self._answer(flight, index, own, is_asked=first)
             self.tally.n_shared += not first
             first = False
         if not isinstance(response.outcome, Failure):
@@ -218,10 +242,18 @@ class Execution:
             self._memo.clear()
         self._memo[response.key] = response.outcome
 
-    def _answer(self, flight: _Flight, index: int, response: Response) -> None:
+    def _pace(self, request: Request) -> MethodPace:
+        methods = self.tally.methods
+        return methods.get(request.track) or methods.setdefault(request.track, MethodPace())
+
+    def _answer(self, flight: _Flight, index: int, response: Response, *, is_asked: bool = False) -> None:
         flight.answers[index] = response
         flight.n_owed -= 1
         self.tally.n_answered += 1
+        pace = self._pace(flight.requests[index])
+        pace.n_answered += 1
+        if is_asked:
+            pace.time(response.seconds)
         if not flight.n_owed:
             self.tally.n_done += 1
 

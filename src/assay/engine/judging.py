@@ -7,7 +7,7 @@ grades: what a reply means is for scoring to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -31,7 +31,7 @@ class JudgeTally(msgspec.Struct):
     """What a judge was asked, and what that took."""
 
     n_prompts: int = 0
-    """Prompts handed in: the sum of the four counts that follow."""
+    """Prompts handed in: once all are replied to, the sum of the four counts that follow."""
     n_sent: int = 0
     """Prompts that the model was given."""
     n_journaled: int = 0
@@ -40,8 +40,10 @@ class JudgeTally(msgspec.Struct):
     """Prompts answered by the cache."""
     n_shared: int = 0
     """Prompts that asked the same as another of this run."""
+    n_replied: int = 0
+    """Prompts of which the reply is there, or is known not to come."""
     n_failed: int = 0
-    """Sent prompts that the model could not answer."""
+    """Of them, those that the model could not answer; one that was asked for several counts as often."""
     n_prompt_tokens: int = 0
     n_generated_tokens: int = 0
     """Tokens of the sent prompts and of the replies to them."""
@@ -57,8 +59,15 @@ class JudgeDesk:
     """
 
     def __init__(
-        self, backend: Backend, journal: Journal, cache: ResponseCache, *, max_tokens: int = MAX_TOKENS
+        self,
+        backend: Backend,
+        journal: Journal,
+        cache: ResponseCache,
+        *,
+        max_tokens: int = MAX_TOKENS,
+        on_reply: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_reply`: called whenever the tally has grown."""
         if Kind.GENERATE not in backend.card.kinds:
             raise PlanError(
                 Problem(
@@ -72,6 +81,7 @@ class JudgeDesk:
         self._cache = cache
         self._sampling = Sampling(max_tokens=max_tokens, temperature=0.0)
         self._remembered: dict[str, Completion | Failure] = {}
+        self._on_reply = on_reply
         self.tally = JudgeTally()
 
     def identity(self) -> ModelIdentity:
@@ -82,8 +92,10 @@ class JudgeDesk:
         """Return the reply to each prompt, in their order. Equal prompts are sent once."""
         keys: list[str] = []
         outcomes: dict[str, Completion | Failure] = {}
-        for response in self._backend.run(self._owed(prompts, keys, outcomes)):
-            self._settle(response, outcomes)
+        waiting: dict[str, int] = {}
+        self.tally.n_prompts += len(prompts)
+        for response in self._backend.run(self._owed(prompts, keys, outcomes, waiting)):
+            self._settle(response, outcomes, waiting)
         return [outcomes[key] for key in keys]
 
     @cached_property
@@ -91,20 +103,30 @@ class JudgeDesk:
         return self._backend.identity()  # May hash weight files: done once, and not before it is needed.
 
     def _owed(
-        self, prompts: Sequence[Prompt], keys: list[str], outcomes: dict[str, Completion | Failure]
+        self,
+        prompts: Sequence[Prompt],
+        keys: list[str],
+        outcomes: dict[str, Completion | Failure],
+        waiting: dict[str, int],
     ) -> Iterator[Request]:
-        """Note every prompt's key, note the replies that are known, and yield the requests that are not."""
-        sent: set[str] = set()
+        """Note every prompt's key, note the replies that are known, and yield the requests that are not.
+
+        `waiting` then says how many prompts wait for each request.
+        """
         for prompt in prompts:
             asked = self._request(prompt)
             keys.append(asked.key)
-            self.tally.n_prompts += 1
-            if asked.key in outcomes or asked.key in sent:
+            if asked.key in waiting:
                 self.tally.n_shared += 1
+                waiting[asked.key] += 1
+            elif asked.key in outcomes:
+                self.tally.n_shared += 1
+                self._count(outcomes[asked.key], 1)
             elif (known := self._known(asked)) is not None:
                 outcomes[asked.key] = known
+                self._count(known, 1)
             else:
-                sent.add(asked.key)
+                waiting[asked.key] = 1
                 self.tally.n_sent += 1
                 yield asked
 
@@ -141,19 +163,27 @@ class JudgeDesk:
         self._journal.flush()
         return self._remember(asked.key, outcome)
 
-    def _settle(self, response: Response, outcomes: dict[str, Completion | Failure]) -> None:
+    def _count(self, outcome: Completion | Failure, n: int) -> None:
+        """Count the prompts that have this reply."""
+        self.tally.n_replied += n
+        if isinstance(outcome, Failure):
+            self.tally.n_failed += n
+        self._on_reply()
+
+    def _settle(
+        self, response: Response, outcomes: dict[str, Completion | Failure], waiting: dict[str, int]
+    ) -> None:
         """Take a reply from the backend: journal it before anything else is asked."""
         self._journal.append(response)
         if not self._backend.has_more_at_hand:
             self._journal.flush()
         outcome = outcomes[response.key] = self._remember(response.key, response.outcome)
         self.tally.seconds += response.seconds
-        if isinstance(outcome, Failure):
-            self.tally.n_failed += 1
-            return
-        self._cache.put(response.key, outcome)
-        self.tally.n_prompt_tokens += outcome.n_prompt_tokens
-        self.tally.n_generated_tokens += sum(output.n_tokens for output in outcome.outputs)
+        if isinstance(outcome, Completion):
+            self._cache.put(response.key, outcome)
+            self.tally.n_prompt_tokens += outcome.n_prompt_tokens
+            self.tally.n_generated_tokens += sum(output.n_tokens for output in outcome.outputs)
+        self._count(outcome, waiting.pop(response.key))
 
     def _remember(self, key: str, outcome: Outcome) -> Completion | Failure:
         if not isinstance(outcome, Completion | Failure):

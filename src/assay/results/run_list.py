@@ -59,6 +59,14 @@ class ListedRun(msgspec.Struct, frozen=True):
     """Why it cannot be read."""
 
 
+class UnreadFolder(msgspec.Struct, frozen=True):
+    """A folder of runs that cannot be read now; what it holds is not in the list."""
+
+    folder: str
+    """Its name; where it lies on this machine is no part of what is told."""
+    fault: str
+
+
 class Listing(NamedTuple):
     """The list at one moment."""
 
@@ -67,7 +75,7 @@ class Listing(NamedTuple):
     folders: dict[str, Path]
     """Each run's folder, by its name."""
     json: bytes
-    """`{"revision": ..., "runs": [...]}`, the latest run first."""
+    """`{"revision": ..., "unread": [...], "runs": [...]}`, the latest run first."""
 
 
 class RunList:
@@ -85,6 +93,8 @@ class RunList:
                         Origin(str(root)),
                     )
                 )
+            if not is_run(root):
+                next(_folders_in(root), None)  # Raises where it cannot be read.
         self._roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._entries: dict[str, _Entry] = {}
         self._lock = threading.Lock()
@@ -110,25 +120,35 @@ class RunList:
     def _look(self) -> Listing:
         entries: dict[str, _Entry] = {}
         names: dict[str, str] = {}
-        for place in self._found():
+        unread: list[UnreadFolder] = []
+        for place in self._found(unread):
             entry = self._entries.get(place) or _Entry(place)
             if entry.look():
                 entries[place] = entry
                 names[_unique(entry.name, names)] = place
         self._entries = entries
-        revision = digest([(name, entries[place].stamp) for name, place in names.items()])
+        told = msgspec.json.encode(unread)
+        revision = digest([told.decode(), *((name, entries[place].stamp) for name, place in names.items())])
         if revision == self._listing.revision:
             return self._listing
         latest = sorted(names.items(), key=lambda item: entries[item[1]].started, reverse=True)
         rows = b",".join(entries[place].row(name) for name, place in latest)
-        content = b'{"revision":"%b","runs":[%b]}' % (revision.encode(), rows)
+        content = b'{"revision":"%b","unread":%b,"runs":[%b]}' % (revision.encode(), told, rows)
         return Listing(revision, {name: Path(place) for name, place in names.items()}, content)
 
-    def _found(self) -> Iterator[str]:
-        """Yield the folders that may be runs, each once. As texts: there are thousands, twice a second."""
+    def _found(self, unread: list[UnreadFolder]) -> Iterator[str]:
+        """Yield the folders that may be runs, each once, and note those of runs that cannot be read.
+
+        As texts: there are thousands, twice a second.
+        """
         seen: set[str] = set()
         for root in self._roots:
-            for place in (str(root),) if is_run(root) else _folders_in(root):
+            try:
+                places = [str(root)] if is_run(root) else list(_folders_in(root))
+            except StoreError as error:
+                unread.append(UnreadFolder(root.name, error.problems[0].what))
+                continue
+            for place in places:
                 if place not in seen:
                     seen.add(place)
                     yield place
@@ -157,13 +177,25 @@ def _leads_out(path: Path) -> bool:
     return not _led_to(path).is_relative_to(run)
 
 
+def unreadable(folder: Path, error: OSError) -> StoreError:
+    """Return the error of a folder that the system does not let anybody look into."""
+    return StoreError(
+        Problem(
+            "STORE-013",
+            f"the folder cannot be read: {error.strerror}",
+            "see that it is there and that you may read it: `ls -l` shows its owner and its rights",
+            Origin(str(folder)),
+        )
+    )
+
+
 def _folders_in(root: Path) -> Iterator[str]:
-    """Yield what lies in a folder and not elsewhere."""
+    """Yield what lies in a folder and not elsewhere; raise StoreError where it cannot be read."""
     try:
         with os.scandir(root) as found:
             entries = sorted(found, key=lambda entry: entry.name)
-    except OSError:
-        return
+    except OSError as error:
+        raise unreadable(root, error) from error
     for entry in entries:
         if not entry.is_symlink() or _led_to(entry.path).is_relative_to(root):
             yield entry.path
@@ -175,8 +207,26 @@ def _led_to(path: str | Path) -> Path:
 
 
 def runs_in(root: Path) -> Iterator[Path]:
-    """Yield the runs that lie in a folder, by name."""
-    return (Path(place) for place in _folders_in(root) if is_run(Path(place)))
+    """Yield the runs that lie in a folder, by name, and the folders that nobody may look into.
+
+    Raise StoreError where the folder itself cannot be read.
+    """
+    return (
+        folder
+        for folder in map(Path, _folders_in(root))
+        if is_run(folder) or _shut(str(folder / MANIFEST)) is not None
+    )
+
+
+def _shut(path: str) -> str | None:
+    """Return why nobody may see whether a file is there; None where it can be seen."""
+    try:
+        os.stat(path)
+    except PermissionError as error:
+        return error.strerror
+    except OSError:
+        return None
+    return None
 
 
 def _unique(name: str, taken: Container[str]) -> str:
@@ -211,7 +261,7 @@ class _Entry:
         """Bring it up to date; return whether it is a run."""
         manifest = _stamp(self._manifest)
         if manifest == _NO_FILE:
-            return False
+            return self._is_shut()
         head = (manifest, _stamp(self._summary))
         if head == self._head and (*head, *self._growth()) == self.stamp:
             return True
@@ -230,6 +280,16 @@ class _Entry:
             n_done=self._run.n_samples if is_complete else self._count.now(self.started),
         )
         self._encoded = b""
+        return True
+
+    def _is_shut(self) -> bool:
+        """Whether it is a folder that may not be looked into: it may be a run, and is not kept silent."""
+        why = _shut(self._manifest)
+        self._head = ()
+        if why is None:
+            return False
+        self._run = self._damaged(f"its folder cannot be read: {why}")
+        self.stamp, self.started, self._encoded = (_NO_FILE,), "", b""
         return True
 
     def _growth(self) -> tuple[_Stamp, ...]:
@@ -298,6 +358,7 @@ class _LineCount:
                     self._place += len(piece)
                     self._n += piece.count(b"\n")
         except OSError:
+            # Not written yet, or out of reach: the run's page says which, and the list goes on.
             return 0
         return self._n
 

@@ -137,6 +137,33 @@ def test_a_run_that_goes_wrong_later_is_not_shown_as_it_was(runs: Path) -> None:
         assert names(opened.board()) == ["mock:one"]
 
 
+def test_a_folder_that_cannot_be_read_is_told_and_nothing_is_forgotten(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(IndexedRuns([runs])) as indexed:
+        assert indexed.refresh() == []
+        known = names(indexed.board())
+        assert known
+
+        def refused(path: object) -> None:
+            raise PermissionError(13, "Permission denied", str(path))
+
+        with monkeypatch.context() as refusing:
+            refusing.setattr("os.scandir", refused)
+            (problem,) = indexed.refresh()
+            assert (problem.code, problem.what) == (
+                "STORE-013",
+                "the folder cannot be read: Permission denied",
+            )
+            assert names(indexed.board()) == known
+            with pytest.raises(StoreError, match="STORE-013"):
+                IndexedRuns([runs])
+        with monkeypatch.context() as refusing:
+            # One run that nobody may look into leaves the board, and is told.
+            refusing.setattr(leaderboard, "stamp_of", refused)
+            assert {one.code for one in indexed.refresh()} == {"STORE-013"}
+
+
 def test_a_folder_that_takes_no_index_is_indexed_in_memory(runs: Path) -> None:
     (runs / INDEX_FILE).mkdir()
     with closing(IndexedRuns([runs])) as opened:

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.app.progress import ProgressGauge, Track
+from assay.app.progress import JudgeProgress, ProgressGauge, RunProgress, Track
 from assay.core.run import Cost
 from assay.core.score import Metric
-from assay.engine.execute import Tally
+from assay.engine.execute import MethodPace, Tally
+from assay.engine.judging import JudgeTally
 
 
 class Clock:
@@ -73,6 +74,57 @@ def test_batches_that_come_seldom_are_told_by_several_of_them() -> None:
             assert progress.seconds_left is None
     assert progress.requests_per_s == pytest.approx(64 / 40, rel=0.02)
     assert progress.seconds_left == pytest.approx(320 / (64 / 40), rel=0.02)
+
+
+def test_cheap_requests_before_dear_ones_do_not_make_the_time_left_short() -> None:
+    """A model scores the options of all samples, then writes: 400 scores of 0.1 s, 100 texts of 5 s."""
+    clock, tally = Clock(), Tally(n_samples=100)
+    gauge = ProgressGauge(clock=clock)
+    tally.n_begun, tally.n_requests = 100, 500
+    ppl, gen = tally.methods["ppl"], tally.methods["gen"] = MethodPace(400), MethodPace(100)
+    end = clock.now + 400 * 0.1 + 100 * 5.0
+
+    def answer(pace: MethodPace, seconds: float) -> RunProgress:
+        clock.now += seconds
+        tally.n_answered += 1
+        pace.n_answered += 1
+        pace.time(seconds)
+        return gauge.look(tally)
+
+    for _ in range(400):
+        progress = answer(ppl, 0.1)
+    assert progress.is_left_at_least
+    for n in range(100):
+        progress = answer(gen, 5.0)
+        assert not progress.is_left_at_least
+        assert progress.seconds_left == pytest.approx(end - clock.now, abs=0.01), n
+    # What an earlier start has answered is not owed, and so not unknown.
+    gen.n_timed = 0
+    assert not gauge.look(tally).is_left_at_least
+
+
+def test_a_judge_has_a_pace_of_its_own() -> None:
+    clock, tally = Clock(), Tally(n_samples=10)
+    gauge = ProgressGauge(clock=clock)
+    answered(tally, 10)
+    tally.judge = JudgeTally()
+    assert gauge.look(tally).judge is None
+    tally.judge.n_prompts, tally.judge.n_journaled, tally.judge.n_replied = 400, 100, 100
+    assert gauge.look(tally).judge == JudgeProgress(400, 100, 0, None, None)
+    for _ in range(20):
+        clock.now += 0.5
+        tally.judge.n_replied += 5
+        tally.judge.n_failed += 1
+        earlier = gauge.look(tally)
+    seen = earlier.judge
+    assert seen is not None
+    assert (seen.n_prompts, seen.n_replied, seen.n_failed) == (400, 200, 20)
+    assert seen.replies_per_s == pytest.approx(10)
+    assert seen.seconds_left == pytest.approx(20)
+    clock.now += 4
+    later = gauge.look_again(tally, earlier).judge
+    assert later is not None
+    assert later.seconds_left == pytest.approx(16)
 
 
 def test_the_pace_is_that_of_late() -> None:

@@ -67,7 +67,23 @@ def test_replies_stand_in_the_order_of_the_prompts_and_equal_ones_are_sent_once(
     tally = judge.tally
     assert tally.n_prompts == len(prompts) + len(prompts[::2])
     assert tally.n_prompts == tally.n_sent + tally.n_journaled + tally.n_cached + tally.n_shared
-    assert (tally.n_sent, tally.n_failed) == (len(set(prompts)), len({p for p in prompts if p.endswith("!")}))
+    assert tally.n_sent == len(set(prompts))
+    assert tally.n_replied == tally.n_prompts
+    assert tally.n_failed == sum(prompt.endswith("!") for prompt in (*prompts, *prompts[::2]))
+
+
+def test_a_judge_at_work_is_told_reply_by_reply() -> None:
+    told: list[tuple[int, int, int]] = []
+
+    def note() -> None:
+        told.append((judge.tally.n_replied, judge.tally.n_failed, judge.tally.n_prompts))
+
+    judge = JudgeDesk(FakeBackend(window=1), NoJournal(), NoCache(), on_reply=note)
+    judge.ask(["a", "b!", "a"])
+    # All that was handed in is known from the first reply on.
+    assert told == [(1, 0, 3), (2, 1, 3), (3, 1, 3)]
+    judge.ask(["b!"])
+    assert told[3:] == [(4, 2, 4)]
 
 
 def test_a_killed_run_asks_only_what_is_owed(tmp_path: Path) -> None:
@@ -91,7 +107,7 @@ def test_failures_are_replies_of_their_own_kept_by_the_journal_and_never_by_the_
     assert outcomes[1] == Failure("injected", "asked to fail")
     again, tally = ask(FakeBackend(), tmp_path / "j", prompts)
     assert again == outcomes
-    assert tally.n_sent == 0
+    assert (tally.n_sent, tally.n_failed) == (0, 1)
     _, tally = ask(FakeBackend(), tmp_path / "j", prompts, retry=True)
     assert (tally.n_sent, tally.n_failed) == (1, 1)
     with closing(SqliteCache(tmp_path / "cache", FakeBackend().identity())) as cache:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from assay.app.progress import RunProgress, TrackProgress
+from assay.app.progress import JudgeProgress, RunProgress, TrackProgress
 from assay.core.score import Metric
 from assay.faces.cli.panel import ProgressPanel, bar, chosen, shortened
 from assay.faces.cli.progress_words import clock, line, one_line
@@ -37,6 +37,14 @@ def tracks(draw: st.DrawFn) -> tuple[TrackProgress, ...]:
 
 
 @st.composite
+def judges(draw: st.DrawFn) -> JudgeProgress:
+    n_prompts = draw(st.integers(1, 10**7))
+    n_replied = draw(st.integers(0, n_prompts))
+    rate = st.none() | st.floats(0.001, 1e7)
+    return JudgeProgress(n_prompts, n_replied, draw(st.integers(0, n_replied)), draw(rate), draw(rate))
+
+
+@st.composite
 def progresses(draw: st.DrawFn) -> RunProgress:
     n_samples = draw(st.integers(1, 10**8))
     n_done = draw(st.integers(0, n_samples))
@@ -57,12 +65,14 @@ def progresses(draw: st.DrawFn) -> RunProgress:
         requests_per_s=draw(rate),
         tokens_per_s=draw(rate),
         seconds_left=draw(st.none() | st.floats(0, 1e8)),
+        is_left_at_least=draw(st.booleans()),
         n_failed=n_failed,
         failures={"timeout": n_failed} if n_failed else {},
         last_failure=draw(st.text()) if n_failed else None,
         concurrency=draw(st.none() | st.integers(1, 1024)),
         n_retries=draw(st.none() | st.integers(0, 10**6)),
         tracks=draw(tracks()),
+        judge=draw(st.none() | judges()),
     )
 
 
@@ -93,6 +103,14 @@ def test_all_that_is_known_is_said_where_there_is_room(progress: RunProgress, wi
     assert (f"{progress.n_failed:,} failed (" in text) == bool(progress.n_failed)
     said = line(progress)
     assert "\n" not in said
+    if progress.phase in ("samples", "beforehand"):
+        is_least = progress.is_left_at_least and progress.seconds_left is not None
+        assert ("at least " in text, "at least " in said) == (is_least, is_least)
+    if (judge := progress.judge) is not None:
+        for way in (text, said):
+            assert f"judged {judge.n_replied:,} of {judge.n_prompts:,}" in way
+            assert (f"the judge failed on {judge.n_failed:,}" in way) == bool(judge.n_failed)
+            assert ("left to judge" in way) == (judge.n_replied < judge.n_prompts)
     assert f"{progress.n_done:,} of {progress.n_samples:,}" in said
 
 
@@ -188,6 +206,7 @@ def _progress(**changed: object) -> RunProgress:
         "requests_per_s": None,
         "tokens_per_s": None,
         "seconds_left": None,
+        "is_left_at_least": False,
         "n_failed": 0,
         "failures": {},
         "last_failure": None,

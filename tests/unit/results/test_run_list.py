@@ -215,6 +215,62 @@ def test_a_name_in_no_encoding_can_be_asked_for(tmp_path: Path) -> None:
     assert runs.folder(run["name"]) is not None
 
 
+def refuse(monkeypatch: pytest.MonkeyPatch, name: str, *shut: Path) -> None:
+    """Have the system refuse to look into folders, as it would anybody but root."""
+    call = getattr(os, name)
+
+    def refusing(path: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(path, int) and any(Path(path).is_relative_to(one) for one in shut):
+            raise PermissionError(13, "Permission denied", str(path))
+        return call(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, name, refusing)
+
+
+def test_a_folder_that_cannot_be_read_is_told_and_is_not_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fine, shut, gone = (tmp_path / name for name in ("fine", "shut", "gone"))
+    for folder in (fine, shut, gone):
+        write_run(folder / f"run-{folder.name}", ["a"])
+    runs = RunList([fine, shut, gone])
+    assert len(shown(runs)) == 3
+    first = runs.listing().revision
+    refuse(monkeypatch, "scandir", shut)
+    shutil.rmtree(gone)
+    listed = msgspec.json.decode(runs.listing().json)
+    assert [run["name"] for run in listed["runs"]] == ["run-fine"]
+    assert listed["unread"] == [
+        {"folder": "shut", "fault": "the folder cannot be read: Permission denied"},
+        {"folder": "gone", "fault": "the folder cannot be read: No such file or directory"},
+    ]
+    assert listed["revision"] != first
+    assert str(tmp_path) not in runs.listing().json.decode()
+    with pytest.raises(StoreError, match="STORE-013"):
+        RunList([fine, shut])
+    monkeypatch.undo()
+    monkeypatch.setattr(run_list, "_FRESH_S", -1.0)
+    assert {run["name"] for run in shown(runs)} == {"run-fine", "run-shut"}
+
+
+def test_a_run_that_cannot_be_read_is_listed_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fine", "shut"):
+        write_run(tmp_path / name, ["a"])
+    runs = RunList([tmp_path])
+    assert {run["status"] for run in shown(runs)} == {"complete"}
+    with monkeypatch.context() as refusing:
+        refuse(refusing, "stat", tmp_path / "shut")
+        listed = {run["name"]: (run["status"], run["fault"]) for run in shown(runs)}
+        assert listed == {
+            "fine": ("complete", None),
+            "shut": ("damaged", "its folder cannot be read: Permission denied"),
+        }
+        assert runs.folder("shut") is None
+    assert {run["status"] for run in shown(runs)} == {"complete"}
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="STORE-005"):
         RunList([tmp_path / "nothing"])

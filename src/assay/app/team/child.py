@@ -6,6 +6,7 @@ is cut, and the process ends itself (`process.py`): nobody is left behind.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ import msgspec
 from assay.app.team.messages import Advanced, Event, Order, Refused, Stopped, decode_event, encode
 from assay.core.errors import AuthorError, Problem, UsageError
 
+_log = logging.getLogger("assay.team")
 GRACE_S = 8.0
 """How long a process may take to end by itself."""
 _PROGRAM = "assay.app.team.process"
@@ -133,8 +135,10 @@ class Child:
         for text in line:
             try:
                 event = decode_event(text)
-            except msgspec.DecodeError:
-                # Its last words, cut short by its death.
+            except msgspec.DecodeError as error:
+                # Its last words may be cut short by its death; a whole line that cannot be read is a fault.
+                if text.endswith(b"\n"):
+                    _log.error("the process %s said what cannot be read: %s", self._process.pid, error)
                 continue
             if isinstance(event, Advanced):
                 self._news = event

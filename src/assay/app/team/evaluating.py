@@ -9,6 +9,7 @@ from assay.app.run import Observer, run
 from assay.app.team.folders import require_allowed
 from assay.app.team.messages import Advanced, Evaluate, Event
 from assay.engine.execute import Tally
+from assay.engine.judging import JudgeTally
 
 _EVERY_S = 0.5
 """So often is told how far it is."""
@@ -26,17 +27,20 @@ class _Teller(Observer):
     def __init__(self, say: Callable[[Event], None]) -> None:
         self._say = say
         self._next = 0.0
+        self._has_told_last = False
 
     def progress(self, tally: Tally) -> None:
-        """Tell it, if it is time; the end is always told."""
-        is_over = tally.n_done >= tally.n_samples
+        """Tell it, if it is time; that all samples are answered is always told, once."""
+        is_over = tally.n_done >= tally.n_samples and not self._has_told_last
         if time.monotonic() < self._next and not is_over:
             return
+        self._has_told_last |= is_over
         self._next = time.monotonic() + _EVERY_S
         self._say(Advanced(_told(tally), tally.n_answered - tally.n_journaled))
 
 
 def _told(tally: Tally) -> dict[str, float]:
+    judge = tally.judge or JudgeTally()
     return {
         "n_samples": tally.n_samples,
         "n_done": tally.n_done,
@@ -46,4 +50,7 @@ def _told(tally: Tally) -> dict[str, float]:
         "n_journaled": tally.n_journaled,
         "n_cached": tally.n_cached,
         "share_done": round(tally.share_done, 4),
+        "n_judge_prompts": judge.n_prompts,
+        "n_judge_replies": judge.n_replied,
+        "n_judge_failed": judge.n_failed,
     }

@@ -62,6 +62,8 @@ class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
     """The latest last, each with the metrics that its datasets are judged by."""
     benchmarks: tuple[str, ...]
     """Folders of serving benchmarks."""
+    problems: tuple[Problem, ...] = ()
+    """Of runs that cannot be read, and are not listed."""
 
 
 class ScoringAnswer(msgspec.Struct, frozen=True, tag="scoring", tag_field="kind"):

@@ -10,7 +10,7 @@ from assay.app.explain import AskExplained, Explanation
 from assay.core.model import Token
 from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
-from assay.core.score import OptionNumbers, Score
+from assay.core.score import JudgeReply, OptionNumbers, Score, Verdict
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option, runs_folder, runs_option
 
@@ -74,22 +74,32 @@ def _show(explanation: Explanation, all_tokens: bool) -> None:
         if context:
             out.print(prompt_panel(context, f"context {index}: exactly this text"))
     for score in explanation.scores:
-        asks = [ask for ask in explanation.asks if ask.record.track == score.track]
-        out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
-        # Accuracy under other normalisations follows from the table of options.
-        if score.also and score.metric != "accuracy":
-            others = ", ".join(f"{escape(name)} {value:.4g}" for name, value in score.also.items())
-            out.print(f"  [dim]also[/] {others}", soft_wrap=True)
-        if (shots := _shots(asks)) is not None:
-            out.print(f"  {shots}")
-        if score.options:
-            out.print(_option_table(score))
-        if score.mass is not None:
-            out.print(f"  [dim]probability that fell on the labels[/] {score.mass:.4f}")
-        if score.margin is not None:
-            out.print(f"  [dim]lead over the runner-up[/] {score.margin:.4f}")
-        for ask in asks:
-            _show_ask(ask, all_tokens)
+        _show_score(score, [ask for ask in explanation.asks if ask.record.track == score.track], all_tokens)
+
+
+def _show_score(score: Score, asks: Sequence[AskExplained], all_tokens: bool) -> None:
+    """Print what one method asked, got and made of it."""
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
+
+    out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
+    # Accuracy under other normalisations follows from the table of options.
+    if score.also and score.metric != "accuracy":
+        others = ", ".join(f"{escape(name)} {value:.4g}" for name, value in score.also.items())
+        out.print(f"  [dim]also[/] {others}", soft_wrap=True)
+    if (shots := _shots(asks)) is not None:
+        out.print(f"  {shots}")
+    if score.options:
+        out.print(_option_table(score))
+    if score.mass is not None:
+        out.print(f"  [dim]probability that fell on the labels[/] {score.mass:.4f}")
+    if score.margin is not None:
+        out.print(f"  [dim]lead over the runner-up[/] {score.margin:.4f}")
+    for ask in asks:
+        _show_ask(ask, all_tokens)
+    for reply in score.judged:
+        _show_reply(reply)
 
 
 def _verdict(score: Score) -> str:
@@ -246,6 +256,27 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
         found = "no" if attempt.found is None else f"[green]{escape(attempt.found)}[/]"
         span = "" if attempt.start is None else f" [dim]at {attempt.start}..{attempt.end}[/]"
         out.print(f"  [dim]rule[/] {escape(attempt.rule):<24} {found}{span}", soft_wrap=True)
+
+
+def _show_reply(reply: JudgeReply) -> None:
+    """Print what a judge was asked, what it replied and how that was read."""
+    from rich.markup import escape
+    from rich.panel import Panel
+
+    from assay.faces.cli.render import out, prompt_panel
+
+    out.print(prompt_panel(reply.prompt, f"asked of the judge: {reply.about}"))
+    if reply.verdict is not Verdict.FAILED:
+        title = f"the judge's reply on {escape(reply.about)}"
+        out.print(
+            Panel(escape(reply.text), title=title, title_align="left", border_style="dim", expand=False)
+        )
+    if reply.value is not None:
+        span = "" if reply.span is None else f" [dim]at {reply.span[0]}..{reply.span[1]}[/]"
+        said, rule = escape(reply.said or ""), escape(reply.rule or "no rule")
+        out.print(f"  [green]{said}[/], worth {reply.value:.4g}, by {rule}{span}", soft_wrap=True)
+    else:
+        out.print(f"  [red]{escape(reply.why or '')}[/]", soft_wrap=True)
 
 
 def _token_line(tokens: tuple[Token, ...], all_tokens: bool, *, is_span: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import os
 import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
@@ -118,12 +119,18 @@ def _answer_program() -> int:
 def _mendable(error: Exception) -> AssayError | None:
     """Return what a person can mend; None where it is a fault of the program."""
     from assay.core.errors import AssayError, Problem, StoreError
+    from assay.core.origin import Origin
 
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         what = f"nothing more can be written: {error.strerror}"
         return StoreError(
             Problem("STORE-012", what, "make room; the same command goes on from what was kept")
         )
+    if isinstance(error, PermissionError):
+        what = f"the system does not allow it: {error.strerror}"
+        where = None if error.filename is None else Origin(os.fsdecode(error.filename))
+        fix = "see who owns it and what you may do with it: `ls -l`; or name another place"
+        return StoreError(Problem("STORE-014", what, fix, where))
     return error if isinstance(error, AssayError) else None
 
 

@@ -21,6 +21,8 @@ from assay.faces.cli.progress_words import (
     company,
     interval_of,
     is_active,
+    judged,
+    left,
     one_line,
     pace,
     recalled,
@@ -28,7 +30,7 @@ from assay.faces.cli.progress_words import (
 )
 
 _MOST_ROWS = 30
-_LINES_AROUND = 8
+_LINES_AROUND = 9
 """Lines of the panel that are no rows, at most, and the line of the prompt."""
 _GAP = "  "
 _SMALL_BAR = 16
@@ -91,6 +93,7 @@ class ProgressPanel:
             lines.append(Text(_hidden(progress.tracks, n_hidden), style="dim"))
         so_far = f"{clock(progress.seconds)} so far"
         lines += _flowing([*pace(progress), *recalled(progress), so_far], width, "dim")
+        lines += _flowing(judged(progress), width, "cyan")
         lines += _flowing(company(progress), width, "yellow")
         if progress.last_failure is not None:
             lines.append(Text(f"last failure: {one_line(progress.last_failure)}", style="red"))
@@ -104,7 +107,7 @@ class ProgressPanel:
         progress = self._progress
         said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{100 * progress.share_done:.0f} %"
         if progress.phase in ("samples", "beforehand"):
-            said += f"{_GAP}{clock(progress.seconds_left)} left"
+            said += f"{_GAP}{left(progress)}"
         room = width - cell_len(PHASES[progress.phase]) - cell_len(said) - 2 * len(_GAP)
         head = Text(PHASES[progress.phase], style="bold")
         if room > 0:

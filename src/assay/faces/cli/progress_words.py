@@ -24,6 +24,12 @@ def clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def left(progress: RunProgress) -> str:
+    """Return how long it takes still: `2:03 left`, `at least 2:03 left`."""
+    least = "at least " if progress.is_left_at_least and progress.seconds_left is not None else ""
+    return f"{least}{clock(progress.seconds_left)} left"
+
+
 def digits(number: float) -> str:
     """Return a rate with as many digits as a person reads while it changes."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
@@ -65,6 +71,20 @@ def pace(progress: RunProgress) -> list[str]:
     return facts
 
 
+def judged(progress: RunProgress) -> list[str]:
+    """Return how far a judge is with what it was given."""
+    judge = progress.judge
+    if judge is None:
+        return []
+    facts = [f"judged {judge.n_replied:,} of {judge.n_prompts:,}"]
+    if judge.n_replied < judge.n_prompts:
+        facts.append(f"{clock(judge.seconds_left)} left to judge")
+        facts += [f"{digits(judge.replies_per_s)} judged/s"] if judge.replies_per_s else []
+    if judge.n_failed:
+        facts.append(f"the judge failed on {judge.n_failed:,}")
+    return facts
+
+
 def recalled(progress: RunProgress) -> list[str]:
     """Return how many answers were not asked for."""
     known = {"kept from before": progress.n_journaled, "from the cache": progress.n_cached}
@@ -94,8 +114,8 @@ def line(progress: RunProgress) -> str:
     if progress.phase in ("loading", "scoring"):
         parts.append(PHASES[progress.phase])
     else:
-        parts.append(f"{clock(progress.seconds_left)} left")
-    parts += pace(progress) + recalled(progress)
+        parts.append(left(progress))
+    parts += judged(progress) + pace(progress) + recalled(progress)
     scored = [track for track in progress.tracks if track.score is not None]
     active = [track for track in scored if is_active(track)] or scored[-_SCORES_IN_A_LINE:]
     parts += [

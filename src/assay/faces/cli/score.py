@@ -104,10 +104,19 @@ def score(
         return 0
     from assay.app.allowed_failures import AllowedFailures, allowed_failures, too_many_failed
     from assay.app.rescore import rescore
+    from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_failures
 
     said = None if allow_failures is None else AllowedFailures.parse(allow_failures)
-    done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline), allowed=said)
+    with TerminalObserver(shows_plan=False) as observer:
+        done = rescore(
+            stored.path,
+            _choices(**chosen),
+            label=name,
+            offline=is_offline(offline),
+            allowed=said,
+            observer=observer,
+        )
     status = FAILED_SAMPLES if too_many_failed(done.manifest) else 0
     if not is_json:
         _show_rescored(done)

@@ -65,6 +65,8 @@ def serve(
     try:
         from assay.faces.web.serve import ServeSettings, TeamServer
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("assay"):
+            raise
         what = f"the server needs the package {error.name!r}, which is not installed"
         raise UsageError(Problem("WEB-001", what, "pip install 'assay-eval[web]'")) from error
     from assay.app.team.registering import register_folders

@@ -12,7 +12,10 @@ from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.options import runs_folder, runs_option
 
 if TYPE_CHECKING:
+    from assay.core.errors import Problem
+    from assay.core.score import Metric
     from assay.faces.cli.answers import RunsAnswer
+    from assay.results.read import StoredRun
 
 _LISTS = {
     "datasets": Command("assay.faces.cli.datasets:datasets", "List the datasets in folders, not the runs.")
@@ -89,12 +92,28 @@ def _listed(root: Path) -> RunsAnswer:
     """Return the runs and the benchmarks in a folder, for programs."""
     from assay.app.bench_page import bench_folders
     from assay.faces.cli.answers import RunsAnswer, run_answer
+
+    runs, problems = _runs(root)
+    answers = (run_answer(one.path, one.manifest, shown) for one, shown in runs)
+    return RunsAnswer(tuple(answers), tuple(map(str, bench_folders(root))), tuple(problems))
+
+
+def _runs(root: Path) -> tuple[list[tuple[StoredRun, list[Metric]]], list[Problem]]:
+    """Return the runs in a folder with what they are judged by, and what is wrong with those left out."""
+    from assay.core.errors import StoreError
     from assay.results.families import foremost
     from assay.results.read import StoredRun, run_folders
 
-    stored = [StoredRun(folder) for folder in run_folders(root)]
-    runs = (run_answer(one.path, one.manifest, foremost(one.metrics(), one.manifest)) for one in stored)
-    return RunsAnswer(tuple(runs), tuple(map(str, bench_folders(root))))
+    runs: list[tuple[StoredRun, list[Metric]]] = []
+    problems: list[Problem] = []
+    for folder in run_folders(root):
+        try:
+            stored = StoredRun(folder)
+            runs.append((stored, foremost(stored.metrics(), stored.manifest)))
+        except StoreError as error:
+            # One run that is damaged hides none of the others.
+            problems += error.problems
+    return runs, problems
 
 
 def _show_list(root: Path) -> None:
@@ -102,29 +121,29 @@ def _show_list(root: Path) -> None:
     from rich.table import Table
 
     from assay.app.bench_page import bench_folders
-    from assay.faces.cli.render import out, print_table
-    from assay.results.families import families, foremost, is_mean
-    from assay.results.read import StoredRun, run_folders
+    from assay.core.errors import StoreError
+    from assay.faces.cli.render import out, print_table, show_error
+    from assay.results.families import families, is_mean
     from assay.results.rows import interval, is_perplexity, value
 
-    folders = run_folders(root)
+    runs, problems = _runs(root)
     benches = bench_folders(root)
-    if not folders and not benches:
+    if problems:
+        show_error(StoreError(problems))
+    if not runs and not benches and not problems:
         out.print(f"no runs under {root}/; `assay run data.csv` makes one")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "status", "started", "model", "task", "method", "score", "95 % interval"):
         table.add_column(heading, overflow="fold")
-    for folder in folders:
-        stored = StoredRun(folder)
+    for stored, shown in runs:
         manifest = stored.manifest
         head = (
-            folder.name,
+            stored.path.name,
             str(manifest.status),
             manifest.started[:16].replace("T", " "),
             manifest.model.name,
         )
-        shown = foremost(stored.metrics(), manifest)
         for metric in shown:
             method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
             mean = " (mean of subsets)" if is_mean(metric, manifest) else ""
@@ -133,9 +152,9 @@ def _show_list(root: Path) -> None:
         if not shown:
             titles = ", ".join(family.title for family in families(manifest.tasks))
             table.add_row(*head, titles, "", "", "")
-    if folders:
+    if runs:
         print_table(table)
-    if folders and benches:
+    if runs and benches:
         out.print()
     for bench in benches:
         out.print(f"[bold]benchmark[/]  {escape(str(bench))}", soft_wrap=True)

@@ -57,7 +57,7 @@ def data_router(shelf: RunShelf, streams: Streams) -> Router:
         return answer(request, shelf.detail(name, place))
 
     @get("/runs/{name:str}/media/{sha256:str}", sync_to_thread=True)
-    def media(request: _Asked, name: FromPath[str], sha256: FromPath[str]) -> Response[bytes]:
+    def media(request: _Asked, name: FromPath[str], sha256: FromPath[str]) -> Response[bytes] | Stream:
         """Show a picture, a sound or a film that the run keeps."""
         return media_answer(request, shelf.folder(name), sha256)
 

@@ -96,6 +96,7 @@ class Streams:
         except Refusal:
             yield GONE
         except AssayError:
+            # As above: the stream ends, and the browser asks for it again.
             return
         finally:
             self._n -= 1

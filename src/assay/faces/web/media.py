@@ -1,13 +1,17 @@
-"""Pictures, sounds and films that a run keeps, by the hash of what is in them: whole, or piece by piece."""
+"""Pictures, sounds and films that a run keeps, by the hash of what is in them: whole, or the part asked for.
+
+However large one is, only a piece of it is in memory.
+"""
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from litestar import Request, Response
+from litestar.response import Stream
 
 from assay.faces.web.refusals import not_here
 from assay.results.media_store import kept_medium
@@ -17,7 +21,10 @@ _MOST_AT_ONCE = 4 << 20
 """Of a film that is asked for piece by piece."""
 
 
-def media_answer(request: Request[Any, Any, Any], run: Path, sha256: str) -> Response[bytes]:
+_PIECE = 256 << 10
+
+
+def media_answer(request: Request[Any, Any, Any], run: Path, sha256: str) -> Response[bytes] | Stream:
     """Return a medium of a run, or the piece of it that is asked for."""
     kept = kept_medium(run, sha256)
     if kept is None:
@@ -29,16 +36,25 @@ def media_answer(request: Request[Any, Any, Any], run: Path, sha256: str) -> Res
         # Shown inside our pages; opened by itself, it is saved.
         "content-disposition": "attachment",
     }
-    with open(kept.path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        asked = _RANGE.fullmatch(request.headers.get("range", ""))
-        if asked is None:
-            return Response(file.read(), media_type=kept.media_type, headers=headers)
+    size = kept.path.stat().st_size
+    asked = _RANGE.fullmatch(request.headers.get("range", ""))
+    first, last, status = 0, size - 1, 200
+    if asked is not None:
         first = int(asked[1])
-        last = min(int(asked[2] or size - 1), size - 1, first + _MOST_AT_ONCE - 1)
+        last = min(int(asked[2] or last), last, first + _MOST_AT_ONCE - 1)
         if first > last:
             return Response(b"", status_code=416, headers={"content-range": f"bytes */{size}"})
-        file.seek(first)
         headers["content-range"] = f"bytes {first}-{last}/{size}"
-        content = file.read(last - first + 1)
-        return Response(content, status_code=206, media_type=kept.media_type, headers=headers)
+        status = 206
+    headers["content-length"] = str(last - first + 1)
+    pieces = _pieces(kept.path, first, last + 1)
+    return Stream(pieces, status_code=status, media_type=kept.media_type, headers=headers)
+
+
+def _pieces(path: Path, first: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from one place to another."""
+    with open(path, "rb") as file:
+        file.seek(first)
+        while first < end and (piece := file.read(min(_PIECE, end - first))):
+            first += len(piece)
+            yield piece

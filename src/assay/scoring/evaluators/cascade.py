@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.ports import Judge
-from assay.core.score import Verdict
+from assay.core.score import JudgeReply, Verdict
 from assay.scoring.differences import Difference
 from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.evaluators.judged import OFF_SCALE, JudgedEvaluator
@@ -68,6 +68,11 @@ class Cascade(Evaluator):
     def bind(self, judge: Judge) -> None:
         """Take the judge to ask; a rule that asks one gets it too."""
         bind_judge((self._rule, self._judged), judge)
+
+    @property
+    def last_replies(self) -> list[tuple[JudgeReply, ...]]:
+        """The judge's replies about each row in the latest call; none where it was not asked."""
+        return [one.replies for one in self.last_verdicts]
 
     def notes(self) -> Sequence[str]:
         """Say who decided about how many rows."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from assay.core.ports import Judge
 from assay.core.prompt import Prompt
-from assay.core.score import Verdict
+from assay.core.score import JudgeReply, Verdict
 from assay.scoring.differences import Difference
 from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.evaluators.readings import Reading, Value, make_reading
@@ -62,6 +62,11 @@ class AsksJudge(Evaluator):
         if without:
             notes.append(f"the judge gave no verdict on {without:,} of {len(self.last_verdicts):,} rows")
         return notes
+
+    @property
+    def last_replies(self) -> list[tuple[JudgeReply, ...]]:
+        """The judge's replies about each row in the latest call."""
+        return [one.replies for one in self.last_verdicts]
 
     def _ask(self, cases: Sequence[Sequence[Question] | Unaskable]) -> list[Judgement]:
         """Ask all that is to be asked and keep the judgements."""

@@ -10,8 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+import msgspec
+
+from assay.core.score import JudgeReply
 from assay.scoring.differences import Difference
 from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
+from assay.scoring.judges.binding import last_replies
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.estimators import g_pass_at_k, mg_pass_at_k, pass_at_k
 from assay.scoring.metrics.list_metric import Unit, unit_of
@@ -68,12 +72,20 @@ class _Runs:
         self.ratios: dict[str, list[list[tuple[float, float]]]] = {}
         self.intervals: dict[str, list[tuple[float, float]]] = {}
         self.units: dict[str, Unit] = {}
+        self.replies: list[tuple[JudgeReply, ...]] = [()] * n_rows
+        """What a judge said of each row, in all runs."""
         self.correct: list[list[float]] | None = [[] for _ in range(n_rows)]
         self._n_rows = n_rows
         self._told: set[str] = set()
+        self._n_runs = 0
 
     def add(self, evaluator: Evaluator, found: Mapping[str, float], rows: Sequence[int]) -> None:
         """Take the latest call of an evaluator, over these rows."""
+        self._n_runs += 1
+        for row, replies in zip(rows, last_replies(evaluator, len(rows)), strict=True):
+            self.replies[row] += tuple(
+                msgspec.structs.replace(one, about=f"answer {self._n_runs}, {one.about}") for one in replies
+            )
         for name, value in found.items():
             unit = unit_of(evaluator, name)
             self._count(name, unit, is_zero=not value)
@@ -147,6 +159,8 @@ class Repeated(Evaluator):
         self._ks = tuple(dict.fromkeys(ks))
         self._system = system
         self._notes: tuple[str, ...] = ()
+        self.last_replies: list[tuple[JudgeReply, ...]] = []
+        """The judge's replies about each row in the latest call, those about all of its answers."""
         self.units: dict[str, Unit] = {}
         self.label = getattr(evaluator, "label", type(evaluator).__name__)
         """What a person knows the evaluator by."""
@@ -195,6 +209,7 @@ class Repeated(Evaluator):
         if self._n == 1 or (self.is_faithful and not self._evaluator.has_details):
             return self._single_run([one[-1:] for one in answers], references)
         runs = self._runs(answers, references)
+        self.last_replies = runs.replies
         is_usable = self._usable(answers, runs)
         values = self._averages(runs, is_usable)
         if runs.correct is None and max(self._ks) > 1:
@@ -209,6 +224,7 @@ class Repeated(Evaluator):
         """Return what the evaluator says of one run, under its own names."""
         found = self._evaluator([one[0] if one else None for one in answers], references)
         self.last_score_lists = self._evaluator.last_score_lists
+        self.last_replies = last_replies(self._evaluator, len(references))
         self.last_ratios.update(self._evaluator.last_ratios)
         self.last_intervals.update(self._evaluator.last_intervals)
         self.units = {name: unit_of(self._evaluator, name) for name in found}

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from assay.core.ports import Judge
-from assay.core.prompt import Prompt
+from assay.core.prompt import Prompt, without_data
 from assay.core.response import Completion, Failure, Finish
-from assay.core.score import Verdict
+from assay.core.score import JudgeReply, Verdict
 from assay.scoring.extract.extraction import Rule, search
 from assay.scoring.judges.reading import read_verdict
 
@@ -36,22 +36,6 @@ class Question(NamedTuple):
 
 class Unaskable(Exception):
     """Nothing can be asked about a sample; the message says why."""
-
-
-class JudgeReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the judge replied to one question, as it was read."""
-
-    about: str
-    verdict: Verdict
-    value: float | None = None
-    """None unless SCORED."""
-    text: str = ""
-    rule: str | None = None
-    """The rule that found the verdict, or that saw one which is none (a grade outside the scale)."""
-    said: str | None = None
-    """The verdict itself, as the rule names it."""
-    why: str | None = None
-    """Why there is no value."""
 
 
 class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -96,23 +80,34 @@ def _judged(questions: Sequence[Question], outcomes: Iterator[Completion | Failu
 
 
 def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
+    prompt = without_data(question.prompt)
     if isinstance(outcome, Failure):
-        return JudgeReply(question.about, Verdict.FAILED, why=f"{outcome.kind}: {outcome.message}")
+        why = f"{outcome.kind}: {outcome.message}"
+        return JudgeReply(question.about, Verdict.FAILED, why=why, prompt=prompt)
     if not outcome.outputs:
-        return JudgeReply(question.about, Verdict.FAILED, why="no text came back")
+        return JudgeReply(question.about, Verdict.FAILED, why="no text came back", prompt=prompt)
     output = outcome.outputs[0]
     is_whole = output.finish is not Finish.LENGTH
     if question.is_raw:
         found = search(output.text, question.rules, 0)
     else:
         found = read_verdict(output.text, question.rules, is_whole=is_whole)
+    reply = JudgeReply(
+        question.about,
+        Verdict.UNANSWERED,
+        text=output.text,
+        rule=found.rule,
+        span=found.span,
+        reasoning=output.reasoning,
+        prompt=prompt,
+    )
     if found.answer is not None:
         value = question.worth(found.answer)
-        return JudgeReply(question.about, Verdict.SCORED, value, output.text, found.rule, found.answer)
+        return msgspec.structs.replace(reply, verdict=Verdict.SCORED, value=value, said=found.answer)
     why = "no verdict in the reply"
     if found.rule is not None:
         why = question.no_verdict
     elif not is_whole:
         after = f" after {output.n_tokens:,} tokens" if output.n_tokens else ""
         why = f"cut off{after}, before a verdict"
-    return JudgeReply(question.about, Verdict.UNANSWERED, text=output.text, rule=found.rule, why=why)
+    return msgspec.structs.replace(reply, why=why)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, get_args
 
 from assay.core.errors import PlanError, Problem, listing
 from assay.core.ports import Judge
+from assay.core.score import JudgeReply
 from assay.scoring.judges.conversation import Conversation
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_all
 from assay.scoring.judges.prompts import JudgeType
@@ -58,6 +59,11 @@ class GPTEval(ListMetric):
         """Take the judge to ask, and how; without a procedure, Assay's own prompts and defaults."""
         self._judge = judge
         self._procedure = procedure or Procedure()
+
+    @property
+    def last_replies(self) -> list[tuple[JudgeReply, ...]]:
+        """The judge's replies about each sample in the latest call."""
+        return [one.replies for one in self.last_verdicts]
 
     def setup_metric(
         self,

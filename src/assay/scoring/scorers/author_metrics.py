@@ -179,6 +179,8 @@ class AuthorMetrics:
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
         if kept.inner is None or self._author.chooses_itself:
             known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
+        if at is not None:
+            known["judged"] = values.replies.get(at, ())
         if at is not None and at in values.troubles:
             why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)

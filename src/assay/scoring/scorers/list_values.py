@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from assay.core.errors import AssayError, PlanError, Problem, listing
 from assay.core.origin import Origin
-from assay.core.score import Ratio, Verdict
+from assay.core.score import JudgeReply, Ratio, Verdict
+from assay.scoring.judges.binding import last_replies
 from assay.scoring.metrics.list_metric import unit_of
 
 _N_RESAMPLES = 200
@@ -41,6 +42,8 @@ class Values(NamedTuple):
     """Names of metrics that are no shares."""
     troubles: dict[int, str]
     """Rows that a metric could not judge, and why."""
+    replies: dict[int, tuple[JudgeReply, ...]]
+    """What a judge said of rows, for all metrics that asked one."""
 
     def is_mean(self, name: str) -> bool:
         """Whether a metric is the mean of what it says of the rows."""
@@ -71,6 +74,7 @@ def evaluate(
     lower: set[str] = set()
     off_scale: set[str] = set()
     troubles: dict[int, str] = {}
+    replies: dict[int, tuple[JudgeReply, ...]] = {}
     put_off: list[AssayError] = []
     for metric in metrics if predictions else ():
         kept = [at for at in range(len(predictions)) if at not in troubles]
@@ -89,6 +93,7 @@ def evaluate(
         kept = [at for at in kept if at not in fresh]
         troubles |= _unjudged(metric, kept)
         # Taken before the metric is called again, for rows by themselves.
+        replies |= _replied(metric, kept, replies)
         parts = dict(getattr(metric, "last_ratios", {}))
         sums = dict(getattr(metric, "last_counts", {}))
         lists = _row_values(metric, predictions, references, kept, told)
@@ -119,6 +124,7 @@ def evaluate(
         frozenset(lower),
         frozenset(off_scale),
         troubles,
+        replies,
     )
 
 
@@ -172,6 +178,14 @@ def _unjudged(metric: Any, kept: Sequence[int]) -> dict[int, str]:
         for at, one in zip(kept, verdicts, strict=True)
         if one.verdict is not Verdict.SCORED
     }
+
+
+def _replied(
+    metric: Any, kept: Sequence[int], before: Mapping[int, tuple[JudgeReply, ...]]
+) -> dict[int, tuple[JudgeReply, ...]]:
+    """Return what a judge said of rows, behind what it said of them for other metrics."""
+    said = zip(kept, last_replies(metric, len(kept)), strict=True)
+    return {at: (*before.get(at, ()), *replies) for at, replies in said}
 
 
 class _NoNumbers(Exception):

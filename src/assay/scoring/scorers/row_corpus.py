@@ -7,11 +7,14 @@ from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Protocol
 
+import msgspec
+
 from assay.core.ports import Judge
 from assay.core.sample import Sample
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import JudgeReply, Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation
 from assay.scoring.judges.agreement import agreement_question
+from assay.scoring.judges.binding import last_replies
 from assay.scoring.judges.judgement import Unaskable, judge_all
 from assay.scoring.metrics.estimators import pass_at_k
 from assay.scoring.metrics.gpteval import no_judge
@@ -39,6 +42,10 @@ class LateMetric(Protocol):
     def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
         """Return each row's values by name, or why it has none."""
 
+    @property
+    def last_replies(self) -> Sequence[tuple[JudgeReply, ...]]:
+        """What a judge replied about each row in the latest call; empty where none is asked."""
+
     def notes(self) -> Sequence[str]:
         """Return what a person should know about how it worked."""
 
@@ -49,6 +56,7 @@ class FunctionExecution:
     def __init__(self, named: NamedMetric, faithful: bool) -> None:
         self._named = named
         self._faithful = faithful
+        self.last_replies: Sequence[tuple[JudgeReply, ...]] = ()
         self._protections: Protections | None = None
 
     def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
@@ -95,6 +103,7 @@ class JudgedAgreement:
         self._named = named
         self._faithful = faithful
         self._prompt = prompt
+        self.last_replies: Sequence[tuple[JudgeReply, ...]] = ()
         self._judge: Judge | None = None
 
     def bind(self, judge: Judge) -> None:
@@ -120,8 +129,10 @@ class JudgedAgreement:
             or Unaskable("no output to judge")
             for reading in readings
         ]
+        judged = judge_all(self._judge, cases)
+        self.last_replies = [one.replies for one in judged]
         found: list[dict[str, float] | Unscorable] = []
-        for reading, case, one in zip(readings, cases, judge_all(self._judge, cases), strict=True):
+        for reading, case, one in zip(readings, cases, judged, strict=True):
             if one.value is None or isinstance(case, Unaskable):
                 found.append(Unscorable(f"no verdict from the judge: {one.why}"))
             else:
@@ -229,12 +240,19 @@ class RowCorpus:
         readings = [one for one in self._kept if isinstance(one, Reading)]
         judged = [one for one in readings if self._rows.verdict_before(one) is None]
         late: dict[str, dict[str, float | Unscorable]] = {one.sample.id: {} for one in judged}
+        replies: dict[str, tuple[JudgeReply, ...]] = {one.sample.id: () for one in judged}
         for metric in self._late if judged else ():
             for reading, found in zip(judged, metric.values(judged), strict=True):
                 # A value that is missing says why under whatever name.
                 late[reading.sample.id] |= {"": found} if isinstance(found, Unscorable) else found
+            for reading, said in zip(judged, last_replies(metric, len(judged)), strict=True):
+                replies[reading.sample.id] += said
         scores = [
-            one if isinstance(one, Score) else self._rows.scored(one, late.get(one.sample.id, {}))
+            one
+            if isinstance(one, Score)
+            else msgspec.structs.replace(
+                self._rows.scored(one, late.get(one.sample.id, {})), judged=replies.get(one.sample.id, ())
+            )
             for one in self._kept
         ]
         notes = tuple(note for one in self._late for note in one.notes())

@@ -229,6 +229,16 @@ class TestMedia:
         answer = client.get(f"/data/runs/one/media/{sha256}", {"range": "bytes=1-"})
         assert (answer.body, answer.headers["content-range"]) == (PICTURE[1:5], f"bytes 1-4/{len(PICTURE)}")
 
+    def test_a_large_one_is_never_whole_in_memory(
+        self, client: AsgiClient, sha256: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(media, "_PIECE", 16)
+        for headers, expected in (({}, PICTURE), ({"range": "bytes=3-"}, PICTURE[3:])):
+            answer = client.get(f"/data/runs/one/media/{sha256}", headers)
+            assert answer.body == expected
+            assert answer.headers["content-length"] == str(len(expected))
+            assert max(answer.pieces) == 16 < len(expected)
+
     def test_nothing_but_kept_media(self, client: AsgiClient, sha256: str, runs: Path) -> None:
         folder = runs / "one" / "media"
         page = "0" * 64

@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
+from assay.core.prompt import Message, Prompt
 from assay.scoring.evaluators import AuthorEvaluator, EvaluatedRow, Evaluator, Repeated, make_evaluator
+from assay.scoring.evaluators.judged import JudgedEvaluator
+from fakes.judges import ScriptedJudge
 
 
 def rows(golds: Sequence[Any]) -> list[EvaluatedRow]:
@@ -146,6 +149,23 @@ def test_a_judge_inside_is_bound_and_there_is_no_bind_without_one() -> None:
     Repeated(inner, 2, [1]).bind("a judge")
     assert inner.judge == "a judge"
     assert not hasattr(Repeated(accuracy(), 2, [1]), "bind")
+
+
+def test_a_judges_replies_about_all_answers_of_a_row_are_kept() -> None:
+    def render(row: EvaluatedRow, prediction: str) -> Prompt:
+        return (Message("user", prediction),)
+
+    metric = Repeated(JudgedEvaluator(render), 2, [1])
+    metric.bind(ScriptedJudge(lambda text: "A" if text == "yes" else "B"))
+    metric([("yes", "no"), ("no",)], rows("AA"))
+    assert [[(one.about, one.said) for one in row] for row in metric.last_replies] == [
+        [("answer 1, answer", "right"), ("answer 2, answer", "wrong")],
+        [("answer 1, answer", "wrong")],
+    ]
+    single = Repeated(JudgedEvaluator(render), 1, [1])
+    single.bind(ScriptedJudge(lambda text: "A"))
+    single([("yes",)], rows("A"))
+    assert [[one.prompt for one in row] for row in single.last_replies] == [[(Message("user", "yes"),)]]
 
 
 def test_answers_that_a_judge_could_not_judge_do_not_count() -> None:

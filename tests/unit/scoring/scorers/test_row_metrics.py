@@ -379,6 +379,12 @@ def test_a_judge_says_whether_answers_agree() -> None:
         assert [one.value for one in scores] == expected
         assert scores[-1].verdict is Verdict.FAILED
         assert judge.n_calls == 1
+        assert [[reply.text for reply in one.judged] for one in scores] == [
+            *([text] for text in replies.values()),
+            [""],
+        ]
+        assert [one.judged[0].prompt for one in scores] == judge.seen
+        assert scores[-1].judged[0].why == "timeout: gone"
 
 
 def test_a_judge_is_not_shown_outputs_without_an_answer() -> None:

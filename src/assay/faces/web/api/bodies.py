@@ -147,6 +147,11 @@ class ProgressBody(msgspec.Struct, frozen=True):
     """Requests answered by the cache."""
     share_done: float = 0.0
     """From 0 to 1."""
+    n_judge_prompts: int = 0
+    """What a judge was given so far: metrics ask it when all samples of their task are answered."""
+    n_judge_replies: int = 0
+    n_judge_failed: int = 0
+    """Of the replies, those that did not come."""
 
 
 class EvaluationBody(msgspec.Struct, frozen=True):

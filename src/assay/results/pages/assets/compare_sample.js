@@ -4,6 +4,7 @@ import { el, replace, said } from "./dom.js";
 import { setState } from "./address.js";
 import { exactText } from "./exact_text.js";
 import { fold } from "./folds.js";
+import { judgeView } from "./judge_view.js";
 import { labelsView } from "./labels_view.js";
 import { optionNumbers } from "./likelihoods.js";
 import { count } from "./numbers.js";
@@ -38,7 +39,7 @@ function parting(a, b) {
 }
 
 // What one side made of the sample.
-function column(at, side, { page, method, place }) {
+function column(at, side, { page, method, place, source }) {
   const track = method.tracks[at];
   const head = el("h2", { class: "side-head" }, el("span", { class: `side side-${at % 6}` }, page.letters[at]), " ", said(page.sides[at].name));
   if (!side) return el("article", { class: "answer-of" }, head, el("p", { class: "empty" }, "It does not have this sample."));
@@ -52,6 +53,7 @@ function column(at, side, { page, method, place }) {
   return el("article", { class: "answer-of" }, head,
     verdictView(score, of("failure"), outcome, OUTCOMES[outcome]),
     of("completion").length ? outputView(of("completion"), score) : null,
+    judgeView(score, (sha256) => source.media(sha256, at)),
     options.length ? optionsView(options, score, record.sample) : null,
     of("label_probs").map(([ask, probs]) => labelsView(ask, probs, score, record.sample)));
 }
@@ -102,7 +104,7 @@ export async function showPair(section, { place, source, page, table }) {
   replace(section, bar,
     el("header", { class: "sample-head" }, el("h1", { tabindex: -1 }, said(record.sample.id)), el("p", { class: "kicker" }, said(record.task), " · ", method.name)),
     questionView(record.sample, columns.questions[place], answers, record.asks.some((ask) => ask.windows)),
-    el("div", { class: "answers" }, sides.map((side, at) => column(at, side, { page, method, place }))),
+    el("div", { class: "answers" }, sides.map((side, at) => column(at, side, { page, method, place, source }))),
     prompts(sides, { page, method, source }));
 }
 

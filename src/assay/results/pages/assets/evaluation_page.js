@@ -208,6 +208,8 @@ class EvaluationPage {
       took === null ? null : fact(isOver(one) ? "took" : "so far", seconds(isOver(one) ? took : Math.round(took))),
       progress.n_samples ? fact("failed", count(progress.n_failed)) : null,
       progress.n_requests ? fact("requests answered", count(progress.n_answered)) : null,
+      progress.n_judge_prompts ? fact("judged", `${count(progress.n_judge_replies)} of ${count(progress.n_judge_prompts)}`) : null,
+      progress.n_judge_failed ? fact("judge failed on", count(progress.n_judge_failed)) : null,
       progress.n_cached ? fact("from the cache", count(progress.n_cached)) : null,
       progress.n_journaled ? fact("of earlier attempts", count(progress.n_journaled)) : null,
       one.attempt > 1 ? fact("attempt", count(one.attempt)) : null));

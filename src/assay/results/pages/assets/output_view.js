@@ -33,7 +33,7 @@ function outputBody(ask, output, score) {
     output.turns?.length ? conversation(ask, output, score) : exactText(output.text, { name: "output", marks: marks(output.text, score) }),
     calls(output),
     el("p", { class: output.finish === "length" ? "warning" : "faint" },
-      output.n_tokens ? `${count(output.n_tokens)} tokens; ` : null, ENDINGS[output.finish] ?? output.finish, "."),
+      output.n_tokens ? `${count(output.n_tokens)} token${output.n_tokens === 1 ? "" : "s"}; ` : null, ENDINGS[output.finish] ?? output.finish, "."),
   ];
 }
 

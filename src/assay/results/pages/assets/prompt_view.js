@@ -73,7 +73,8 @@ function messagesView(messages, ask, fields, show) {
   ];
 }
 
-function contextView(context, ask, fields, show) {
+// A prompt to the letter; its solved examples are folded where the ask tells how many there are.
+export function contextView(context, ask, fields, show) {
   if (context === "") return el("p", { class: "faint" }, "Nothing stands before it.");
   return typeof context === "string" ? promptText(context, ask, fields, "prompt") : messagesView(context, ask, fields, show);
 }
@@ -96,7 +97,8 @@ function continuations(asks, sample) {
     spans.length > MOST_LISTED ? fold(`${spans.length - MOST_LISTED} more`, () => el("ul", {}, spans.slice(MOST_LISTED).map(row))) : null);
 }
 
-function wholeText(context) {
+// A prompt as one text, to be copied.
+export function wholeText(context) {
   return typeof context === "string" ? context : JSON.stringify(context, null, 2);
 }
 

@@ -19,9 +19,9 @@ const SORTS = {
 export async function showRuns(main) {
   const list = new RunList();
   replace(main, list.element);
-  list.take((await fetched("/data/runs")).runs);
+  list.take(await fetched("/data/runs"));
   onState((state) => list.follow(state));
-  watched("/data/events", async () => list.take((await fetched("/data/runs")).runs));
+  watched("/data/events", async () => list.take(await fetched("/data/runs")));
   // A run to which nothing is added says so by that alone.
   setInterval(() => list.follow(stateNow()), 1000 * SILENT_S / 4);
 }
@@ -60,16 +60,19 @@ class RunList {
     this.search = el("input", { type: "search", placeholder: "Search runs, models, datasets", "aria-label": "Search runs", oninput: () => setState({ q: this.search.value }) });
     this.selects = el("div", { class: "selects" });
     this.told = el("p", { class: "told", role: "status" });
+    this.trouble = el("div", { role: "alert" });
     this.head = el("thead", {});
     this.body = el("tbody", {});
     this.more = el("p", {});
     this.bar = el("div", { class: "compare-bar", role: "region", "aria-label": "Comparison", hidden: true });
-    this.element = el("div", { class: "runs" }, el("h1", {}, "Runs"), el("div", { class: "tools" }, this.search, this.selects), this.told,
+    this.element = el("div", { class: "runs" }, el("h1", {}, "Runs"), el("div", { class: "tools" }, this.search, this.selects), this.trouble, this.told,
       el("div", { class: "runs-scroll" }, el("table", {}, this.head, this.body)), this.more, this.bar);
   }
 
-  take(runs) {
+  take({ runs, unread }) {
     this.runs = runs;
+    replace(this.trouble, unread.map(({ folder, fault }) => el("p", { class: "trouble" }, "Runs of ", said(folder), " are not shown: ", fault)));
+    this.isUnread = unread.length > 0;
     const names = new Set(runs.map((run) => run.name));
     for (const name of this.chosen) if (!names.has(name)) this.chosen.delete(name);
     this.follow(stateNow());
@@ -139,7 +142,7 @@ class RunList {
       this.offered = offered;
       replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
     }
-    replace(this.told, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : "No runs here yet: `assay run data.csv` makes one, and it shows up by itself.");
+    replace(this.told, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : this.isUnread ? null : "No runs here yet: `assay run data.csv` makes one, and it shows up by itself.");
   }
 
   row(run) {

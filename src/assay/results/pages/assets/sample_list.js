@@ -91,7 +91,8 @@ export class SampleList {
     const shown = [];
     for (let nth = first; nth < last; nth++) shown.push(this.row(nth, this.rows[nth]));
     const held = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, "No sample fits these filters."));
+    const why = this.columns.ids.length ? "No sample fits these filters." : "No samples yet: each shows up here when all that is asked about it is answered.";
+    replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, why));
     if (held) shown.find((row) => row.getAttribute("href") === held)?.focus({ preventScroll: true });
   }
 

@@ -5,6 +5,7 @@ import { linkTo, onState, setState, stateNow } from "./address.js";
 import { copyButton } from "./copy.js";
 import { exactText } from "./exact_text.js";
 import { fold } from "./folds.js";
+import { judgeView } from "./judge_view.js";
 import { labelsView } from "./labels_view.js";
 import { optionNumbers } from "./likelihoods.js";
 import { optionsView } from "./options_view.js";
@@ -83,7 +84,7 @@ function tokensSection(record, likelihoods) {
 }
 
 // All that one method asked and got.
-function methodParts({ record, detail, place, source }, track, score) {
+function methodParts({ record, detail, place, source, run }, track, score) {
   const asks = record.asks.filter((ask) => ask.track === track.name);
   const responses = new Map(detail.responses.map((response) => [response.request_id, response]));
   const answered = asks.map((ask) => [ask, responses.get(ask.id)?.outcome]).filter(([, outcome]) => outcome);
@@ -96,6 +97,7 @@ function methodParts({ record, detail, place, source }, track, score) {
     verdictView(score, of("failure"), outcome, OUTCOMES[outcome]),
     promptView(record, asks, (sha256) => source.media(sha256, detail)),
     completions.length ? outputView(completions, score) : null,
+    judgeView(score, (sha256) => source.media(sha256, detail), run.manifest.judge),
     options.length ? optionsView(options, score, record.sample) : null,
     tokensSection(record, likelihoods),
     of("label_probs").map(([ask, probs]) => labelsView(ask, probs, score, record.sample)),
