@@ -61,7 +61,7 @@ class _Worker(msgspec.Struct):
     """The first is under way."""
     last_word: float = 0.0
     given_work: float = 0.0
-    """When it was sent its first batch."""
+    """When it was last sent a batch and had none."""
     has_answered: bool = False
 
 
@@ -196,7 +196,7 @@ class Dispatcher:
         self._n_batches += 1
         if not worker.batches:
             worker.last_word = self._clock()
-            worker.given_work = worker.given_work or worker.last_word
+            worker.given_work = worker.last_word
         worker.batches.append(_Sent(self._n_batches, {one.id: one for one in requests}, is_suspect))
         self._crew.send(number, Batch(self._n_batches, requests))
 

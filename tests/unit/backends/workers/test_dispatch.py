@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assay.backends.workers import dispatch, lookahead
 from assay.backends.workers.crew import Word
 from assay.backends.workers.dispatch import WORKER_DIED, Dispatcher
-from assay.backends.workers.messages import Answers, Died, Raised
+from assay.backends.workers.messages import Answers, Batch, Died, Raised
 from assay.core.errors import BackendError, PlanError, Problem
 from assay.core.request import Generate, Request, Sampling, request
 from assay.core.response import Failure, Response
@@ -114,6 +114,52 @@ def test_a_killer_is_not_mistaken_for_the_batch_before_it() -> None:
     crew = FakeCrew(1, kills=lambda one: one.sample_id in ("5", "40", "41"), forgets=True)
     found = failures(list(dispatcher(crew).run(asked(64))))
     assert set(found) == {f"t/{sample}/gen/answer/0" for sample in (5, 40, 41)}
+
+
+def test_a_suspect_has_no_company() -> None:
+    """Neither before it nor behind it: whatever happens then, it was the suspect."""
+
+    class Strict(FakeCrew):
+        def listen(self, timeout_s: float) -> Sequence[Word]:
+            before = {worker: list(hand.batches) for worker, hand in self.hands.items()}
+            words = super().listen(timeout_s)
+            for word in words:
+                if isinstance(word.said, Died):
+                    suspects.update(one.id for one in before[word.worker][0].requests)
+            return words
+
+        def send(self, worker: int, batch: Batch) -> None:
+            held = self.hands[worker].batches
+            assert not (held and is_suspect(batch)), "a suspect behind another batch"
+            assert not any(is_suspect(one) for one in held), "a batch behind a suspect"
+            super().send(worker, batch)
+
+    suspects: set[str] = set()
+
+    def is_suspect(batch: Batch) -> bool:
+        return any(one.id in suspects for one in batch.requests)
+
+    crew = Strict(2, kills=lambda one: one.sample_id in ("40", "41", "900"))
+    assert len(failures(list(dispatcher(crew).run(asked(3000))))) == 3
+    assert suspects
+
+
+def test_suspects_are_not_kept_waiting_by_new_work() -> None:
+    """Samples are written in order: what a killer holds up must not pile up behind it."""
+    crew = FakeCrew(2, kills=lambda one: one.sample_id == "3", n_step=50)
+    n_before = 0
+    for response in dispatcher(crew).run(asked(60_000)):
+        if isinstance(response.outcome, Failure):
+            break
+        n_before += 1
+    assert n_before < 12_000
+
+
+def test_killers_here_and_there_do_not_end_the_run() -> None:
+    crew = FakeCrew(2, kills=lambda one: int(one.sample_id) % 500 == 7, n_step=20)
+    pool = dispatcher(crew)
+    assert len(failures(list(pool.run(asked(5000))))) == 10
+    assert pool.n_deaths > 24
 
 
 def test_a_worker_that_says_nothing_is_replaced() -> None:
