@@ -303,3 +303,52 @@ def test_a_mean_takes_each_difference_the_same_way_round() -> None:
     board = board_of(shelf)
     assert [str(cell.rank) for row in board.mean_cells for cell in row if cell and cell.rank] == ["1–2"] * 2
     assert {str(cell.rank) for row in board.cells for cell in row if cell} == {"1", "2"}
+
+
+def of_share(share: float) -> list[float]:
+    return [1.0] * round(100 * share) + [0.0] * round(100 * (1 - share))
+
+
+def test_models_with_every_dataset_come_before_others_and_by_their_mean() -> None:
+    """No dataset is everyone's. The one with the better mean wins fewer duels, and the poor one none."""
+    shelf = Shelf()
+    shelf.add("part a", {"a": of_share(0.4)})
+    shelf.add("part b", {"b": of_share(0.4)})
+    shelf.add("poor", {"a": of_share(0.1), "b": of_share(0.1), "c": of_share(0.1)})
+    shelf.add("steady", {"a": of_share(0.5), "b": of_share(0.55), "c": of_share(0.55)})
+    shelf.add("best", {"a": of_share(0.95), "b": of_share(0.5), "c": of_share(0.5)})
+    board = board_of(shelf)
+    assert [one.name for one in board.models] == ["best", "steady", "poor", "part a", "part b"]
+    rates = {
+        model.name: standing.win_rate for model, standing in zip(board.models, board.standings, strict=True)
+    }
+    assert rates["steady"] is not None
+    assert rates["best"] is not None
+    assert rates["part a"] is not None
+    assert rates["steady"] > rates["best"]
+    assert rates["part a"] > rates["poor"] == 0
+
+
+def test_of_columns_with_as_many_models_that_with_most_samples_counts() -> None:
+    drawn = {"n_samples": 50, "settings": {"limit": '{"n":50,"which":"first"}'}}
+    for days in ((1, 2), (2, 1)):
+        shelf = Shelf()
+        for model in ("one", "two"):
+            shelf.add(model, {"a": GOOD}, day=days[0])
+            shelf.add(model, {"a": FAIR}, day=days[1], specs={"a": task("a", **drawn)})
+        board = board_of(shelf)
+        assert [(one.apart, one.counts) for one in board.columns] == [
+            (("all 100",), True),
+            (("50 of 100 first",), False),
+        ]
+
+
+def test_a_duel_is_fought_once_for_each_dataset() -> None:
+    shelf = Shelf()
+    for model, worse in (("one", FAIR), ("two", POOR)):
+        shelf.add(model, {"a": GOOD, "b": worse}, method="gen")
+        shelf.add(model, {"a": worse}, method="ppl")
+    assert [(one.n_duels, one.n_won, one.n_lost) for one in board_of(shelf).standings] == [
+        (2, 1, 0),
+        (2, 0, 1),
+    ]
