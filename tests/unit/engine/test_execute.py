@@ -96,6 +96,7 @@ def test_samples_land_in_the_datasets_order_whatever_the_backend_does(tmp_path: 
     assert [score.answer for score in notes.scores.values()] == [str(i)[::-1] for i in range(10)]
     assert notes.aggregated == list(notes.scores.values())
     assert (tally.n_done, tally.n_samples, tally.n_failed) == (10, 10, 0)
+    assert (tally.n_begun, tally.n_requests, tally.n_answered, tally.share_done) == (10, 10, 10, 1.0)
 
 
 def test_several_tasks_share_one_queue(tmp_path: Path) -> None:
@@ -289,3 +290,22 @@ def test_a_resumed_run_leaves_out_the_same_examples_and_repeats_nothing(tmp_path
     _, whole = execute([task], FakeBackend(context_length=40), tmp_path / "whole")
     assert resumed.costs["t", "gen"] == whole.costs["t", "gen"]
     assert whole.costs["t", "gen"].n_shortened > 0
+
+
+def test_only_methods_that_were_shown_fewer_examples_are_noted(tmp_path: Path) -> None:
+    tasks = [FakeTask(3, name="short"), FakeTask(2, name="long", examples=long_examples, max_tokens=5)]
+    journal, notes = FileJournal(tmp_path / "j"), Notes()
+    execution = Execution(
+        tasks,
+        FakeBackend(context_length=40),
+        {task.name: [FakeScorer()] for task in tasks},
+        journal=journal,
+        cache=NoCache(),
+        sink=notes,
+        aggregator=notes,
+        on_progress=lambda tally: None,
+    )
+    execution.run()
+    journal.close()
+    (note,) = execution.notes()
+    assert note.startswith("long gen: 2 of 2 samples were shown fewer examples")

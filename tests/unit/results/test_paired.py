@@ -295,6 +295,16 @@ def test_a_point_needs_as_many_pairs_as_the_textbook_says() -> None:
     assert share_difference(a, b).n_for_a_point == pytest.approx(7_846, abs=3)
 
 
+def test_a_point_of_other_values_needs_as_many_pairs_as_their_error_says() -> None:
+    a, b = np.zeros(50), np.linspace(-0.2, 0.3, 50)
+    found = mean_difference(a, b)
+    error = float(np.std(b, ddof=1)) / math.sqrt(50)
+    deviates = 1.959963985 + 0.841621234
+    assert found.smallest == pytest.approx(deviates * error)
+    # The error falls with the root of the pairs.
+    assert found.n_for_a_point == math.ceil(50 * (deviates * error / 0.01) ** 2)
+
+
 def perplexities(draws: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     tokens = draws.integers(20, 400, n).astype(float)
     hard = draws.normal(2.5, 0.5, n)

@@ -117,6 +117,15 @@ def test_what_is_the_same_for_several_columns_is_said_once() -> None:
     assert board_of(shelf).notes == ("""runs also differ in form ("chat", "text"): 'a', 'b', 'c'""",)
 
 
+def test_a_note_on_many_columns_names_the_first_of_them() -> None:
+    shelf = Shelf()
+    for model, form in (("one", '"chat"'), ("two", '"text"')):
+        specs = {name: task(name, settings={"form": form}) for name in "abcdefg"}
+        shelf.add(model, dict.fromkeys("abcdefg", GOOD), specs=specs)
+    (note,) = board_of(shelf).notes
+    assert note.endswith(": 'a', 'b', 'c', 'd', 'e' and 2 more")
+
+
 def test_a_dataset_counts_once_in_a_mean_however_many_methods_it_has() -> None:
     shelf = Shelf()
     for model in ("one", "two"):
