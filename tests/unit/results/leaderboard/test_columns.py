@@ -319,11 +319,13 @@ def of_share(share: float) -> list[float]:
 
 
 def test_models_with_every_dataset_come_before_others_and_by_their_mean() -> None:
-    """No dataset is everyone's. The one with the better mean wins fewer duels, and the poor one none."""
+    """No dataset is everyone's. The one with the better mean wins fewer duels, and the one that has
+    nothing right none: it still has every dataset.
+    """
     shelf = Shelf()
     shelf.add("part a", {"a": of_share(0.4)})
     shelf.add("part b", {"b": of_share(0.4)})
-    shelf.add("poor", {"a": of_share(0.1), "b": of_share(0.1), "c": of_share(0.1)})
+    shelf.add("poor", {"a": of_share(0.0), "b": of_share(0.0), "c": of_share(0.0)})
     shelf.add("steady", {"a": of_share(0.5), "b": of_share(0.55), "c": of_share(0.55)})
     shelf.add("best", {"a": of_share(0.95), "b": of_share(0.5), "c": of_share(0.5)})
     board = board_of(shelf)
