@@ -346,3 +346,13 @@ def test_subsets_of_which_one_has_no_pairs_have_no_mean(tmp_path: Path) -> None:
         ]
         runs.append(written(tmp_path / model, manifest(model, tasks), scores))
     assert [one.task for one in compared(*runs).headlines] == ["d:x", "d:y"]
+
+
+def test_a_metric_that_no_summary_tells_of_is_a_share_of_which_more_is_better(tmp_path: Path) -> None:
+    runs = []
+    for model, more in (("a", 0.0), ("b", 0.2)):
+        scores = [score(f"s{at}", 1.0, also={"own": at / 10 + more}) for at in range(4)]
+        head = Metric("t", "gen", "accuracy", None, 1.0, None, None, 4, 4, 0, 0, 0, is_headline=True)
+        runs.append(written(tmp_path / model, manifest(model, [spec("t")]), scores, metrics=[head]))
+    (one,) = (one for one in compared(*runs).metrics if one.metric == "own")
+    assert (one.is_share, one.higher_is_better, one.better) == (True, True, 1)

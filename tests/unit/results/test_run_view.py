@@ -371,7 +371,8 @@ def test_a_value_on_a_scale_of_its_own_is_neither_right_nor_wrong(tmp_path: Path
     before = view.table()
     assert [track.outcomes for track in before.tracks] == ["WRVU", "WRR."]
     facts = (None, 1.0, None, None, 4, 3, 1, 0, 0)
-    RunFolder(run.path).write_summary([Metric("t", "gen", "grade", *facts, is_share=False)])
+    grade = Metric("t", "gen", "grade", *facts, is_share=False)
+    RunFolder(run.path).write_summary([grade, Metric("t", "ppl", "accuracy", *facts)])
     RunFolder(run.path).write_manifest(manifest("m", tasks))
     assert view.refresh()
     assert [track.outcomes for track in view.table().tracks] == ["VVVU", "WRR."]

@@ -355,6 +355,18 @@ def test_of_columns_with_as_many_models_that_with_most_samples_counts() -> None:
         ]
 
 
+def test_a_mean_rank_is_over_the_datasets_that_every_model_has() -> None:
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD, "b": POOR})
+    shelf.add("two", {"a": FAIR, "b": GOOD})
+    shelf.add("same", {"a": FAIR})
+    board = board_of(shelf)
+    ranks = {
+        model.name: standing.mean_rank for model, standing in zip(board.models, board.standings, strict=True)
+    }
+    assert ranks == {"one": 1.0, "two": 2.5, "same": 2.5}
+
+
 def test_a_duel_is_fought_once_for_each_dataset() -> None:
     shelf = Shelf()
     for model, worse in (("one", FAIR), ("two", POOR)):
