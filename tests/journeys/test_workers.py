@@ -168,12 +168,6 @@ def test_ctrl_c_leaves_no_worker_behind(questions: Path) -> None:
     assert not any(Path(f"/proc/{worker}/cmdline").exists() for worker in workers)
 
 
-def test_workers_are_offline_as_their_run_is(questions: Path) -> None:
-    run("--offline", "--workers", "2", out="held")
-    run(out="alone")
-    assert_same_result("alone", "held")
-
-
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")

@@ -67,7 +67,7 @@ def _n_gpus(placement: Placement, args: Mapping[str, str]) -> float | None:
 def _processes(setup: bytes, values: RunSettings, placement: Placement, args: Mapping[str, str]) -> Crew:
     n = values.workers or 1
     gpus = gpus_here()
-    n_each = _whole(_n_gpus(placement, args), len(gpus))
+    n_each = _whole(_n_gpus(placement, args), n, len(gpus))
     n_threads = int(placement.num_cpus or max(1, len(os.sched_getaffinity(0)) // n))
 
     def surroundings(place: int) -> dict[str, str]:
@@ -82,18 +82,19 @@ def _processes(setup: bytes, values: RunSettings, placement: Placement, args: Ma
     return ProcessCrew([sys.executable, "-m", "assay.app.worker"], setup, n, surroundings)
 
 
-def _whole(n: float | None, n_here: int) -> int:
-    """Return the GPUs of each worker on this machine."""
-    if n is None:
+def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
+    """Return the GPUs of each worker on this machine. Workers share one, but not several."""
+    if n_each is None:
         return min(1, n_here)
-    if n != int(n):
-        what = f"num_gpus={n:g}: on this machine workers have whole GPUs"
+    if n_each != int(n_each):
+        what = f"num_gpus={n_each:g}: on this machine workers have whole GPUs"
         raise UsageError(Problem("WORKER-002", what, "share one by more --workers than there are GPUs"))
-    if n > n_here:
-        what = f"each worker is to have {n:g} GPUs, and this machine has {n_here}"
-        fix = "ask for fewer: num_gpus, or tensor_parallel_size and pipeline_parallel_size"
+    n_needed = n_each * n_workers if n_each > 1 else n_each
+    if n_needed > n_here:
+        what = f"{n_workers} x {n_each:g} GPUs are asked for, and this machine has {n_here}"
+        fix = "ask for fewer: --workers, num_gpus, or tensor_parallel_size and pipeline_parallel_size"
         raise UsageError(Problem("WORKER-002", what, fix))
-    return int(n)
+    return int(n_each)
 
 
 # --- on a cluster ---

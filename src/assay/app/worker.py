@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 import msgspec
@@ -37,14 +35,6 @@ def open_from(setup: bytes) -> Backend:
     return msgspec.msgpack.decode(setup, type=Setup).open()
 
 
-@contextmanager
-def _held(setup: Setup) -> Iterator[None]:
-    """Keep a worker offline as its run is: it has no endpoint, so the kernel can hold it."""
-    with kept_offline(RunSettings(model=setup.model, offline=setup.is_offline)) as watch:
-        watch.seal()
-        yield
-
-
 def main() -> None:
     """Work until the run is gone."""
     socket = int(sys.argv[1])
@@ -52,8 +42,10 @@ def main() -> None:
     os.set_inheritable(socket, False)
     connection = Connection(socket)
     setup = msgspec.msgpack.decode(connection.recv_bytes(), type=Setup)
-    with _held(setup):
-        serve(connection, setup.open)
+    # Offline as its run is. A worker has no endpoint, so the kernel can hold it.
+    with kept_offline(RunSettings(model=setup.model, offline=setup.is_offline)) as watch:
+        watch.seal()
+        serve(connection, setup.open, after_batch=watch.look)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ _DECIDES_NOTHING = frozenset(
         "workers",
         "on",
         "worker_timeout",
+        "allow_failures",
     }
 )
 """Settings that change no answer."""

@@ -29,4 +29,7 @@ def gpus_here() -> list[str]:
 
 def share_of(gpus: Sequence[str], place: int, n_each: int) -> list[str]:
     """Return the GPUs of the worker in a place; workers share one where there are fewer than workers."""
-    return [gpus[(place * n_each + at) % len(gpus)] for at in range(n_each)] if gpus else []
+    if not gpus or not n_each:
+        return []
+    first = place * n_each % len(gpus)
+    return list(gpus[first : first + n_each])

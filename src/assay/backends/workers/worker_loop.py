@@ -21,8 +21,13 @@ from assay.core.errors import AssayError
 from assay.core.ports import Backend
 
 
-def serve(connection: Connection, open_model: Callable[[], Backend]) -> None:
-    """Answer what comes until the run is gone, or the model cannot work."""
+def serve(
+    connection: Connection, open_model: Callable[[], Backend], *, after_batch: Callable[[], None]
+) -> None:
+    """Answer what comes until the run is gone, or the model cannot work.
+
+    `after_batch` may raise what became known meanwhile and ends the run.
+    """
     inbox: SimpleQueue[Batch] = SimpleQueue()
     outbox = Outbox()
     sending = threading.Thread(target=_send, args=(connection, outbox), daemon=True)
@@ -33,6 +38,7 @@ def serve(connection: Connection, open_model: Callable[[], Backend]) -> None:
         threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
         while True:
             outbox.answer(model, inbox.get())
+            after_batch()
     except AssayError as error:
         outbox.say(raised(error))
         sending.join()
