@@ -49,6 +49,12 @@ def names(board: Board) -> list[str]:
     return sorted(model.name for model in board.models)
 
 
+def test_datasets_are_those_of_the_runs(runs: Path) -> None:
+    with closing(IndexedRuns([runs])) as opened:
+        opened.refresh()
+        assert opened.datasets() == {"a"}
+
+
 def test_values_of_samples_make_up_the_metrics(runs: Path) -> None:
     for folder in (one for one in runs.iterdir() if one.is_dir()):
         read = read_run(folder, host="", root=".")

@@ -157,6 +157,31 @@ def test_what_an_earlier_start_answered_is_in_no_rate_and_takes_no_time() -> Non
     assert progress.seconds_left == pytest.approx((1_000 - 600 - 100) / 10)
 
 
+def test_answers_of_an_earlier_start_that_come_between_others_are_in_no_rate() -> None:
+    clock, tally = Clock(), Tally(n_samples=2_000)
+    gauge = ProgressGauge(clock=clock, n_kept=800)
+    for _ in range(40):
+        clock.now += 0.5
+        answered(tally, 20, journaled=True)
+        answered(tally, 5)
+        progress = gauge.look(tally)
+    assert progress.requests_per_s == pytest.approx(10)
+    # All that was kept has come: what is left is to be asked, every one of it.
+    assert progress.seconds_left == pytest.approx((2_000 - 1_000) / 10, rel=1e-9)
+
+
+def test_no_time_is_left_rather_than_less_than_none() -> None:
+    clock, tally = Clock(), Tally(n_samples=100)
+    gauge = ProgressGauge(clock=clock)
+    for _ in range(9):
+        clock.now += 1
+        answered(tally, 10)
+        gauge.look(tally)
+    for silent, left in ((0.25, 0.75), (1.0, 0.0), (30.0, 0.0)):
+        clock.now = 109 + silent
+        assert gauge.look(tally).seconds_left == pytest.approx(left)
+
+
 def test_what_came_with_a_batch_is_seen_while_the_next_is_computed() -> None:
     """Another thread looks on by counts alone; it asks for no scores, which the run's own may be adding."""
     asked = []

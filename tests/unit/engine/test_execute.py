@@ -25,6 +25,8 @@ class Notes:
     def __init__(self) -> None:
         self.landed: list[str] = []
         self.scores: dict[str, Score] = {}
+        self.aggregated: list[Score] = []
+        self.evaluations: list[Evaluation] = []
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         self.landed.append(f"{task}/{sample.id}")
@@ -34,10 +36,10 @@ class Notes:
         pass
 
     def add(self, score: Score) -> None:
-        pass
+        self.aggregated.append(score)
 
     def take(self, evaluation: Evaluation) -> None:
-        pass
+        self.evaluations.append(evaluation)
 
     def metrics(self) -> Sequence[Metric]:
         return ()
@@ -92,7 +94,9 @@ def test_samples_land_in_the_datasets_order_whatever_the_backend_does(tmp_path: 
     notes, tally = execute([FakeTask(10)], FakeBackend(window), tmp_path / "j")
     assert notes.landed == [f"t/s{i}" for i in range(10)]
     assert [score.answer for score in notes.scores.values()] == [str(i)[::-1] for i in range(10)]
+    assert notes.aggregated == list(notes.scores.values())
     assert (tally.n_done, tally.n_samples, tally.n_failed) == (10, 10, 0)
+    assert (tally.n_begun, tally.n_requests, tally.n_answered, tally.share_done) == (10, 10, 10, 1.0)
 
 
 def test_several_tasks_share_one_queue(tmp_path: Path) -> None:
@@ -146,6 +150,24 @@ def test_the_cache_serves_another_run_and_only_new_rows_are_asked(tmp_path: Path
         cache.close()
         assert len(backend.asked) == expected
     assert tally.n_cached == 5
+
+
+def test_what_the_cache_knew_is_stored_before_the_whole_list_is_scored(tmp_path: Path) -> None:
+    """Scoring a list may take long, and be killed."""
+    journal = tmp_path / "j2"
+
+    class Looking(LateScorer):
+        def finish(self) -> Evaluation:
+            assert len(journal.read_bytes().splitlines()) == 6
+            return super().finish()
+
+    cache = SqliteCache(tmp_path / "cache", ModelIdentity("fake", "fake"))
+    execute([FakeTask(6)], FakeBackend(), tmp_path / "j1", cache=cache)
+    cache.flush()
+    notes, tally = execute([FakeTask(6)], FakeBackend(), journal, cache=cache, scorer=Looking())
+    cache.close()
+    assert tally.n_cached == 6
+    assert [len(one.scores) for one in notes.evaluations] == [6]
 
 
 def test_failures_are_counted_kept_and_asked_again_on_request_only(tmp_path: Path) -> None:
@@ -268,3 +290,22 @@ def test_a_resumed_run_leaves_out_the_same_examples_and_repeats_nothing(tmp_path
     _, whole = execute([task], FakeBackend(context_length=40), tmp_path / "whole")
     assert resumed.costs["t", "gen"] == whole.costs["t", "gen"]
     assert whole.costs["t", "gen"].n_shortened > 0
+
+
+def test_only_methods_that_were_shown_fewer_examples_are_noted(tmp_path: Path) -> None:
+    tasks = [FakeTask(3, name="short"), FakeTask(2, name="long", examples=long_examples, max_tokens=5)]
+    journal, notes = FileJournal(tmp_path / "j"), Notes()
+    execution = Execution(
+        tasks,
+        FakeBackend(context_length=40),
+        {task.name: [FakeScorer()] for task in tasks},
+        journal=journal,
+        cache=NoCache(),
+        sink=notes,
+        aggregator=notes,
+        on_progress=lambda tally: None,
+    )
+    execution.run()
+    journal.close()
+    (note,) = execution.notes()
+    assert note.startswith("long gen: 2 of 2 samples were shown fewer examples")

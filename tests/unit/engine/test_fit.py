@@ -121,6 +121,17 @@ def test_each_track_keeps_the_most_examples_with_which_all_its_options_fit(
         assert shown == {(expected, len(examples) - expected)}
 
 
+def test_a_track_that_needs_more_room_takes_no_examples_from_another() -> None:
+    examples = [f"example {n} {'word ' * 20}" for n in range(4)]
+    task = ChoiceTask("the question", ["a", "b"], examples, max_tokens=60)
+    backend = mock(None)
+    length = max(needs(backend, task, track, 4) for track in ("ppl", "prob"))
+    fitted = Fitting(mock(length)).requests(task, SAMPLE)
+    shown = {r.track: r.n_shots for r in fitted if r.role != "unconditional"}
+    assert shown == {"ppl": 4, "prob": 4, "gen": 1}
+    assert needs(backend, task, "gen", 1) <= length < needs(backend, task, "gen", 2)
+
+
 def test_system_message_question_and_nearest_examples_stay() -> None:
     examples = [f"example {n} {'word ' * 20}" for n in range(5)]
     task = ChoiceTask("the question", ["a", "b"], examples, chat=True)

@@ -64,3 +64,19 @@ def test_the_latest_response_counts_and_failures_can_be_forgotten(tmp_path: Path
     assert forgetting.get("r1", "key1") == response(1)
     assert forgetting.get("r2", "key2") is None
     forgetting.close()
+
+
+def test_a_journal_of_failures_alone_has_no_answers(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    for responses, has_answers in (
+        ((), False),
+        ((Response("r1", "key1", Failure("timeout", "slow")),), False),
+        ((response(2), Response("r3", "key3", Failure("timeout", "slow"))), True),
+    ):
+        journal = FileJournal(path)
+        for one in responses:
+            journal.append(one)
+        journal.close()
+        again = FileJournal(path)
+        assert again.has_answers is has_answers
+        again.close()

@@ -72,6 +72,14 @@ def test_a_backend_is_asked_for_what_all_tasks_ask_together() -> None:
     assert card_for(backend, [Likely(1), FakeTask(1)]) == backend.card
     assert asked == [(frozenset({Kind.SPAN, Kind.GENERATE}), False)]
 
+    class Talks(FakeTask):
+        @property
+        def spec(self) -> TaskSpec:
+            return msgspec.structs.replace(super().spec, settings={"form": "chat"})
+
+    card_for(backend, [FakeTask(1), Talks(1)])
+    assert asked[1:] == [(frozenset({Kind.GENERATE}), True)], "one of them is enough"
+
 
 def test_conversations_need_a_model_with_a_template(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")

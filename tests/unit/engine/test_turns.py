@@ -232,3 +232,14 @@ def test_a_killed_run_goes_on_and_comes_to_the_same(
 def test_turns_and_samples_do_not_go_together() -> None:
     with pytest.raises(ValueError, match="ask n times"):
         Generate("x", Sampling(n=2), ("y",))
+
+
+def test_a_conversation_takes_the_time_of_its_turns_and_begins_with_the_first_text() -> None:
+    class Timed(Talker):
+        def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+            for nth, one in enumerate(super().run(requests)):
+                yield Response(one.request_id, one.key, one.outcome, 0.5, latency_s=2.0, first_s=0.25 + nth)
+
+    asked = request("t", "s", "gen", "answer", 0, Generate("hi", Sampling(), turns=("and?", "so?")))
+    (response,) = TurnByTurn(Timed(1)).run([asked])
+    assert (response.seconds, response.latency_s, response.first_s) == (1.5, 6.0, 0.25)

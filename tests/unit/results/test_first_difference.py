@@ -327,6 +327,15 @@ def test_rows_that_have_nothing_in_common_are_matched_by_content(tmp_path: Path)
     assert pairs.items() <= {("s0", "x3"), ("s1", "x1"), ("s3", "x0"), ("s4", "x2"), ("s5", "x4")}
 
 
+@pytest.mark.parametrize(("n_shared", "way"), [(4, MatchedBy.ROW), (5, MatchedBy.ID)])
+def test_half_of_the_samples_must_fit_for_a_way_to_be_believed(
+    tmp_path: Path, n_shared: int, way: MatchedBy
+) -> None:
+    a = run(tmp_path / "a", numbered(10), lambda one: "yes")
+    b = run(tmp_path / "b", [*numbered(10)[:n_shared], *numbered(10, "other")[n_shared:]], lambda one: "yes")
+    assert diff(a, b).matched_by is way
+
+
 def test_a_smaller_run_is_matched_by_its_ids(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(20), lambda one: "yes")
     b = run(tmp_path / "b", numbered(20)[4:7], lambda one: "yes")
@@ -381,6 +390,7 @@ def test_a_list_of_samples_does_not_match_another_task(tmp_path: Path) -> None:
     own, other = SampleList(a.path, {"t": "t"}), SampleList(a.path, {"t": "u"})
     assert own.matched(own) is not None
     assert own.matched(other) is None
+    assert len(SampleList(a.path, {"other": "t"})) == 0
 
 
 def test_the_command_names_every_layer() -> None:

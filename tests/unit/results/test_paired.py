@@ -117,6 +117,36 @@ def test_tangos_interval_is_the_inverted_score_test(only_a: int, only_b: int, sa
             assert (low > 0 or high < 0) == (abs(z) > 1.96)
 
 
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "n", "low", "high"),
+    [
+        # Tango, Statistics in Medicine 17 (1998), table VII.
+        (3, 9, 32, "-0.027", "0.390"),
+        # Agresti and Min, Statistics in Medicine 24 (2005).
+        (8, 16, 86, "-0.020", "0.207"),
+        # Fagerland, Lydersen and Laake, Statistics in Medicine 33 (2014): airways before and after.
+        (7, 1, 21, "-0.517", "-0.026"),
+        # Tang and others, Statistics in Medicine 29 (2010).
+        (1, 3, 14, "-0.1670", "0.4327"),
+        # Fagerland, Lydersen and Laake, Statistical Analysis of Contingency Tables (2017), chapter 8, and its
+        # R package: complete response before and after therapy; three pairs that all differ alike.
+        (16, 6, 161, "-0.1240", "-0.0054"),
+        (0, 3, 3, "-0.1230", "1.0000"),
+        (3, 0, 3, "-1.0000", "0.1230"),
+    ],
+)
+def test_tangos_interval_is_the_published_one(only_a: int, only_b: int, n: int, low: str, high: str) -> None:
+    """To every decimal that was printed."""
+    decimals = len(low.partition(".")[2])
+    assert [f"{bound:.{decimals}f}" for bound in tango(only_a, only_b, n)] == [low, high]
+
+
+def test_mcnemars_tests_are_the_published_ones() -> None:
+    """Of the same book and its R package: 6 and 16 pairs that differ."""
+    assert f"{mcnemar(6, 16):.6f}" == "0.052479"
+    assert f"{mcnemar_mid_p(6, 16):.6f}" == "0.034690"
+
+
 def likelihood_deviates(only_a: int, only_b: int, n: int, d: float) -> float:
     """Return how many standard deviations off a difference is, its nuisance found by searching a grid."""
     same = n - only_a - only_b
@@ -263,6 +293,16 @@ def test_a_point_needs_as_many_pairs_as_the_textbook_says() -> None:
     a, b = columns(400, 50, 50, 500)
     # Connor: (1.96 sqrt(0.1) + 0.8416 sqrt(0.1 - 0.0001))^2 / 0.01^2
     assert share_difference(a, b).n_for_a_point == pytest.approx(7_846, abs=3)
+
+
+def test_a_point_of_other_values_needs_as_many_pairs_as_their_error_says() -> None:
+    a, b = np.zeros(50), np.linspace(-0.2, 0.3, 50)
+    found = mean_difference(a, b)
+    error = float(np.std(b, ddof=1)) / math.sqrt(50)
+    deviates = 1.959963985 + 0.841621234
+    assert found.smallest == pytest.approx(deviates * error)
+    # The error falls with the root of the pairs.
+    assert found.n_for_a_point == math.ceil(50 * (deviates * error / 0.01) ** 2)
 
 
 def perplexities(draws: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

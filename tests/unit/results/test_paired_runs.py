@@ -311,3 +311,48 @@ def test_perplexities_of_subsets_have_no_mean(tmp_path: Path) -> None:
         ]
         runs.append(written(tmp_path / model, manifest(model, tasks), scores))
     assert [one.task for one in compared(*runs).headlines] == ["d:x", "d:y"]
+
+
+def test_the_first_run_decides_how_a_metric_is_read(tmp_path: Path) -> None:
+    """A metric of one name may be told otherwise by another version of the code that made it."""
+
+    def stored(model: str, value: float, *, higher_is_better: bool, is_share: bool) -> StoredRun:
+        scores = [score(f"s{at}", value + at / 100, metric="own") for at in range(4)]
+        facts = (None, value, None, None, 4, 4, 0, 0, 0)
+        metric = Metric(
+            "t", "gen", "own", *facts, None, higher_is_better, is_headline=True, is_share=is_share
+        )
+        return written(tmp_path / model, manifest(model, [spec("t")]), scores, metrics=[metric])
+
+    low = stored("low", 0.1, higher_is_better=False, is_share=False)
+    high = stored("high", 0.9, higher_is_better=True, is_share=True)
+    for first, second, better in ((low, high, 0), (high, low, 0)):
+        one = headline(first, second)
+        assert one.better == better
+        assert one.is_share is (first is high)
+        assert one.higher_is_better is (first is high)
+
+
+def test_subsets_of_which_one_has_no_pairs_have_no_mean(tmp_path: Path) -> None:
+    tasks = [spec("d:x", family="d"), spec("d:y", family="d")]
+    runs = []
+    for model, failed in (("a", "s1"), ("b", "s0")):
+        scores = [score(f"s{at}", float(at % 2), task="d:x") for at in range(6)]
+        scores += [
+            score(id_, None, task="d:y", verdict=Verdict.FAILED)
+            if id_ == failed
+            else score(id_, 1.0, task="d:y")
+            for id_ in ("s0", "s1")
+        ]
+        runs.append(written(tmp_path / model, manifest(model, tasks), scores))
+    assert [one.task for one in compared(*runs).headlines] == ["d:x", "d:y"]
+
+
+def test_a_metric_that_no_summary_tells_of_is_a_share_of_which_more_is_better(tmp_path: Path) -> None:
+    runs = []
+    for model, more in (("a", 0.0), ("b", 0.2)):
+        scores = [score(f"s{at}", 1.0, also={"own": at / 10 + more}) for at in range(4)]
+        head = Metric("t", "gen", "accuracy", None, 1.0, None, None, 4, 4, 0, 0, 0, is_headline=True)
+        runs.append(written(tmp_path / model, manifest(model, [spec("t")]), scores, metrics=[head]))
+    (one,) = (one for one in compared(*runs).metrics if one.metric == "own")
+    assert (one.is_share, one.higher_is_better, one.better) == (True, True, 1)

@@ -14,7 +14,7 @@ import pytest
 from assay.core.errors import StoreError
 from assay.core.response import Failure
 from assay.core.run import RunStatus
-from assay.core.score import Ratio, Score, Verdict
+from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.results.pages.data import SampleTable
 from assay.results.read import StoredRun
 from assay.results.run_view import RunView
@@ -355,3 +355,26 @@ def test_a_run_that_goes_on_writes_new_files(mock_run: Path, tmp_path: Path) -> 
     kept.close()
     assert view.revision != before
     assert view.n_samples == 0
+
+
+def test_a_value_on_a_scale_of_its_own_is_neither_right_nor_wrong(tmp_path: Path) -> None:
+    """Grades from 0 to 5: that 1 is no right answer is known once the run is complete."""
+    grades = [scored(f"s{at}", float(at), metric="grade") for at in range(3)]
+    others = [scored(f"s{at}", float(at > 0), metric="accuracy", track="ppl") for at in range(3)]
+    grades.append(scored("s3", None, metric="grade"))
+    texts = [("t", sample(one.sample_id), ()) for one in grades]
+    tasks = [spec("t", ("gen", "ppl"), n_samples=4)]
+    run = written(
+        tmp_path / "run", manifest("m", tasks, status=RunStatus.RUNNING), [*grades, *others], texts, []
+    )
+    view = opened(run.path)
+    before = view.table()
+    assert [track.outcomes for track in before.tracks] == ["WRVU", "WRR."]
+    facts = (None, 1.0, None, None, 4, 3, 1, 0, 0)
+    grade = Metric("t", "gen", "grade", *facts, is_share=False)
+    RunFolder(run.path).write_summary([grade, Metric("t", "ppl", "accuracy", *facts)])
+    RunFolder(run.path).write_manifest(manifest("m", tasks))
+    assert view.refresh()
+    assert [track.outcomes for track in view.table().tracks] == ["VVVU", "WRR."]
+    assert [track.outcomes for track in view.table(1, 1).tracks] == ["V", "R"]
+    assert view.first_other(4, before.revision, before.changes) == 0, "what was drawn before is drawn anew"

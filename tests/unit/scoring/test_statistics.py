@@ -18,6 +18,7 @@ from assay.scoring.statistics import (
     micro,
     normal_quantile,
     standard_error,
+    student_p,
     student_quantile,
     wilson,
 )
@@ -111,6 +112,44 @@ def test_clustered_interval_covers_where_the_simple_one_does_not() -> None:
 )
 def test_student_quantile_agrees_with_the_tables(df: int, t: float) -> None:
     assert student_quantile(df) == pytest.approx(t, abs=6e-5)
+
+
+@pytest.mark.parametrize(
+    ("df", "level", "t"),
+    [
+        # By scipy 1.17.1: t.ppf(0.5 + level / 2, df).
+        (1, 0.8, 3.0776835372),
+        (1, 0.99, 63.6567411629),
+        (5, 0.95, 2.5705818356),
+        (30, 0.99, 2.7499956536),
+        (99, 0.95, 1.9842169516),
+        (100, 0.95, 1.9839715185),
+        (101, 0.8, 1.2899898086),
+        (101, 0.95, 1.9837310030),
+        (150, 0.95, 1.9759053309),
+        (1000, 0.99, 2.5807546981),
+    ],
+)
+def test_student_quantile_agrees_with_scipy(df: int, level: float, t: float) -> None:
+    """Exact up to 100 degrees of freedom; above, at the levels of an interval, to 2e-8."""
+    assert student_quantile(df, level) == pytest.approx(t, abs=2e-8 if df > 100 else 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("t", "df", "p"),
+    [
+        # By scipy 1.17.1: 2 * t.sf(t, df).
+        (2.0, 1, 2.9516723530e-01),
+        (0.5, 3, 6.5144796485e-01),
+        (3.2, 10, 9.4916957953e-03),
+        (1.7, 57, 9.4582128463e-02),
+        (2.5, 1000, 1.2578567801e-02),
+        (2.5, 1001, 1.2578408338e-02),
+        (4.0, 5000, 6.4257183068e-05),
+    ],
+)
+def test_student_p_agrees_with_scipy(t: float, df: int, p: float) -> None:
+    assert student_p(t, df) == pytest.approx(p, abs=2e-7 if df > 1000 else 1e-11)
 
 
 def test_student_quantile_is_smooth_where_the_method_changes() -> None:

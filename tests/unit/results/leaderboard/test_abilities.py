@@ -18,11 +18,16 @@ from fakes.board_runs import Shelf, mean_of, task
 
 GOOD = [1.0] * 90 + [0.0] * 10
 FAIR = [1.0] * 60 + [0.0] * 40
-CATEGORIES = {"exam:physics": ("STEM",), "exam:chemistry": ("STEM",), "exam:history": ("Humanities",)}
+CATEGORIES = {
+    "exam:physics": ("STEM",),
+    "exam:chemistry": ("STEM",),
+    "exam:history": ("Humanities",),
+    "exam:animals": ("Zoology",),
+}
 
 
 def exam(shelf: Shelf, model: str, seed: int, share: float) -> dict[str, list[float]]:
-    """Add a run over a dataset of three subsets in two categories, with the means that a run has."""
+    """Add a run over a dataset of four subsets in three categories, with the means that a run has."""
     rng = np.random.default_rng(seed)
     found = {
         name: (rng.random(40 + 10 * at) < share).astype(float).tolist() for at, name in enumerate(CATEGORIES)
@@ -52,7 +57,9 @@ def test_subsets_are_one_dataset_and_its_categories_are_abilities() -> None:
         ("exam", None),
         ("exam", "Humanities"),
         ("exam", "STEM"),
+        ("exam", "Zoology"),
     ]
+    assert {one.n_duels for one in board.standings} == {1}, "categories are no datasets"
     assert {one.n_paired for one in board.columns} == {1}, "compared subset by subset, sample by sample"
     whole = board.cells[0][0]
     assert whole is not None

@@ -117,6 +117,15 @@ def test_what_is_the_same_for_several_columns_is_said_once() -> None:
     assert board_of(shelf).notes == ("""runs also differ in form ("chat", "text"): 'a', 'b', 'c'""",)
 
 
+def test_a_note_on_many_columns_names_the_first_of_them() -> None:
+    shelf = Shelf()
+    for model, form in (("one", '"chat"'), ("two", '"text"')):
+        specs = {name: task(name, settings={"form": form}) for name in "abcdefg"}
+        shelf.add(model, dict.fromkeys("abcdefg", GOOD), specs=specs)
+    (note,) = board_of(shelf).notes
+    assert note.endswith(": 'a', 'b', 'c', 'd', 'e' and 2 more")
+
+
 def test_a_dataset_counts_once_in_a_mean_however_many_methods_it_has() -> None:
     shelf = Shelf()
     for model in ("one", "two"):
@@ -303,3 +312,67 @@ def test_a_mean_takes_each_difference_the_same_way_round() -> None:
     board = board_of(shelf)
     assert [str(cell.rank) for row in board.mean_cells for cell in row if cell and cell.rank] == ["1–2"] * 2
     assert {str(cell.rank) for row in board.cells for cell in row if cell} == {"1", "2"}
+
+
+def of_share(share: float) -> list[float]:
+    return [1.0] * round(100 * share) + [0.0] * round(100 * (1 - share))
+
+
+def test_models_with_every_dataset_come_before_others_and_by_their_mean() -> None:
+    """No dataset is everyone's. The one with the better mean wins fewer duels, and the one that has
+    nothing right none: it still has every dataset.
+    """
+    shelf = Shelf()
+    shelf.add("part a", {"a": of_share(0.4)})
+    shelf.add("part b", {"b": of_share(0.4)})
+    shelf.add("poor", {"a": of_share(0.0), "b": of_share(0.0), "c": of_share(0.0)})
+    shelf.add("steady", {"a": of_share(0.5), "b": of_share(0.55), "c": of_share(0.55)})
+    shelf.add("best", {"a": of_share(0.95), "b": of_share(0.5), "c": of_share(0.5)})
+    board = board_of(shelf)
+    assert [one.name for one in board.models] == ["best", "steady", "poor", "part a", "part b"]
+    rates = {
+        model.name: standing.win_rate for model, standing in zip(board.models, board.standings, strict=True)
+    }
+    assert rates["steady"] is not None
+    assert rates["best"] is not None
+    assert rates["part a"] is not None
+    assert rates["steady"] > rates["best"]
+    assert rates["part a"] > 0
+    assert rates["poor"] == 0
+
+
+def test_of_columns_with_as_many_models_that_with_most_samples_counts() -> None:
+    drawn = {"n_samples": 50, "settings": {"limit": '{"n":50,"which":"first"}'}}
+    for days in ((1, 2), (2, 1)):
+        shelf = Shelf()
+        for model in ("one", "two"):
+            shelf.add(model, {"a": GOOD}, day=days[0])
+            shelf.add(model, {"a": FAIR}, day=days[1], specs={"a": task("a", **drawn)})
+        board = board_of(shelf)
+        assert [(one.apart, one.counts) for one in board.columns] == [
+            (("all 100",), True),
+            (("50 of 100 first",), False),
+        ]
+
+
+def test_a_mean_rank_is_over_the_datasets_that_every_model_has() -> None:
+    shelf = Shelf()
+    shelf.add("one", {"a": GOOD, "b": POOR})
+    shelf.add("two", {"a": FAIR, "b": GOOD})
+    shelf.add("same", {"a": FAIR})
+    board = board_of(shelf)
+    ranks = {
+        model.name: standing.mean_rank for model, standing in zip(board.models, board.standings, strict=True)
+    }
+    assert ranks == {"one": 1.0, "two": 2.5, "same": 2.5}
+
+
+def test_a_duel_is_fought_once_for_each_dataset() -> None:
+    shelf = Shelf()
+    for model, worse in (("one", FAIR), ("two", POOR)):
+        shelf.add(model, {"a": GOOD, "b": worse}, method="gen")
+        shelf.add(model, {"a": worse}, method="ppl")
+    assert [(one.n_duels, one.n_won, one.n_lost) for one in board_of(shelf).standings] == [
+        (2, 1, 0),
+        (2, 0, 1),
+    ]

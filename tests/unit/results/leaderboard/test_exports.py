@@ -6,6 +6,7 @@ import csv
 import io
 import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,3 +99,16 @@ def test_no_text_escapes_into_latex(text: str) -> None:
         r"\\(?:text(?:backslash|asciitilde|asciicircum|less|greater|bar)\{\}|[&%$#_{}])|\$\\downarrow\$"
     )
     assert not set(re.sub(commands, "", written)) & set("\\&%$#_{}~^\n\r")
+
+
+def test_the_best_is_the_least_where_less_is_better() -> None:
+    shelf = Shelf()
+    for model, share in (("low", POOR), ("middle", NEAR), ("high", GOOD)):
+        run = shelf.add(model, {"errors": share})
+        metrics = [msgspec.structs.replace(one, higher_is_better=False) for one in run.metrics]
+        shelf.runs[-1] = run._replace(metrics=metrics)
+    table = grid(make_board(shelf.runs, shelf.values_of), "dataset")
+    assert [one.name for one in table.headings] == ["errors ↓"]
+    found = {model: row[0] for model, row in zip(table.models, table.rows, strict=True)}
+    assert [model for model, words in found.items() if words is not None and words.is_best] == ["low"]
+    assert [model for model, words in found.items() if words is not None and words.is_leading] == ["low"]
