@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from assay.core.score import Metric, Ratio, Score, Verdict
+from assay.core.score import MASS, Metric, Ratio, Score, Verdict
 from assay.core.task import Evaluation
 from assay.scoring.ratios import RunningRatio
 from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro, wilson
@@ -19,7 +19,6 @@ from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro,
 LOWER_IS_BETTER = frozenset(
     {"brier", "perplexity_token", "perplexity_word", "perplexity_byte", "bits_per_byte"}
 )
-MASS = "mass"
 
 _SCORED = Verdict.SCORED
 _UNANSWERED = Verdict.UNANSWERED

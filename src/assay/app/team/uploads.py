@@ -67,8 +67,11 @@ def keep_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
 
 
 def delete_upload(team: Team, name: str) -> None:
-    """Forget an uploaded dataset, with its file; runs on it stand alone, and stay."""
-    dataset = team.datasets.delete(name)
+    """Forget an uploaded dataset, with its file, unless an evaluation still needs it.
+
+    Runs on it stand alone, and stay.
+    """
+    dataset = team.datasets.delete(name, lambda connection: team.queue.require_unneeded(connection, name))
     shutil.rmtree(Path(dataset.place).parent)
 
 
@@ -76,7 +79,15 @@ def _check(team: Team, dataset: Dataset) -> None:
     path = Path(dataset.place)
     here = msgspec.structs.replace(dataset, place=path.name)
     plan = make_plan(Model("mock", "mock"), [here], AskedSettings(), judge=None, of_server={})
-    team.asker.ask(Check(plan, (), folder=str(path.parent)))
+    team.asker.ask(
+        Check(
+            plan,
+            (),
+            folder=str(path.parent),
+            headline=dataset.headline,
+            memory_mb=team.settings.check_mb,
+        )
+    )
 
 
 def _suffix(file_name: str) -> str:

@@ -79,7 +79,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
 
     @delete("/{name:str}", sync_to_thread=True, guards=[needs(Role.OWNER)], responses=refusals(404, 409))
     def delete_dataset(name: FromPath[str]) -> None:
-        """Delete an uploaded dataset. Runs on it stay, as they stand alone."""
+        """Delete an uploaded dataset that no waiting or running evaluation needs. Runs on it stay."""
         delete_upload(team, name)
 
     handlers = [list_datasets, get_dataset, upload_dataset, delete_dataset]
