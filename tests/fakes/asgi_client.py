@@ -39,6 +39,8 @@ class AsgiClient:
         self._client = client
         self._runner = asyncio.Runner()
         self.cookies: dict[str, str] = {}
+        self.hangs_up = False
+        """Whether it goes away as soon as it has sent a request: of a stream it sees the beginning."""
 
     def get(self, path: str, headers: Headers = ()) -> Answer:
         return self.ask("GET", path, headers)
@@ -93,6 +95,8 @@ class AsgiClient:
                 if not pieces:
                     pieces.append(b"")
                 return {"type": "http.request", "body": body, "more_body": bool(waiting)}
+            if self.hangs_up:
+                return {"type": "http.disconnect"}
             await asyncio.Event().wait()
             raise AssertionError
 

@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import re
+import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -147,6 +148,13 @@ def test_an_evaluation_is_started_watched_and_read(server: TeamServer, runner: s
     assert {mean["name"] for mean in board["means"]} >= {"arithmetic", "산수"}
     text = server.ask("GET", "/api/v1/leaderboard/markdown").body.decode()
     assert "sums" in text
+    described = server.get("/openapi.json")["paths"]["/api/v1/leaderboard/{form}"]["get"]
+    host, port = server.place
+    for form in ("markdown", "csv", "latex"):
+        with urllib.request.urlopen(f"http://{host}:{port}/api/v1/leaderboard/{form}", timeout=60) as export:
+            kind, _, charset = export.headers["content-type"].partition("; ")
+        assert kind in described["responses"]["200"]["content"]
+        assert charset == "charset=utf-8"
 
 
 @pytest.mark.model
@@ -439,7 +447,9 @@ def test_the_document_describes_every_address_every_field_and_every_error(server
     }
     for place, operation in operations.items():
         assert operation["description"], place
-        for status in ("401", "403"):
+        refusals = [status for status in operation["responses"] if status >= "400"]
+        assert {"400", "401", "403", "503"} <= set(refusals)
+        for status in refusals:
             schema = operation["responses"][status]["content"]["application/json"]["schema"]
             assert schema == {"$ref": "#/components/schemas/ErrorBody"}, place
     schemas = document["components"]["schemas"]

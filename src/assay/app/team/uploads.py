@@ -16,6 +16,7 @@ from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.roles import Bearer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
+from assay.results.full_disk import while_there_is_room
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """What may be uploaded: nothing that is run, and nothing that unpacks."""
@@ -43,12 +44,13 @@ def keep_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
     suffix = _suffix(upload.file_name)
     _require_room(team, len(upload.content) + len(upload.meta or b""))
     folder = team.settings.uploads / f"{name}-{secrets.token_hex(4)}"
-    folder.mkdir(parents=True)
+    path = folder / f"{name}{suffix}"
     try:
-        path = folder / f"{name}{suffix}"
-        path.write_bytes(upload.content)
-        if upload.meta is not None:
-            path.with_name(path.name + ".meta.json").write_bytes(upload.meta)
+        with while_there_is_room(Path(name), "have the owner make room on the server's disk"):
+            folder.mkdir(parents=True)
+            path.write_bytes(upload.content)
+            if upload.meta is not None:
+                path.with_name(path.name + ".meta.json").write_bytes(upload.meta)
         dataset = Dataset(
             name,
             str(path),
@@ -62,7 +64,8 @@ def keep_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
         _check(team, dataset)
         return team.datasets.add(dataset)
     except BaseException:
-        shutil.rmtree(folder)
+        if folder.exists():
+            shutil.rmtree(folder)
         raise
 
 

@@ -39,7 +39,7 @@ _WORDS = {
     409: "It is in a state in which this cannot be done, something needs it, or the name is taken.",
     413: "It is too large.",
     422: "It could not be found out in time whether this can be done.",
-    503: "The database is away, or too many streams are open: ask again later.",
+    503: "The database is away, the disk is full, or too many streams are open: ask again later.",
     429: "Too many evaluations wait already, or too many looks at datasets.",
 }
 
@@ -53,8 +53,11 @@ def mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
 
 
 def refusals(*statuses: int) -> dict[int, ResponseSpec]:
-    """Return what the OpenAPI document says of a handler's errors; who may not read is refused everywhere."""
-    every = sorted({401, 403, 503, *statuses})
+    """Return what the OpenAPI document says of a handler's errors.
+
+    What cannot be read, and who may not read, is refused everywhere.
+    """
+    every = sorted({400, 401, 403, 503, *statuses})
     return {
         status: ResponseSpec(ErrorBody, description=_WORDS[status], generate_examples=False)
         for status in every
