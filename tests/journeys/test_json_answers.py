@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from assay.core.run import RunStatus
+from assay.core.run import RunStatus, Setting
 from assay.faces.cli.answers import (
     CheckAnswer,
     CommandAnswer,
@@ -31,6 +31,7 @@ from assay.faces.cli.answers import (
 )
 from assay.faces.cli.json_output import ErrorAnswer
 from assay.faces.cli.progress_views import ProgressEvent
+from assay.results.read import StoredRun
 from cli import Result, assay
 from fakes.openai_server import saying, serving
 
@@ -188,6 +189,13 @@ def test_scoring_again(workdir: Path) -> None:
     assert (again.status, answer.n_failed, answer.failures) == (3, 5, {"injected": 5})
     assert answer.scoring is not None
     assert assay("score", "run", "--extract", "regex:[A-D]", "--allow-failures", "5", "--json").status == 0
+    # What was let pass is kept with the scoring, and with it alone: whoever reads the run next is told so.
+    own, without, allowing = (StoredRun(path).manifest for path in sorted(Path("run/scorings").glob("0*")))
+    assert allowing.settings["allow_failures"] == Setting("5", "flag")
+    assert own.settings["allow_failures"] == without.settings["allow_failures"] == Setting(0, "default")
+    shown = told(assay("report", "run", "--json"))
+    assert isinstance(shown, RunAnswer)
+    assert not shown.is_failed
     listed = told(assay("score", "run", "--list-scorings", "--json"))
     assert isinstance(listed, ScoringsAnswer)
     assert [one.is_shown for one in listed.scorings] == [False, False, True]

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from assay.app.worker import Setup
+from assay.backends.workers.messages import Batch, Raised, Up, read_message, to_bytes
+from assay.backends.workers.process_crew import python_path
+from assay.core.request import Generate, Sampling, request
 from cli import Result
 from fakes.openai_server import serving
 from fakes.reaching_out import IN_ONE_LINE, LINE, PYTHON, Door, door, trying
@@ -352,3 +359,71 @@ def test_a_run_is_explained_offline(workdir: Path) -> None:
     result = assay("explain", "run", "row:1", "--offline")
     assert result.status == 0, result.err
     assert "output" in result.out
+
+
+def test_workers_run_offline() -> None:
+    done = assay("run", "data.csv", *MOCK, "--offline", "--workers", "2", "--out", "held")
+    assert done.status == 0, done.err
+    # Only how it is held is told: a worker is no stranger.
+    assert len([note for note in manifest("held")["notes"] if "offline" in note]) == 1
+
+
+def test_workers_run_beside_an_endpoint() -> None:
+    """Other programs are refused where the kernel cannot hold them; a worker holds itself."""
+    with serving() as server:
+        judge = ("--judge", f"openai:any@{server.url}")
+        done = assay("run", "data.csv", *MOCK, *judge, "--offline", "--workers", "2", "--out", "held")
+    assert done.status == 0, done.err
+
+
+def test_a_cluster_cannot_be_kept_offline() -> None:
+    done = assay("run", "data.csv", *MOCK, "--offline", "--on", "ray")
+    assert done.status == 2
+    assert "WORKER-003" in done.err
+    assert "--workers N" in done.err
+
+
+REACHING = """
+import contextlib, socket
+from assay.backends.mock import MockBackend
+
+class Reaching(MockBackend):
+    def run(self, requests):
+        with contextlib.suppress(Exception):
+            socket.create_connection(("127.0.0.1", PORT), timeout=2)
+        yield from super().run(requests)
+"""
+WORKER = """
+import sys
+from assay.backends import registry
+from assay.app.worker import main
+
+registry.BACKENDS["mock"] = "reaching:Reaching"
+main()
+"""
+
+
+def test_a_worker_that_reaches_out_ends_the_run(elsewhere: Door, workdir: Path) -> None:
+    """The attempt fails, and though the model passes over it, it is told."""
+    (workdir / "reaching.py").write_text(REACHING.replace("PORT", str(elsewhere.port)), encoding="utf-8")
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(theirs.fileno())],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(workdir), python_path()])},
+            pass_fds=[theirs.fileno()],
+        )
+    connection = Connection(ours.detach())
+    try:
+        connection.send_bytes(msgspec.msgpack.encode(Setup("mock", {}, is_offline=True)))
+        assert isinstance(read_message(connection.recv_bytes()), Up)
+        asked = request("t", "1", "gen", "answer", 0, Generate("hello", Sampling()))
+        connection.send_bytes(to_bytes(Batch(1, (asked,))))
+        heard = [read_message(connection.recv_bytes()) for _ in range(3)]
+    finally:
+        connection.close()
+        process.kill()
+        process.wait()
+    assert isinstance(heard[-1], Raised)
+    assert "OFFLINE-001" in str(heard[-1].error())
+    assert elsewhere.n_knocks == 0

@@ -15,6 +15,9 @@ import pytest
 
 import assay as api
 from assay.results.history import History
+from assay.results.paired import holm
+from assay.results.read import StoredRun
+from assay.results.run_view import RunView
 from assay.results.store import RunFolder
 from cli import assay, killed
 from fakes.leap_tasks import CHOICE, questions
@@ -172,6 +175,28 @@ def test_a_judge_is_asked_once_and_told_the_right_option(workdir: Path) -> None:
     assert [one["metrics"][0]["value"] for one in listed()][1:] == [1.0, 1.0, 0.0]
 
 
+def test_methods_are_compared_though_one_is_scored_over_the_whole_list(workdir: Path) -> None:
+    made("data.csv", "-m", "mock", "--method", "ppl,gen")
+    own = json.loads((workdir / "run/manifest.json").read_text(encoding="utf-8"))
+    assert 0 < own["disagreements"]["data"] < 40
+    judge = ("--judge", "mock", "--judge-arg", "answer=yes")
+    scored(*judge, "--extract", "option")
+    again = StoredRun(workdir / "run").manifest
+    assert (again.disagreements, again.agreement_untold) == (own["disagreements"], {})
+    view = RunView(workdir / "run")
+    view.refresh()
+    assert view.table().disagree.count("1") == own["disagreements"]["data"]
+    # A judge is given whole replies: whether a text means the option that ppl chose nobody knows.
+    made("data.csv", "-m", "mock", "--method", "ppl,gen", "--fresh", "--model-arg", "answer=I say C.")
+    scored(*judge)
+    told = StoredRun(workdir / "run").manifest
+    assert (told.disagreements, told.agreement_untold) == ({"data": 0}, {"data": 40})
+    assert "whether the methods agree cannot be told" in assay("report", "run").out
+    assert "whether the methods agree cannot be told" in (workdir / "run/report.md").read_text(
+        encoding="utf-8"
+    )
+
+
 def test_a_judge_is_asked_in_a_person_s_own_words(workdir: Path) -> None:
     made("free.jsonl", "-m", "mock", "--model-arg", "answer={reference}")
     (workdir / "ask.txt").write_text("{question} Right: {reference} Said: {answer}", encoding="utf-8")
@@ -224,6 +249,56 @@ def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
     said = assay("score", "run", "--use", "7")
     assert (said.status, "RESCORE-007" in said.err) == (2, True)
     assert assay("report", "run/scorings/001-run").status == 0, "a scoring is a run folder"
+
+
+def test_scorings_of_one_run_are_compared_by_what_each_is_judged_by(workdir: Path) -> None:
+    reply = "answer=2, or rather 4"
+    made("free.jsonl", "-m", "mock", "--model-arg", reply)
+    scored("--extract", "regex:[0-9]+")
+    scored("--judge", "mock", "--judge-arg", "answer=yes", "--name", "lenient")
+    result = assay("compare", "run", "--scorings", "1,regex,003-lenient", "--json", "--html", "page.html")
+    assert result.status == 0, result.err
+    found = json.loads(result.out)["comparison"]
+    assert [side["name"] for side in found["sides"]] == ["001-run", "002-regex", "003-lenient"]
+    heads = {(one["first"], one["second"]): one for one in found["metrics"] if one["is_headline"]}
+    assert {pair: one["metric"] for pair, one in heads.items()} == {
+        (0, 1): "accuracy",
+        (0, 2): "accuracy / gpt4_eval",
+        (1, 2): "accuracy / gpt4_eval",
+    }
+    values = [
+        [one["value"] for one in lines(path / "scores.jsonl")]
+        for path in sorted((workdir / "run/scorings").glob("0*"))
+    ]
+    for (first, second), one in heads.items():
+        pairs = list(zip(values[first], values[second], strict=True))
+        assert one["result"]["difference"] == pytest.approx(sum(b - a for a, b in pairs) / len(pairs))
+        fourfold = one["result"]["fourfold"]
+        assert (fourfold["only_a"], fourfold["only_b"]) == (pairs.count((1, 0)), pairs.count((0, 1)))
+    # Three pairs are three tests, though not all are by one metric.
+    corrected = holm([one["result"]["p"] for one in heads.values()])
+    assert [one["p_corrected"] for one in heads.values()] == pytest.approx(corrected)
+    flips = json.loads(result.out)["flips"]
+    assert flips[1]["only_second"][0]["second"]["metric"] == "gpt4_eval"
+    assert Path("page.html").is_file()
+    shown = assay("compare", "run", "--scorings", "1,3").out
+    assert "accuracy / gpt4_eval: B is" in shown
+    for said, arguments in (
+        ("names scorings of one run", ("run", "run", "--scorings", "1,2")),
+        ("no scoring '9'", ("run", "--scorings", "1,9")),
+        ("nothing to compare", ("run", "--scorings", "1")),
+    ):
+        told = assay("compare", *arguments)
+        assert (told.status, said in told.err) == (2, True), told.err
+
+
+def test_runs_that_are_judged_by_other_metrics_are_not_compared_and_that_is_said(workdir: Path) -> None:
+    made("free.jsonl", "-m", "mock")
+    assert assay("run", "free.jsonl", "-m", "mock", "--out", "other").status == 0
+    scored("--metric", "rouge", "--extract", "whole")
+    shown = assay("compare", "run", "other")
+    assert shown.status == 0
+    assert "free gen: no metric to compare by: run has 'rouge', other has 'accuracy'" in shown.out
 
 
 def test_what_changed_is_told_in_words(workdir: Path) -> None:
@@ -402,6 +477,10 @@ def test_from_python_a_result_stays_what_it_was(workdir: Path) -> None:
     third = api.score(first.folder, metric="accuracy", method=["gen"], name="mine")
     assert third.score() == own
     assert second.score() == 0.0
+    free = api.run("free.jsonl", model="mock")
+    words = free.rescore(metric="rouge", metric_args={"n_gram": 2}, extract="whole", allow_failures=7)
+    assert [one["metric"] for one in words.metrics if one["is_headline"]] == ["rouge(n_gram=2)"]
+    assert words.manifest["settings"]["allow_failures"] == {"value": "7", "source": "flag"}
     with pytest.raises(api.AssayError, match=r"unknown choice 'extrakt'.*'extract'"):
         first.rescore(extrakt="x")
 
@@ -437,4 +516,6 @@ def test_all_names_are_listed() -> None:
     names = json.loads(assay("score", "--list", "--json").out)
     assert {"auto", "regex:PATTERN", "gsm8k_post"} <= set(names["extractors"])
     assert {"accuracy", "rouge", "gpt4_eval"} <= set(names["metrics"])
-    assert "regex:PATTERN" in assay("score", "--list").out
+    shown = assay("score", "--list").out
+    assert "regex:PATTERN" in shown
+    assert re.search(r"rouge +tokenizer, index, n_gram\n", shown)

@@ -46,8 +46,7 @@ def allowed_failures(manifest: RunManifest) -> AllowedFailures:
     return AllowedFailures() if said is None else AllowedFailures.parse(said.value)
 
 
-def too_many_failed(manifest: RunManifest, allowed: AllowedFailures | None = None) -> bool:
-    """Whether more samples of a complete run failed than may: as is said, else as its settings say."""
+def too_many_failed(manifest: RunManifest) -> bool:
+    """Whether more samples of a complete run, or of a scoring of it, failed than its settings let pass."""
     n_samples = sum(task.n_samples for task in manifest.tasks)
-    allowed = allowed_failures(manifest) if allowed is None else allowed
-    return allowed.are_exceeded(sum(manifest.failures.values()), n_samples)
+    return allowed_failures(manifest).are_exceeded(sum(manifest.failures.values()), n_samples)

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
+from assay.app.allowed_failures import AllowedFailures
 from assay.app.chosen_scorers import Choices
 from assay.app.rescore import Rescored
 from assay.app.rescore import rescore as rescore_run
@@ -152,19 +154,32 @@ def score(run: str | Path, **choices: Any) -> RunResult:
 def _rescored(run: Path, choices: Mapping[str, Any]) -> Rescored:
     given = {_CHOICES.get(name, name): value for name, value in choices.items() if value is not None}
     label, offline = given.pop("name", None), given.pop("offline", False)
+    said = given.pop(ALLOW_FAILURES, None)
+    allowed = None if said is None else AllowedFailures.parse(said)
     if unknown := [name for name in given if name not in Choices.__struct_fields__]:
-        known = [*_CHOICES, "name", "offline", *(set(Choices.__struct_fields__) - set(_CHOICES.values()))]
+        known = [
+            *_CHOICES,
+            "name",
+            "offline",
+            ALLOW_FAILURES,
+            *(set(Choices.__struct_fields__) - set(_CHOICES.values())),
+        ]
         what = f"unknown choice {unknown[0]!r}{nearest(unknown[0], known)}"
         raise UsageError(Problem("USAGE-001", what, f"use one of {listing(sorted(known))}"))
     for name in _CHOICES.values():
         if isinstance(given.get(name), str):
             given[name] = given[name].split(",")
+    for name in ("metric_args", "judge_args"):
+        if isinstance(given.get(name), Mapping):
+            given[name] = {key: str(value) for key, value in given[name].items()}
     try:
         chosen = msgspec.convert(given, Choices)
     except msgspec.ValidationError as error:
         raise UsageError(Problem("USAGE-001", str(error), "correct the value")) from error
     # A run that was kept offline is scored offline, which seals the thread.
-    return _off_the_loop(lambda: rescore_run(run, chosen, label=label, offline=offline), must_leave=True)
+    return _off_the_loop(
+        lambda: rescore_run(run, chosen, label=label, offline=offline, allowed=allowed), must_leave=True
+    )
 
 
 _CHOICES = {"metric": "metrics", "method": "methods", "task": "tasks"}

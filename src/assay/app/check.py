@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from assay.app.crews import open_model
 from assay.app.offline.watch import kept_offline
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
-from assay.backends.registry import open_backend
 from assay.core.ports import Backend
 from assay.core.request import Ask, Generate, Sampling
 from assay.core.sample import Sample
@@ -52,9 +52,7 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
 
 
 def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) -> list[Checked]:
-    backend = (
-        open_backend(values.model, values.model_args, concurrency=values.concurrency) if with_model else None
-    )
+    backend = open_model(values) if with_model else None
     try:
         compiled = compile_asked(datasets, values, backend)
         for one in compiled:

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from assay.app.crews import open_model
 from assay.app.languages import members_of
 from assay.app.offline.watch import kept_offline
 from assay.app.run import compile_asked
 from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.app.state import State
-from assay.backends.registry import open_backend
 from assay.core.errors import AssayError, Problem
 from assay.core.ports import Backend
 from assay.dialects.parts.compiled import Compiled
@@ -76,9 +76,7 @@ def check_files(datasets: Sequence[str], settings: Settings, *, with_model: bool
         if not with_model:
             yield from (_checked(name, values, None) for name in datasets)
             return
-        with closing(
-            open_backend(values.model, values.model_args, concurrency=values.concurrency)
-        ) as backend:
+        with closing(open_model(values)) as backend:
             yield from (_checked(name, values, backend) for name in datasets)
 
 

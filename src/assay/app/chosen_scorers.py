@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.app.chosen_metrics import OWN, Reported, check_metrics, named_with_arguments, own_metrics
 from assay.app.settings import without_secrets
 from assay.app.stored_tasks import Asked, StoredTask
 from assay.core.errors import Problem, UsageError, listing, nearest
@@ -17,10 +18,8 @@ from assay.core.request import Kind
 from assay.core.run import RunManifest
 from assay.core.task import ComponentSpec
 from assay.scoring.judges.agreement import unknown_fields
-from assay.scoring.metrics.row_values import ROW_METRICS
 from assay.scoring.scorers.extractors import find_extractor, is_postprocessor
 from assay.scoring.scorers.outcomes import ACCURACY
-from assay.scoring.scorers.row_corpus import LATE_METRICS
 
 JUDGED = "gpt4_eval"
 """The metric that asks a judge whether an answer agrees with the right one."""
@@ -28,16 +27,15 @@ _OF_OPTIONS = "qa_match"
 _WITHOUT_TARGETS = ("function_execution", JUDGED)
 """Metrics that need no right answer in words: programs have tests, and a judge is told the right option."""
 
-METRICS: tuple[str, ...] = (ACCURACY, *ROW_METRICS, *LATE_METRICS)
-"""What `--metric` may name; docs/metrics.md says what each is."""
-
 
 class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a person chose; nothing: as the run was scored."""
 
     extract: str | None = None
     metrics: tuple[str, ...] = ()
-    """The first decides, the others stand beside it."""
+    """The first decides, the others stand beside it. `own:NAME`: one of the dataset's own code."""
+    metric_args: dict[str, str] = {}
+    """By the argument's name, or `METRIC.NAME`."""
     score_by: str | None = None
     judge: str | None = None
     judge_args: dict[str, str] = {}
@@ -53,6 +51,11 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
         if "judge_args" in plain:
             plain["judge_args"] = without_secrets(self.judge_args)
         return plain
+
+    @property
+    def are_own(self) -> bool:
+        """Whether the metrics are those of the dataset's own code."""
+        return any(name.startswith(OWN) for name in self.metrics)
 
     @property
     def about_text(self) -> dict[str, Any]:
@@ -71,17 +74,22 @@ class Plan(NamedTuple):
 
     named: dict[tuple[str, str], ComponentSpec]
     """By task and method."""
-    by_author: frozenset[tuple[str, str]]
-    """Those that code of the dataset's author scores."""
+    by_author: dict[tuple[str, str], tuple[str, ...]]
+    """Those that code of the dataset's author scores, with the metrics of it that are chosen; none: all."""
     notes: tuple[str, ...]
 
 
-def plan_scoring(manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: Choices) -> Plan:
-    """Return how to score the answers of a run by some choices; UsageError where they do not fit it."""
+def plan_scoring(
+    manifest: RunManifest, tasks: Mapping[str, StoredTask], choices: Choices, known: Reported
+) -> Plan:
+    """Return how to score the answers of a run by some choices; UsageError where they do not fit it.
+
+    `known`: the metrics that the run itself came to.
+    """
     _check_names(choices)
     _check_company(choices)
     named: dict[tuple[str, str], ComponentSpec] = {}
-    by_author: set[tuple[str, str]] = set()
+    by_author: dict[tuple[str, str], tuple[str, ...]] = {}
     notes: list[str] = []
     chosen = set(_chosen_places(tasks, choices))
     is_used = dict.fromkeys(choices.about_text, False) | (
@@ -99,12 +107,15 @@ def plan_scoring(manifest: RunManifest, tasks: Mapping[str, StoredTask], choices
                 if used and before is None and spec is not None:
                     notes.append(f"{name} {method}: its dataset's own code does not score it here")
             if spec is None:
-                by_author.add(place)
+                by_author[place] = ()
             else:
                 named[place] = spec
+    if choices.are_own:
+        by_author |= own_metrics(choices.metrics, [place for place in by_author if place in chosen], known)
+        is_used["--metric"] = any(by_author.values())
     if idle := [flag for flag, one in is_used.items() if not one]:
-        raise _unfit(idle, chosen)
-    return Plan(named, frozenset(by_author), tuple(notes))
+        raise _unfit(idle, chosen, are_own=choices.are_own)
+    return Plan(named, by_author, tuple(notes))
 
 
 def _check_names(choices: Choices) -> None:
@@ -115,22 +126,18 @@ def _check_names(choices: Choices) -> None:
             raise UsageError(
                 Problem("RESCORE-002", str(error), "`assay score --list` lists the extractors")
             ) from error
-    for name in choices.metrics:
-        if name not in METRICS:
-            known = listing(METRICS, at_most=len(METRICS))
-            what = f"there is no metric {name!r}{nearest(name, METRICS)}; expected one of {known}"
-            raise UsageError(Problem("RESCORE-003", what, "`assay score --list` lists the metrics"))
-    if ACCURACY in choices.metrics and len(choices.metrics) > 1:
-        others = listing(name for name in choices.metrics if name != ACCURACY)
-        what = f"{ACCURACY} compares answers in its own way and does not stand beside {others}"
-        raise UsageError(Problem("RESCORE-003", what, "score twice: each scoring is kept"))
+    check_metrics(choices.metrics, choices.metric_args)
 
 
 def _check_company(choices: Choices) -> None:
     """Raise where one choice says nothing without another."""
-    if choices.metrics and (choices.judge or choices.judge_prompt) and JUDGED not in choices.metrics:
+    asks = JUDGED in choices.metrics or (choices.are_own and choices.judge_prompt is None)
+    if choices.metrics and (choices.judge or choices.judge_prompt) and not asks:
         what = f"a judge is named, and {listing(choices.metrics)} asks none"
         raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGED}"))
+    if choices.are_own and choices.extract is not None:
+        what = f"--extract {choices.extract}: the dataset's own code reads answers for {choices.metrics[0]}"
+        raise UsageError(Problem("RESCORE-003", what, "leave --extract away, or choose another metric"))
     if choices.judge_args and choices.judge is None:
         what = f"arguments of a judge are given ({listing(choices.judge_args)}), and no judge is named"
         raise UsageError(Problem("RESCORE-008", what, "name it: --judge MODEL"))
@@ -159,8 +166,10 @@ def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterato
                     yield name, method
 
 
-def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]]) -> UsageError:
+def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]], *, are_own: bool) -> UsageError:
     needed = "scores options by likelihood" if "--score-by" in idle else "writes text"
+    if are_own and "--metric" in idle:
+        needed = "is scored by its dataset's own code"
     there = listing(f"{task} {method}" for task, method in sorted(chosen))
     what = f"{' and '.join(idle)}: no method that is scored here {needed}; there is {there}"
     fix = "leave it away, or choose another --task or --method"
@@ -182,6 +191,8 @@ class _Track:
 
     def scored_by(self, choices: Choices) -> tuple[ComponentSpec | None, list[str]]:
         """Return the scorer, and the flags that it follows; none where no choice is about this method."""
+        if choices.are_own:
+            return self._before, list(choices.about_text) if self._before is None else []
         if Kind.GENERATE in self._asked.kinds and "answer" in self._asked.roles:
             about = choices.about_text
             return (self._of_text(choices), list(about)) if about else (self._before, [])
@@ -207,7 +218,7 @@ class _Track:
 
     def _of_text(self, choices: Choices) -> ComponentSpec | None:
         if choices.metrics and choices.metrics != (ACCURACY,):
-            return self._row_metrics({name: {"type": name} for name in choices.metrics}, choices)
+            return self._row_metrics(named_with_arguments(choices.metrics, choices.metric_args), choices)
         if choices.metrics:
             return self._accuracy(choices.extract or "auto")
         if choices.judge or choices.judge_prompt:

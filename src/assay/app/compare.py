@@ -10,11 +10,13 @@ import msgspec
 from assay.core.errors import Problem, UsageError, listing, nearest
 from assay.core.score import Score
 from assay.results.comparison import Compared, Comparison, Flip, Flips
+from assay.results.history import History
 from assay.results.pages.compare_page import CompareView
 from assay.results.pages.sample_columns import QUESTION_CHARS, SampleLine, beginning, question_of
 from assay.results.paired_runs import PairedRuns
 from assay.results.read import StoredRun
 from assay.results.run_view import MOST_ROWS, RunView
+from assay.results.scoring_place import run_of
 from assay.results.store import SAMPLES
 
 
@@ -64,6 +66,16 @@ def compare_view(
     )
 
 
+def scorings_of(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[StoredRun]:
+    """Return scorings of one run, by their numbers or names, to be compared as runs are."""
+    if len(runs) != 1:
+        what = f"--scorings names scorings of one run, and {_counted(len(runs), 'run')} are named"
+        fix = "name one run; scorings of several are named by their folders: RUN/scorings/002-number"
+        raise UsageError(Problem("COMPARE-003", what, fix))
+    history = History(run_of(runs[0].path) or runs[0].path)
+    return [StoredRun(history.find(one).path) for one in wanted]
+
+
 def sides_of(
     runs: Sequence[StoredRun], methods: Sequence[str]
 ) -> tuple[Sequence[StoredRun], list[str | None]]:
@@ -79,7 +91,7 @@ def sides_of(
             "COMPARE-003",
             f"{_counted(len(runs), 'run')} and {_counted(len(methods), 'method')} are nothing to compare",
             "name two runs or more, with one method for all of them or one for each; or one run and its "
-            "methods: --methods ppl,gen",
+            "methods: --methods ppl,gen, or its scorings: --scorings 1,2",
         )
     )
 

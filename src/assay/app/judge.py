@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from assay.app.crews import open_model
 from assay.app.settings import RunSettings
 from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
@@ -55,8 +56,8 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -
         yield backend
         return
     # The judge that is the model itself is asked as that is, where its answers are only kept.
-    args, concurrency = (values.model_args, values.concurrency) if is_model else (values.judge_args, None)
-    with closing(open_backend(values.judge, args, concurrency=concurrency)) as judge:
+    judge = open_model(values) if is_model else open_backend(values.judge, values.judge_args)
+    with closing(judge):
         yield judge
 
 

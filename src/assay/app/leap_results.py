@@ -25,8 +25,9 @@ from assay.core.score import Metric
 from assay.core.task import Answered
 from assay.dialects.leap.evaluation import ORIGINAL_DIGITS
 from assay.dialects.leap.task import LeapTask
-from assay.results.read import ResponseIndex, StoredRun
+from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
+from assay.results.response_index import ResponseIndex
 
 RESULT = "result"
 _UNTIL = "until"

@@ -20,8 +20,9 @@ from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Output
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
-from assay.results.read import ResponseIndex, StoredRun
+from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
+from assay.results.response_index import ResponseIndex
 
 System: TypeAlias = Literal["opencompass", "aisbench"]
 

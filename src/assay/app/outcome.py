@@ -13,7 +13,7 @@ from assay.core.run import RunManifest
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.core.summary_group import SummaryGroup
-from assay.core.task import TaskSpec
+from assay.core.task import CorpusScorer, Scorer, TaskSpec
 from assay.results.pages.report_file import write_report_page
 from assay.results.report import Highlights, render_report
 from assay.results.store import RunFolder, ScoreWriter
@@ -25,27 +25,25 @@ from assay.scoring.summary_groups import grouped_metrics
 class ScoredSamples:
     """Writes finished samples, notes where methods disagree and which samples to show first."""
 
-    def __init__(self, writer: ScoreWriter) -> None:
+    def __init__(self, writer: ScoreWriter, scorers: Mapping[str, Sequence[Scorer | CorpusScorer]]) -> None:
+        """`scorers`: those of each task, one for a method."""
         self._writer = writer
-        self._disagreement = Disagreement()
+        self.disagreement = Disagreement({task: len(every) for task, every in scorers.items()})
         self.highlights = Highlights()
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         """Take one finished sample, with the scores that are known by then."""
         self._writer.write(task, sample, requests, scores)
+        self.disagreement.add(task, sample, scores)
         self._show(scores)
 
     def write_scores(self, scores: Sequence[Score]) -> None:
         """Take one sample's scores that had to wait for all samples."""
         self._writer.write_scores(scores)
+        self.disagreement.add_late(scores)
         self._show(scores)
 
-    def disagreements(self, tasks: Sequence[TaskSpec]) -> dict[str, int]:
-        """Return on how many samples of each task the methods differ; nothing where all have one method."""
-        return self._disagreement.counts() if any(len(task.methods) > 1 for task in tasks) else {}
-
     def _show(self, scores: Sequence[Score]) -> None:
-        self._disagreement.add(scores)
         for score in scores:
             self.highlights.add(score)
 

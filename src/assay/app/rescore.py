@@ -12,6 +12,9 @@ from typing import Any
 
 import msgspec
 
+from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
+from assay.app.allowed_failures import AllowedFailures
+from assay.app.chosen_metrics import reported
 from assay.app.chosen_scorers import Choices, Plan, plan_scoring
 from assay.app.judge import judging, open_judge
 from assay.app.offline.watch import Watch, kept_offline
@@ -25,7 +28,7 @@ from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.model import ModelCard
 from assay.core.origin import Origin
 from assay.core.request import Kind
-from assay.core.run import RunManifest, RunStatus, Scoring
+from assay.core.run import RunManifest, RunStatus, Scoring, Setting
 from assay.core.score import Metric
 from assay.engine.execute import Execution, Tally
 from assay.engine.stored_model import RecordedFitting, StoredAnswers, StoredModel
@@ -59,10 +62,12 @@ def rescore(
     *,
     label: str | None = None,
     offline: bool = False,
+    allowed: AllowedFailures | None = None,
 ) -> Rescored:
     """Score the answers in a run folder again, keep what came out as a scoring of its own, and show it.
 
-    What is kept offline, now or when it was run, takes internet sockets from the thread that calls this.
+    `allowed`: how many samples may fail in it; None: as many as in the run. What is kept offline, now or when
+    it was run, takes internet sockets from the thread that calls this.
     """
     name = _label(label, choices)
     folder = RunFolder(run)
@@ -75,7 +80,7 @@ def rescore(
             if values.offline and values.judge is None:
                 watch.permit(judge_in(sources_of(own), values))
             watch.seal()
-            return _rescore(folder, own, choices, name, values, watch)
+            return _rescore(folder, _with_allowed(own, allowed), choices, name, values, watch)
     finally:
         folder.release()
 
@@ -116,7 +121,8 @@ def _label(given: str | None, choices: Choices) -> str:
     if given is None:
         read = (choices.extract or "").partition(":")[0]
         judged = "judge" if choices.judge or choices.judge_prompt else None
-        parts = [part for part in (read, *choices.metrics, choices.score_by, judged) if part]
+        args = [f"{name}-{value}" for name, value in choices.metric_args.items()]
+        parts = [part for part in (read, *choices.metrics, *args, choices.score_by, judged) if part]
         return slug("-".join(parts)) or "again"
     label = slug(given)
     if not label or label == OWN_LABEL:
@@ -136,7 +142,7 @@ def _rescore(
     # What an earlier version of Assay did not note of a model matters to nobody who asks it nothing.
     card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
     with closing(StoredModel(own.model, card, answers)) as model:
-        plan = plan_scoring(own, tasks, choices)
+        plan = plan_scoring(own, tasks, choices, reported(StoredRun(history.own).metrics()))
         scorers = scorers_again(own, tasks, plan, values, model)
         values, judge_notes = with_judge(own, scorers, choices, values)
         with open_judge(scorers, values, None) as judge:
@@ -146,7 +152,7 @@ def _rescore(
             draft = history.draft(label)
             aggregator = MeanAggregator()
             with ScoreWriter(draft) as writer, judging(scorers, judge, grader, folder.path, values):
-                sink = ScoredSamples(writer)
+                sink = ScoredSamples(writer, scorers)
                 execution = Execution(
                     list(tasks.values()),
                     model,
@@ -166,7 +172,8 @@ def _rescore(
         own,
         status=RunStatus.COMPLETE,
         notes=tuple(dict.fromkeys((*own.notes, _told(draft, choices), *came_up))),
-        disagreements=sink.disagreements(own.tasks),
+        disagreements=sink.disagreement.counts(),
+        agreement_untold=sink.disagreement.untold(),
         judge=grader,
         groups=dict(totals.members),
         failures=tally.failures,
@@ -195,6 +202,14 @@ def _settings(own: RunManifest, choices: Choices, *, offline: bool) -> RunSettin
     return msgspec.structs.replace(values, judge=choices.judge, judge_args=choices.judge_args)
 
 
+def _with_allowed(own: RunManifest, allowed: AllowedFailures | None) -> RunManifest:
+    """Return what a run was, with how many samples may fail in a scoring of it."""
+    if allowed is None:
+        return own
+    settings = {**own.settings, ALLOW_FAILURES: Setting(str(allowed), "flag")}
+    return msgspec.structs.replace(own, settings=settings)
+
+
 def _told(draft: Path, choices: Choices) -> str:
     chosen = ", ".join(f"{name} {_shown(value)}" for name, value in choices.recorded().items())
     return (
@@ -203,6 +218,8 @@ def _told(draft: Path, choices: Choices) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={one}" for name, one in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

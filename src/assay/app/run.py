@@ -238,7 +238,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             if chosen:
                 manifest = msgspec.structs.replace(manifest, tasks=tuple(task.spec for task in tasks))
                 folder.write_manifest(manifest)
-            sink = ScoredSamples(writer)
+            sink = ScoredSamples(writer, scorers)
             execution = Execution(
                 tasks,
                 backend,
@@ -285,7 +285,8 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
                 **{f"model_{name}": n for name, n in backend.stats().items()},
             },
             notes=(*manifest.notes, *came_up),
-            disagreements=sink.disagreements(manifest.tasks),
+            disagreements=sink.disagreement.counts(),
+            agreement_untold=sink.disagreement.untold(),
             groups=totals.members,
             failures=tally.failures,
             summary_groups=tuple(work.groups),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from assay.app.chosen_scorers import Choices, Plan
 from assay.app.judge import needs_judge
@@ -17,6 +18,15 @@ from assay.core.run import RunManifest
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.stored_model import StoredModel
 from assay.scoring.scorers.registry import make_scorer
+
+
+@runtime_checkable
+class ChoosesMetrics(Protocol):
+    """A scorer of an author's code that may be told which of its metrics are wanted."""
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Report these metrics alone; the first decides."""
+
 
 Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
 
@@ -62,7 +72,9 @@ def _authors_scorers(
             raise _no_code(own, plan, "it has changed since")
         for scorer in scorers_of(one.task):
             found[name, scorer.track] = scorer
-    if lost := plan.by_author - found.keys():
+            if (names := plan.by_author.get((name, scorer.track))) and isinstance(scorer, ChoosesMetrics):
+                scorer.choose(names)
+    if lost := plan.by_author.keys() - found.keys():
         raise _no_code(own, plan, f"it does not score {' by '.join(min(lost))} any more")
     return found
 

@@ -33,6 +33,13 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model_args: dict[str, str] = {}
     concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Calls under way at a server; None: as many as turn out to pay."""
+    workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Processes, or actors on a cluster, that each have the model; None: this process has it, or on a cluster
+    as many as there is room for."""
+    on: str | None = None
+    """Where workers are: `ray`, `ray:ADDRESS`; None: on this machine."""
+    worker_timeout: Annotated[float, msgspec.Meta(gt=0)] = 600.0
+    """Seconds after which a worker that has work and gives no answer is replaced."""
     method: tuple[str, ...] | None = None
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     shots_from: str | None = None

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
+from assay.app.crews import open_model
 from assay.app.settings import RunSettings
-from assay.backends.registry import open_backend
 from assay.core.errors import Problem, StoreError, listing
 from assay.core.origin import Origin
 from assay.core.ports import Backend
@@ -72,7 +72,7 @@ def opened_model(datasets: tuple[str, ...], values: RunSettings) -> Iterator[tup
         backend: Backend = kept.model
     else:
         kept = None
-        backend = open_backend(values.model, values.model_args, concurrency=values.concurrency)
+        backend = open_model(values)
     try:
         yield backend, kept
     finally:

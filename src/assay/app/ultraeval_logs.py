@@ -23,8 +23,9 @@ from assay.core.task import TaskSpec
 from assay.dialects.ultraeval.collect import Recipe, Written
 from assay.dialects.ultraeval.compile import NORMALISED
 from assay.dialects.ultraeval.config import METHODS
-from assay.results.read import ResponseIndex, StoredRun
+from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
+from assay.results.response_index import ResponseIndex
 from assay.results.rows import markdown_table
 
 Values: TypeAlias = dict[str, float | None]

@@ -27,6 +27,7 @@ from assay.backends.model_files import ModelFiles, find_files
 from assay.backends.packed import Trunks
 from assay.backends.placement import resolve_device, resolve_dtype
 from assay.backends.problems import VISION_EXTRA, require_packages
+from assay.backends.request_sizes import n_chars
 from assay.backends.row_scoring import (
     TRUNK_BYTES,
     PackedScoring,
@@ -110,7 +111,7 @@ class HfBackend:
         """Pull a window of requests, answer it batch by batch, pull the next."""
         waiting: Waiting = {}
         for window in windows(
-            requests, at_most=WINDOW_REQUESTS, size=lambda r: _n_chars(r.ask), total=WINDOW_CHARS
+            requests, at_most=WINDOW_REQUESTS, size=lambda r: n_chars(r.ask), total=WINDOW_CHARS
         ):
             shows = [r for r in window if self._shows_media(r.ask)]
             if shows:
@@ -356,10 +357,3 @@ def _finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
         for plan in waiting.pop(row, ()):
             if not any(reading.row in waiting for reading in plan.readings):
                 yield respond(plan)
-
-
-def _n_chars(ask: Ask) -> int:
-    prompt = ask.prompt
-    if isinstance(prompt, str):
-        return len(prompt)
-    return sum(len(m.text) + sum(len(part.data) for part in m.media) for m in prompt)

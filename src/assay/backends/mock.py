@@ -7,7 +7,10 @@ time, and answer the same ask alike in any order and on any machine.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import signal
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, TypeAlias
@@ -51,6 +54,10 @@ class MockArgs(msgspec.Struct, frozen=True):
     """What it claims to take beside text, with commas between."""
     describe: bool = False
     """Whether it replies with what it was shown: every medium in its order, with its type and its bytes."""
+    die_on: str | None = None
+    """A text; an ask that shows it ends the process at once, as a fault of an engine does."""
+    hang_on: str | None = None
+    """A text; an ask that shows it is never answered."""
 
 
 class MockBackend:
@@ -97,6 +104,7 @@ class MockBackend:
             if delay_s:
                 time.sleep(delay_s)
             self._requests += 1
+            self._break_down(request.ask)
             key = request.key
             seed = int(key[:16], 16)
             outcome: Outcome
@@ -105,6 +113,17 @@ class MockBackend:
             else:
                 outcome = self._answer(request.ask, seed)
             yield Response(request.id, key, outcome, delay_s)
+
+    def _break_down(self, ask: Ask) -> None:
+        """Break down as told, if this ask is the one to do so on."""
+        die_on, hang_on = self._args.die_on, self._args.hang_on
+        if die_on is None and hang_on is None:
+            return
+        text = _text(ask.prompt)
+        if die_on is not None and die_on in text:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if hang_on is not None and hang_on in text:
+            threading.Event().wait()
 
     @property
     def has_more_at_hand(self) -> bool:

@@ -123,6 +123,9 @@ class RunManifest(msgspec.Struct, frozen=True):
     """What was inferred or let pass, in words."""
     disagreements: dict[str, int] = {}
     """For each task with several methods: samples on which their answers differ."""
+    agreement_untold: dict[str, int] = {}
+    """Samples of such tasks of which that cannot be told: one method answers with an option and another with
+    a text, or with a value and no answer."""
     judge: ModelIdentity | None = None
     """The model that graded answers."""
     card: ModelCard | None = None

@@ -45,11 +45,19 @@ def is_mean(metric: Metric, manifest: RunManifest) -> bool:
 
 
 class Share(NamedTuple):
-    """A part of a dataset's samples."""
+    """The part of a dataset's samples on which methods disagree."""
 
     name: str
     n: int
     n_samples: int
+    n_untold: int = 0
+    """Samples of which that cannot be told."""
+
+    def __str__(self) -> str:
+        if self.n_untold == self.n_samples:
+            return "whether the methods agree cannot be told: they do not name answers of one kind"
+        rest = f"; of {self.n_untold:,} it cannot be told" if self.n_untold else ""
+        return f"the methods disagree on {self.n:,} of {self.n_samples:,} samples{rest}"
 
 
 def disagreements(manifest: RunManifest) -> list[Share]:
@@ -59,7 +67,8 @@ def disagreements(manifest: RunManifest) -> list[Share]:
         counted = [task for task in family.tasks if task.name in manifest.disagreements]
         if counted:
             n = sum(manifest.disagreements[task.name] for task in counted)
-            shares.append(Share(family.name, n, sum(task.n_samples for task in counted)))
+            n_untold = sum(manifest.agreement_untold.get(task.name, 0) for task in counted)
+            shares.append(Share(family.name, n, sum(task.n_samples for task in counted), n_untold))
     return shares
 
 

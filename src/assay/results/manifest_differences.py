@@ -14,7 +14,19 @@ from assay.core.task import TaskSpec
 from assay.results.rows import value
 
 _DECIDES_NOTHING = frozenset(
-    {"out", "runs_dir", "cache", "fresh", "retry_failed", "keep_going", "concurrency"}
+    {
+        "out",
+        "runs_dir",
+        "cache",
+        "fresh",
+        "retry_failed",
+        "keep_going",
+        "concurrency",
+        "workers",
+        "on",
+        "worker_timeout",
+        "allow_failures",
+    }
 )
 """Settings that change no answer."""
 _SHOWN_CHARS = 200

@@ -7,9 +7,9 @@ Memory holds a hash and a place for each sample, not the samples.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,6 +21,9 @@ from assay.results.tail import Tail
 
 _ENOUGH = 0.5
 """Of the smaller run's samples: so many must fit for a way of matching to be believed."""
+
+
+LineT = TypeVar("LineT", "_NamedLine", "_Line")
 
 
 class Matched(NamedTuple):
@@ -37,42 +40,67 @@ class SampleList:
 
     def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
         """Read the samples of the tasks in `names`, which says what each is called here."""
+        self._path = folder / SAMPLES
+        self._names = names
         self.at = array("q")
         """Where each sample's line begins."""
-        self._by = {way: Keys() for way in MatchedBy}
-        self._answers = Keys()
-        decode = msgspec.json.Decoder(_Line).decode
-        for place, raw in Tail(folder / SAMPLES).lines():
-            line = decode(raw)
-            task = names.get(line.task)
-            if task is None:
-                continue
-            sample = line.sample
-            right = _right_answer(sample)
+        self.ids = Keys()
+        """The samples by task and id."""
+        for place, task, line in self._lines(_NamedLine):
             self.at.append(place)
-            self._answers.append(right)
-            self._by[MatchedBy.ID].append(f"{task}\n{sample.id}")
-            self._by[MatchedBy.ROW].append(f"{task}\n{sample.origin.row}")
-            self._by[MatchedBy.CONTENT].append(f"{task}\n{_longest_text(sample.fields)}\n{right}")
+            self.ids.append(f"{task}\n{line.sample.id}")
 
     def __len__(self) -> int:
         return len(self.at)
-
-    @property
-    def ids(self) -> Keys:
-        """Return the samples by task and id."""
-        return self._by[MatchedBy.ID]
 
     def matched(self, other: SampleList) -> Matched | None:
         """Return the pairs by the first way that fits; None where none does."""
         enough = _ENOUGH * min(len(self), len(other))
         for way in MatchedBy:
-            a, b = self._by[way].matched(other._by[way])
+            a, b = self._known_by(way).matched(other._known_by(way))
             # Rows of one number may have nothing in common: their right answers tell.
-            n = len(a) if way is not MatchedBy.ROW else self._answers.n_equal(other._answers, a, b)
+            n = len(a) if way is not MatchedBy.ROW else self._answers().n_equal(other._answers(), a, b)
             if n and n >= enough:
                 return Matched(way, a, b)
         return None
+
+    def _known_by(self, way: MatchedBy) -> Keys:
+        """Return the samples by something; read again, as ids do for nearly all runs."""
+        if way is MatchedBy.ID:
+            return self.ids
+        keys = Keys()
+        for _, task, line in self._lines(_Line):
+            sample = line.sample
+            if way is MatchedBy.ROW:
+                keys.append(f"{task}\n{sample.origin.row}")
+            else:
+                keys.append(f"{task}\n{_longest_text(sample.fields)}\n{_right_answer(sample)}")
+        return keys
+
+    def _answers(self) -> Keys:
+        """Return the right answers."""
+        keys = Keys()
+        for _, _, line in self._lines(_Line):
+            keys.append(_right_answer(line.sample))
+        return keys
+
+    def _lines(self, kind: type[LineT]) -> Iterator[tuple[int, str, LineT]]:
+        """Yield place, task and content of each sample."""
+        decode = msgspec.json.Decoder(kind).decode
+        for place, raw in Tail(self._path).lines():
+            line = decode(raw)
+            task = self._names.get(line.task)
+            if task is not None:
+                yield place, task, line
+
+
+class _NamedSample(msgspec.Struct, frozen=True):
+    id: str
+
+
+class _NamedLine(msgspec.Struct, frozen=True):
+    task: str
+    sample: _NamedSample
 
 
 class _Origin(msgspec.Struct, frozen=True):

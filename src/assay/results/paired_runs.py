@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from assay.results.paired import (
 )
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
+from assay.results.scoring_place import run_of
 
 
 class _Cell:
@@ -79,21 +81,27 @@ class PairedRuns:
         """Compare every metric of every task, pair by pair."""
         found: list[Compared] = []
         for cell in self._cells:
-            pairs = [_Pair(cell, *two) for two in combinations(sorted(cell.columns), 2)]
-            names = dict.fromkeys(name for pair in pairs for name in pair.metrics(headlines_only))
-            for metric in names:
-                facts = self._facts.get((cell.task, metric), _Facts())
-                found += _corrected([pair.compared(metric, facts) for pair in pairs if pair.has(metric)])
-        return Comparison(self.sides, (*self._means(found), *found), tuple(dict.fromkeys(self._notes())))
+            pairs = [self._pair(cell, *two) for two in combinations(sorted(cell.columns), 2)]
+            measures = dict.fromkeys(one for pair in pairs for one in pair.measures(headlines_only))
+            # Scorings that are judged by different metrics are one question, as runs by one metric are.
+            joint = [(pair, one) for pair in pairs for one in measures if one == pair.foremost]
+            found += self._compared(cell, joint)
+            for one in measures:
+                found += self._compared(
+                    cell, [(pair, one) for pair in pairs if pair.has(one) and one != pair.foremost]
+                )
+        notes = dict.fromkeys((*self._notes(), *self._nothing_shared(found)))
+        return Comparison(self.sides, (*self._means(found), *found), tuple(notes))
 
     def flips(
         self, compared: Compared, at_most: int
     ) -> tuple[list[tuple[Score, Score]], list[tuple[Score, Score]]]:
         """Return the first samples that the first side alone has right, and those that the second has."""
         cell = next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
-        pair = _Pair(cell, compared.first, compared.second)
+        pair = self._pair(cell, compared.first, compared.second)
+        measure = next(one for one in pair.measures(headlines_only=False) if str(one) == compared.metric)
         both_ways = []
-        for rows in pair.flips(compared.metric):
+        for rows in pair.flips(measure):
             few = [one[:at_most].tolist() for one in rows]
             scores = [
                 self._read[side].scores(cell.columns[side], chosen)
@@ -101,6 +109,42 @@ class PairedRuns:
             ]
             both_ways.append(list(zip(*scores, strict=True)))
         return both_ways[0], both_ways[1]
+
+    def _compared(self, cell: _Cell, pairs: Sequence[tuple[_Pair, _Measure]]) -> list[Compared]:
+        """Compare pairs of sides that answer one question, with their p corrected for how many they are."""
+        return _corrected(
+            [pair.compared(one, self._facts.get((cell.task, one.first), _Facts())) for pair, one in pairs]
+        )
+
+    def _pair(self, cell: _Cell, first: int, second: int) -> _Pair:
+        return _Pair(cell, first, second, self._across(cell, first, second))
+
+    def _across(self, cell: _Cell, first: int, second: int) -> _Measure | None:
+        """Return what two scorings of the same answers are judged by, where that is not one metric.
+
+        Their difference is all the scorings': of other runs it would be anything. Both must be shares.
+        """
+        folders = {run_of(self.runs[side].path) or self.runs[side].path.resolve() for side in (first, second)}
+        if len(folders) > 1 or len(cell.tracks) > 1:
+            return None
+        measure = _Measure(*(next(iter(cell.columns[side].deciding)) for side in (first, second)))
+        facts = {self._facts.get((cell.task, name), _Facts()) for name in measure}
+        return measure if facts == {_Facts(is_share=True)} or facts == {_FEWER} else None
+
+    def _nothing_shared(self, found: Sequence[Compared]) -> Iterator[str]:
+        """Say which tasks are judged by metrics that others do not have."""
+        for cell in self._cells:
+            compared = {
+                (one.first, one.second)
+                for one in found
+                if (one.task, one.method) == (cell.task, cell.method) and one.is_headline
+            }
+            for two in combinations(sorted(cell.columns), 2):
+                if two not in compared:
+                    has = (
+                        f"{self.sides[side].name} has {listing(cell.columns[side].deciding)}" for side in two
+                    )
+                    yield f"{cell.task} {cell.method}: no metric to compare by: {', '.join(has)}"
 
     def _means(self, found: Sequence[Compared]) -> list[Compared]:
         """Compare datasets of several subsets as they are judged: by the mean over the subsets."""
@@ -150,31 +194,60 @@ class _Facts(msgspec.Struct, frozen=True):
     higher_is_better: bool = True
 
 
+_FEWER = _Facts(is_share=True, higher_is_better=False)
+
+
+class _Measure(NamedTuple):
+    """What one side is measured by, and the other."""
+
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        return self.first if self.first == self.second else f"{self.first} / {self.second}"
+
+
 class _Pair:
     """Two sides of a cell, with the samples that both have."""
 
-    def __init__(self, cell: _Cell, first: int, second: int) -> None:
+    def __init__(self, cell: _Cell, first: int, second: int, across: _Measure | None = None) -> None:
+        """`across`: what to compare by where no metric decides on both sides."""
         self.cell = cell
+        self._across = across
         self.first, self.second = first, second
         self.a, self.b = cell.columns[first], cell.columns[second]
         self.rows_a, self.rows_b = self.a.keys.matched(self.b.keys)
         failed = (one.of_verdict(Verdict.FAILED) for one in (self.a, self.b))
         self.n_failed = int(np.sum(next(failed)[self.rows_a] | next(failed)[self.rows_b]))
 
-    def metrics(self, headlines_only: bool) -> Iterator[str]:
+    def measures(self, headlines_only: bool) -> Iterator[_Measure]:
         """Yield what both have, what decides first."""
         others = () if headlines_only else (*self.a.means, *self.a.ratios)
-        yield from (name for name in dict.fromkeys((*self.a.deciding, *others)) if self.has(name))
+        found = [_Measure(name, name) for name in dict.fromkeys((*self.a.deciding, *others))]
+        shared = [one for one in found if self.has(one)]
+        decides = any(one.first in self.a.deciding for one in shared)
+        if not decides and self._across is not None and self.has(self._across):
+            yield self._across
+        yield from shared
 
-    def has(self, metric: str) -> bool:
-        """Whether both have a metric, as a mean or as a ratio."""
-        return (metric in self.a.means and metric in self.b.means) or (
-            metric in self.a.ratios and metric in self.b.ratios
+    @property
+    def foremost(self) -> _Measure | None:
+        """What decides on both sides, the first of it."""
+        return next(self.measures(headlines_only=True), None)
+
+    def has(self, measure: _Measure) -> bool:
+        """Whether both have it, as a mean or as a ratio; of two metrics, whether they may be compared."""
+        if measure.first != measure.second and measure != self._across:
+            return False
+        return (measure.first in self.a.means and measure.second in self.b.means) or (
+            measure.first in self.a.ratios and measure.second in self.b.ratios
         )
 
-    def compared(self, metric: str, facts: _Facts) -> Compared:
+    def compared(self, measure: _Measure, facts: _Facts) -> Compared:
         """Compare one metric over the samples that have it on both sides."""
-        values_a, values_b = _values(self.a, metric)[self.rows_a], _values(self.b, metric)[self.rows_b]
+        metric = measure.first
+        values_a = _values(self.a, metric)[self.rows_a]
+        values_b = _values(self.b, measure.second)[self.rows_b]
         known = ~(np.isnan(values_a) | np.isnan(values_b))
         values_a, values_b = values_a[known], values_b[known]
         clusters = self._clusters(known)
@@ -193,7 +266,7 @@ class _Pair:
         return Compared(
             self.cell.task,
             self.cell.method,
-            metric,
+            str(measure),
             self.first,
             self.second,
             result,
@@ -207,9 +280,9 @@ class _Pair:
             n_ungraded=n_shared - len(values_a) - self.n_failed,
         )
 
-    def flips(self, metric: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def flips(self, measure: _Measure) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the rows of both sides that the first alone has right, then those that the second has."""
-        a, b = _values(self.a, metric)[self.rows_a], _values(self.b, metric)[self.rows_b]
+        a, b = _values(self.a, measure.first)[self.rows_a], _values(self.b, measure.second)[self.rows_b]
         for chosen in ((a == 1) & (b == 0), (a == 0) & (b == 1)):
             yield self.rows_a[chosen], self.rows_b[chosen]
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
-
-import msgspec
 
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
@@ -16,6 +13,7 @@ from assay.core.run import RunManifest
 from assay.core.score import Metric, Score
 from assay.results.damage import reader
 from assay.results.records import SampleRecord
+from assay.results.response_index import ResponseIndex
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, read_manifest, read_summary
 from assay.results.tail import Tail
 
@@ -78,38 +76,6 @@ class StoredRun:
                 Origin(str(self.path)),
             )
         )
-
-
-class _Address(msgspec.Struct, frozen=True):
-    request_id: str
-
-
-class ResponseIndex:
-    """Responses by request id, each read when it is asked for: a run may have more than fit into memory."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115 (closed by __exit__)
-        self._places: dict[str, int] = {}
-        read = reader(path, _Address)
-        for place, line in Tail(path).lines():
-            # An answer that was asked for again counts in place of the earlier one.
-            self._places[read(place, line).request_id] = place
-
-    def get(self, request_id: str) -> Response | None:
-        """Return the response to a request; None when there is none."""
-        place = self._places.get(request_id)
-        if place is None:
-            return None
-        self._file.seek(place)
-        return msgspec.json.decode(self._file.readline(), type=Response)
-
-    def __enter__(self) -> ResponseIndex:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
 
 
 def find_run(name: str, root: Path) -> StoredRun:

@@ -67,10 +67,7 @@ def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
 
 
 def _disagreements(manifest: RunManifest) -> list[str]:
-    return [
-        f"**{share.name}**: the methods disagree on {share.n:,} of {share.n_samples:,} samples."
-        for share in disagreements(manifest)
-    ]
+    return [f"**{share.name}**: {share}." for share in disagreements(manifest)]
 
 
 def _groups(metrics: Sequence[Metric], manifest: RunManifest) -> list[str]:

@@ -16,8 +16,9 @@ from assay.core.score import Score
 from assay.results.first_difference import Seen
 from assay.results.matched_samples import Matched, SampleList
 from assay.results.paired_runs import paired_tasks
-from assay.results.read import ResponseIndex, StoredRun
+from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
+from assay.results.response_index import ResponseIndex
 from assay.results.score_columns import Keys, Places
 from assay.results.store import JOURNAL, SAMPLES, SCORES
 from assay.results.tail import Tail, line_at
@@ -43,8 +44,8 @@ class RunPair:
 
     def seen(self) -> Iterator[tuple[Seen, Seen]]:
         """Yield each sample that both runs have, in the first's order."""
-        for row_a, row_b in zip(self.matched.a.tolist(), self.matched.b.tolist(), strict=True):
-            yield self._sides[0].seen(row_a), self._sides[1].seen(row_b)
+        for row_a, row_b in zip(self.matched.a, self.matched.b, strict=True):
+            yield self._sides[0].seen(int(row_a)), self._sides[1].seen(int(row_b))
 
     def __enter__(self) -> RunPair:
         for side in self._sides:

@@ -7,10 +7,12 @@ beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from assay.core.opinions import do_differ, opinion
+from assay.core.sample import Sample
 from assay.core.score import MASS, Metric, Ratio, Score, Verdict
 from assay.core.task import Evaluation
 from assay.scoring.ratios import RunningRatio
@@ -305,26 +307,45 @@ def _made(
 
 
 class Disagreement:
-    """Counts, for each task, the samples on which the methods' answers differ.
+    """Counts, for each task with several methods, the samples on which their answers differ.
 
-    A method that found no answer differs from one that did: the person who looks at disagreements wants
-    to see it. A failed request is no opinion and is left out. Fewer than two opinions cannot differ.
+    A sample whose scores come in two parts, some at once and some when the whole list was scored, is kept
+    until the second; whatever scores whole lists keeps it too.
     """
 
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+    def __init__(self, n_methods: Mapping[str, int]) -> None:
+        """`n_methods`: how many of its methods are scored, for each task."""
+        self._n_methods = n_methods
+        self._waiting: dict[tuple[str, str], tuple[Sample, Sequence[Score]]] = {}
+        self._differ: dict[str, int] = {}
+        self._untold: dict[str, int] = {}
 
-    def add(self, scores: Sequence[Score]) -> bool:
-        """Take all scores of one sample; return whether its methods disagree."""
-        answers = [score.answer for score in scores if score.verdict is not _FAILED]
-        if not scores:
-            return False
-        differs = len(set(answers)) > 1
-        if len({score.track for score in scores}) > 1:
-            task = scores[0].task
-            self._counts[task] = self._counts.get(task, 0) + differs
-        return differs
+    def add(self, task: str, sample: Sample, scores: Sequence[Score]) -> None:
+        """Take a sample with the scores that are known by now."""
+        n_methods = self._n_methods.get(task, 0)
+        if n_methods > 1 and len(scores) < n_methods:
+            self._waiting[task, sample.id] = sample, scores
+        elif n_methods > 1:
+            self._count(task, sample, scores)
+
+    def add_late(self, scores: Sequence[Score]) -> None:
+        """Take the scores of a sample that had to wait for all samples."""
+        task = scores[0].task
+        if self._n_methods.get(task, 0) > 1:
+            sample, earlier = self._waiting.pop((task, scores[0].sample_id))
+            self._count(task, sample, (*earlier, *scores))
+
+    def _count(self, task: str, sample: Sample, scores: Sequence[Score]) -> None:
+        found = (opinion(score.verdict, score.answer, sample.labels) for score in scores)
+        differ = do_differ([one for one in found if one is not None])
+        self._differ[task] = self._differ.get(task, 0) + (differ is True)
+        if differ is None:
+            self._untold[task] = self._untold.get(task, 0) + 1
 
     def counts(self) -> dict[str, int]:
-        """Return the number of such samples for each task with several methods."""
-        return dict(self._counts)
+        """Return the number of samples on which methods differ, for each task with several."""
+        return dict(self._differ)
+
+    def untold(self) -> dict[str, int]:
+        """Return the number of samples of which that cannot be told, for each task that has some."""
+        return dict(self._untold)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from assay.core.model import ModelIdentity
@@ -71,7 +72,14 @@ MANIFEST = RunManifest(
 
 def test_subsets_of_one_dataset_are_one() -> None:
     assert [family.title for family in families(TASKS)] == ["exam (57 subsets)", "alone"]
-    assert [tuple(share) for share in disagreements(MANIFEST)] == [("exam", 114, 570), ("alone", 2, 10)]
+    assert [tuple(share) for share in disagreements(MANIFEST)] == [("exam", 114, 570, 0), ("alone", 2, 10, 0)]
+
+
+def test_where_it_cannot_be_told_whether_methods_agree_that_is_said() -> None:
+    untold = {TASKS[0].name: 7, TASKS[-1].name: 10}
+    some, none = disagreements(msgspec.structs.replace(MANIFEST, agreement_untold=untold))
+    assert str(some) == "the methods disagree on 114 of 570 samples; of 7 it cannot be told"
+    assert str(none).startswith("whether the methods agree cannot be told")
 
 
 def test_means_stand_in_rows_of_their_own_the_whole_last() -> None:

@@ -3,11 +3,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.core.origin import Origin
 from assay.core.ports import Aggregator
+from assay.core.sample import Sample
 from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import Evaluation
 from assay.scoring.aggregate import Disagreement, MeanAggregator
@@ -297,6 +300,9 @@ def by(track: str, answer: str | None, verdict: Verdict = Verdict.SCORED) -> Sco
     return score(verdict, track=track, answer=answer)
 
 
+SAMPLE = Sample("s", {}, Origin("here"), choices=("one", "two"), labels=("A", "B"))
+
+
 @pytest.mark.parametrize(
     ("scores", "differs"),
     [
@@ -306,18 +312,34 @@ def by(track: str, answer: str | None, verdict: Verdict = Verdict.SCORED) -> Sco
         ([by("ppl", None, Verdict.UNANSWERED), by("gen", None, Verdict.UNANSWERED)], False),
         ([by("ppl", "A"), by("gen", None, Verdict.FAILED)], False),
         ([by("ppl", "A", Verdict.UNGRADED), by("gen", "B", Verdict.UNGRADED)], True),
+        # A text may mean an option, and a value names no answer.
+        ([by("ppl", "A"), by("gen", "It is one.")], None),
+        ([by("ppl", "A"), by("prob", "B"), by("gen", "It is one.")], True),
+        ([by("cot", "It is one."), by("gen", "It is one.")], False),
+        ([by("cot", "It is one."), by("gen", "It is two.")], True),
+        ([by("ppl", None), by("gen", "A")], None),
+        ([by("ppl", None), by("gen", None, Verdict.UNANSWERED)], None),
+        ([by("ppl", None), by("prob", "A"), by("gen", None, Verdict.UNANSWERED)], True),
+        ([by("ppl", None), by("gen", None, Verdict.FAILED)], False),
     ],
 )
-def test_disagreement(scores: list[Score], differs: bool) -> None:
-    disagreement = Disagreement()
-    assert disagreement.add(scores) is differs
-    assert disagreement.counts() == {"t": int(differs)}
+@pytest.mark.parametrize("n_late", [0, 1, 2])
+def test_disagreement(scores: list[Score], differs: bool | None, n_late: int) -> None:
+    disagreement = Disagreement({"t": len(scores)})
+    at_once, late = scores[: len(scores) - n_late], scores[len(scores) - n_late :]
+    disagreement.add("t", SAMPLE, at_once)
+    if late:
+        assert disagreement.counts() == {}
+        disagreement.add_late([msgspec.structs.replace(one, sample_id="s") for one in late])
+    assert disagreement.counts() == {"t": int(differs is True)}
+    assert disagreement.untold() == ({"t": 1} if differs is None else {})
 
 
 def test_disagreement_counts_by_task_and_only_with_several_methods() -> None:
-    disagreement = Disagreement()
-    disagreement.add([right(task="one")])
-    disagreement.add([])
+    disagreement = Disagreement({"one": 1, "t": 2})
+    disagreement.add("one", SAMPLE, [right(task="one")])
+    disagreement.add("unscored", SAMPLE, [])
     for answer in "AB":
-        disagreement.add([by("ppl", "A"), by("gen", answer)])
+        disagreement.add("t", SAMPLE, [by("ppl", "A"), by("gen", answer)])
     assert disagreement.counts() == {"t": 1}
+    disagreement.add_late([right(task="one")])

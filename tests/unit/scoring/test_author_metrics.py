@@ -324,3 +324,13 @@ def test_an_interval_that_the_metric_knows_itself_is_taken_for_groups_too() -> N
     assert metrics["Length", "x"].high == 3.0
     assert metrics["Length", "y"].high is None
     assert Knows.n_calls < 20
+
+
+def test_chosen_metrics_alone_are_told_and_others_fail_no_row() -> None:
+    metrics = [Raising(lambda text: text == "bb"), Share(), Length()]
+    everything = evaluate(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"])
+    assert list(everything.troubles) == [1]
+    chosen = evaluate(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"], ("Length", "Share"))
+    assert not chosen.troubles
+    assert chosen.whole == {"Length": pytest.approx(4 / 6), "Share": pytest.approx(2 / 3)}
+    assert (list(chosen.whole), list(chosen.per_row)) == (["Length", "Share"], ["Length", "Share"])

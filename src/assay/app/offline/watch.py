@@ -29,8 +29,8 @@ from assay.app.settings import RunSettings
 from assay.core.errors import OfflineError, Problem
 
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
-_SANDBOX = "assay.scoring.sandbox.warden"
-"""The program that the sandbox starts: it gives what runs in it no network."""
+_OWN = {"assay.scoring.sandbox.warden", "assay.app.worker"}
+"""Programs of Assay's own: the sandbox gives what runs in it no network, a worker has a watch of its own."""
 _QUIET_PROGRAMS = {"uname", "file", "ldconfig", "gcc", "cc", "ld", "objdump"}
 """What Python's own library starts to learn about the machine."""
 _PROBES = {"_has_ipv6", "has_dualstack_ipv6"}
@@ -251,7 +251,7 @@ def _starting(program: Any, args: Any = (), *_: Any) -> None:
     """Hear of a program that is started: where this thread is sealed, it is too."""
     words = [os.fsdecode(word) for word in args] if isinstance(args, list | tuple) else []
     name = os.path.basename(os.fsdecode(program or words[0]).split()[0])
-    if name in _QUIET_PROGRAMS or _SANDBOX in words:
+    if name in _QUIET_PROGRAMS or not _OWN.isdisjoint(words):
         return
     who = caller()
     if is_sealed():

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.results.comparison import Comparison, Flip
 
 _ANSWER_CHARS = 60
+_NAME_CHARS = 16
 _NARROW_HEADINGS = (
     *("task", "method", "\nsides", "\nfirst", "\nsecond", "differ-\nence", "95 %\ninterval", "\np"),
     *("right in\nfirst alone", "in second\nalone", "\npairs", "would\nshow"),
@@ -31,6 +32,12 @@ _NARROW_HEADINGS = (
     metavar="NAME,...",
     default="",
     help="One method for all runs; one for each run; or the methods of one run, against each other.",
+)
+@click.option(
+    "--scorings",
+    metavar="NUMBER|NAME,...",
+    default="",
+    help="Scorings of the one run that is named, against each other: `assay score RUN --list-scorings`.",
 )
 @click.option("--metric", metavar="NAME", help="Compare by this metric, not by what the tasks are judged by.")
 @click.option(
@@ -55,6 +62,7 @@ def compare(
     runs: tuple[str, ...],
     runs_dir: str | None,
     methods: str,
+    scorings: str,
     metric: str | None,
     n_flips: int,
     html: Path | None,
@@ -64,14 +72,17 @@ def compare(
     """Say which of several runs is better, sample by sample, and whether the difference is real.
 
     RUN is a folder, an id or the beginning of one; `last` is the latest. The first is what the others are
-    compared with. One run with --methods ppl,gen compares its methods.
+    compared with. One run with --methods ppl,gen compares its methods, with --scorings 1,2 its scorings.
     """
     from assay.app.compare import compare as compare_runs
+    from assay.app.compare import scorings_of
     from assay.results.read import find_run
 
     root = runs_folder(runs_dir)
-    chosen = [name.strip() for name in methods.split(",") if name.strip()]
+    chosen = _names(methods)
     stored = [find_run(name, root) for name in runs]
+    if wanted := _names(scorings):
+        stored = scorings_of(stored, wanted)
     found = compare_runs(stored, chosen, metric, n_flips)
     if html is not None:
         from assay.app.compare import compare_view
@@ -96,6 +107,10 @@ def compare(
 
             out.print(f"[dim]page[/]  {escape(str(html))}", soft_wrap=True)
     return None
+
+
+def _names(given: str) -> list[str]:
+    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _show(found: Found) -> None:
@@ -143,7 +158,8 @@ def _show_tables(comparison: Comparison) -> None:
     from assay.results.comparison_words import comparison_rows, label, matrix, method
 
     heads = comparison.headlines
-    print_table(simple_table(_NARROW_HEADINGS, comparison_rows(heads), n_left=3))
+    rows = [[task, _in_lines(name), *cells] for task, name, *cells in comparison_rows(heads)]
+    print_table(simple_table(_NARROW_HEADINGS, rows, n_left=3))
     if len(comparison.sides) < 3:
         return
     groups: dict[tuple[str, str], list[int]] = {}
@@ -156,6 +172,11 @@ def _show_tables(comparison: Comparison) -> None:
             soft_wrap=True,
         )
         print_table(simple_table(headings, rows, n_left=1))
+
+
+def _in_lines(name: str) -> str:
+    """Return the name of two methods, or of two metrics, in as many lines where it is long."""
+    return name if len(name) <= _NAME_CHARS else name.replace(" / ", " /\n")
 
 
 def _show_flip(flip: Flip, sides: tuple[int, int]) -> None:

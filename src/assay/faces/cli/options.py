@@ -57,6 +57,23 @@ _OPTIONS = (
         metavar="N",
         help="Calls under way at a server. [as many as turn out to pay]",
     ),
+    click.option(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="Processes that each have the model, and a GPU of their own where there are several.",
+    ),
+    click.option(
+        "--on",
+        metavar="ray[:ADDRESS]",
+        help="Have the workers on a Ray cluster. [as many as there is room for]",
+    ),
+    click.option(
+        "--worker-timeout",
+        type=float,
+        metavar="S",
+        help="A worker that has work and is silent so long is replaced. [600]",
+    ),
     click.option("--method", multiple=True, help="ppl, prob, gen, or several: --method ppl,prob,gen."),
     click.option("--shots", type=int, help="Solved examples before each question."),
     click.option("--shots-from", metavar="FILE|SPLIT", help="Where the examples come from. [this file]"),

@@ -303,10 +303,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
             "labels[/]"
         )
     for share in disagreements(manifest):
-        out.print(
-            f"[dim]{escape(share.name)}: the methods disagree on {share.n:,} of {share.n_samples:,} "
-            "samples[/]"
-        )
+        out.print(f"[dim]{escape(f'{share.name}: {share}')}[/]")
     for metric in foremost(metrics, manifest):
         # What a group lacks is told of its tasks.
         for line in () if metric.task in manifest.groups else _warnings(metric):

@@ -32,7 +32,20 @@ _SHOWN_CHARS = 40
 @click.command()
 @click.argument("run", default="last")
 @click.option("--extract", metavar="NAME|regex:PATTERN", help="How the answer is found in what was written.")
-@click.option("--metric", "metrics", multiple=True, metavar="NAME[,NAME]", help="The first decides.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="The first decides. own:NAME is one that the dataset's own code reports.",
+)
+@click.option(
+    "--metric-arg",
+    "metric_args",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An argument of the metrics; METRIC.KEY=VALUE of one of them.",
+)
 @click.option(
     "--score-by",
     type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
@@ -94,18 +107,18 @@ def score(
     from assay.faces.cli.render import show_failures
 
     said = None if allow_failures is None else AllowedFailures.parse(allow_failures)
-    done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline))
-    allowed = allowed_failures(done.manifest) if said is None else said
-    status = FAILED_SAMPLES if too_many_failed(done.manifest, allowed) else 0
+    done = rescore(stored.path, _choices(**chosen), label=name, offline=is_offline(offline), allowed=said)
+    status = FAILED_SAMPLES if too_many_failed(done.manifest) else 0
     if not is_json:
         _show_rescored(done)
-    show_failures(done.manifest, allowed)
+    show_failures(done.manifest, allowed_failures(done.manifest))
     return Answer(_rescored(done), status) if is_json else status
 
 
 def _choices(
     extract: str | None,
     metrics: tuple[str, ...],
+    metric_args: tuple[str, ...],
     score_by: str | None,
     judge: str | None,
     judge_args: tuple[str, ...],
@@ -118,6 +131,7 @@ def _choices(
     return Choices(
         extract=extract,
         metrics=_listed(metrics),
+        metric_args=pairs(metric_args, "--metric-arg n_gram=2"),
         score_by=score_by,
         judge=judge,
         judge_args=pairs(judge_args, "--judge-arg concurrency=4"),
@@ -143,7 +157,7 @@ def _text_of(path: str) -> str:
 
 
 def _names() -> Answer:
-    from assay.app.chosen_scorers import METRICS
+    from assay.app.chosen_metrics import METRICS
     from assay.faces.cli.answers import ScorersAnswer
     from assay.scoring.postprocess.registry import POSTPROCESSORS
     from assay.scoring.scorers.extractors import OWN, PATTERNS
@@ -152,7 +166,7 @@ def _names() -> Answer:
 
 
 def _show_names() -> int:
-    from assay.app.chosen_scorers import METRICS
+    from assay.app.chosen_metrics import METRICS, arguments_of
     from assay.faces.cli.render import out
     from assay.scoring.postprocess.registry import POSTPROCESSORS
     from assay.scoring.scorers.extractors import OWN, PATTERNS
@@ -162,7 +176,9 @@ def _show_names() -> int:
         out.print(f"  {name:<20} {what}", markup=False)
     out.print("  post-processors of configs: " + ", ".join(POSTPROCESSORS), markup=False, soft_wrap=True)
     out.print("[bold]metrics[/]")
-    out.print("  " + ", ".join(METRICS), markup=False, soft_wrap=True)
+    for name in METRICS:
+        out.print(f"  {name:<20} {', '.join(arguments_of(name))}".rstrip(), markup=False)
+    out.print("  own:NAME             any that the dataset's own code reports", markup=False)
     return 0
 
 

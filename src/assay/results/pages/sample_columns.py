@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.opinions import Opinion, do_differ, opinion
 from assay.core.prompt import Prompt, final_text
 from assay.core.score import Ratio, Verdict
 from assay.results.pages.data import SampleTable, TrackColumns
@@ -131,7 +132,7 @@ class _Track:
         self.truncated = bytearray()
         self.values: list[float | None] = []
         self.answers: list[str] = []
-        self.opinions: list[str | None] = []
+        self.opinions: list[Opinion | None] = []
         self.margins: list[float | None] = []
         self.tokens = array("q")
         self.seconds = array("d")
@@ -166,6 +167,9 @@ class Columns:
         self._ids: list[str] = []
         self._questions: list[str] = []
         self._targets: list[str] = []
+        self._labels: list[tuple[str, ...]] = []
+        self._known_labels: dict[tuple[str, ...], tuple[str, ...]] = {}
+        """Each kind of labels once: samples share them."""
         self._places: dict[tuple[int, str], int] = {}
         self._tracks: dict[str, _Track] = {}
         self.first_changed = 0
@@ -187,6 +191,7 @@ class Columns:
         self._ids.append(sample.id)
         self._questions.append(beginning(question_of(line), QUESTION_CHARS))
         self._targets.append(beginning(_target(sample), ANSWER_CHARS))
+        self._labels.append(self._known_labels.setdefault(sample.labels, sample.labels))
         return place
 
     def add_answer(self, place: int, track_name: str, n_tokens: int, seconds: float) -> None:
@@ -212,7 +217,7 @@ class Columns:
         track.truncated[place] = ord("1" if score.is_truncated else "0")
         track.values[place] = score.value
         track.answers[place] = beginning(score.answer or "", ANSWER_CHARS)
-        track.opinions[place] = score.answer
+        track.opinions[place] = opinion(score.verdict, score.answer, self._labels[place])
         track.margins[place] = score.margin
         track.score_at[place] = at
         return True
@@ -253,12 +258,8 @@ class Columns:
         """Whether the methods gave a sample different answers; one that failed has none to give."""
         if len(self._tracks) < 2:
             return False
-        opinions = {
-            track.opinions[place]
-            for track in self._tracks.values()
-            if place < len(track.values) and chr(track.outcomes[place]) not in ".F"
-        }
-        return len(opinions) > 1
+        every = (track.opinions[place] for track in self._tracks.values() if place < len(track.opinions))
+        return do_differ([one for one in every if one is not None]) is True
 
     def interest(self, place: int) -> int:
         """Return how much a person will want to see a sample: 0 the most."""

@@ -84,6 +84,11 @@ class AuthorMetrics:
         self._author = author
         self._inner = inner
         self._kept: list[_Kept] = []
+        self._wanted: tuple[str, ...] = ()
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Report these metrics alone; the first decides."""
+        self._wanted = tuple(names)
 
     @property
     def needs_judge(self) -> bool:
@@ -118,6 +123,7 @@ class AuthorMetrics:
             self._author.metrics,
             [predictions[number] for number in usable],
             [references[number] for number in usable],
+            self._wanted,
         )
         # Taken before metrics are called again, over groups.
         notes = tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric)))

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from assay.core.errors import AssayError, PlanError, Problem
+from assay.core.errors import AssayError, PlanError, Problem, listing
 from assay.core.origin import Origin
 from assay.core.score import Ratio, Verdict
 from assay.scoring.metrics.list_metric import unit_of
@@ -52,8 +52,17 @@ class Values(NamedTuple):
         return math.isclose(math.fsum(known) / len(known), self.whole[name], rel_tol=1e-9, abs_tol=1e-12)
 
 
-def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Sequence[Any]) -> Values:
-    """Call metrics over lists; a row on which one raises is found and left out."""
+def evaluate(
+    metrics: Sequence[Any],
+    predictions: Sequence[Any],
+    references: Sequence[Any],
+    wanted: Sequence[str] = (),
+) -> Values:
+    """Call metrics over lists; a row on which one raises is found and left out.
+
+    `wanted`: the names to say something of, in their order; none: all. What becomes of a metric that has none
+    of them is of no interest.
+    """
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
     ratios: dict[str, list[Ratio | None]] = {}
@@ -62,29 +71,30 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
     lower: set[str] = set()
     off_scale: set[str] = set()
     troubles: dict[int, str] = {}
+    put_off: list[AssayError] = []
     for metric in metrics if predictions else ():
         kept = [at for at in range(len(predictions)) if at not in troubles]
         try:
-            found = _called(metric, predictions, references, kept)
-        except Exception as error:
-            fresh = _raising_rows(metric, predictions, references, kept)
-            if not fresh or len(fresh) == len(kept):
-                # No row's own fault: it would say the same of any.
-                raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
-            troubles |= fresh
-            kept = [at for at in kept if at not in fresh]
-            try:
-                found = _called(metric, predictions, references, kept)
-            except Exception as again:
-                raise _metric_problem(metric, again) from again
+            found, fresh = _over_rows(metric, predictions, references, kept)
+        except AssayError as error:
+            if not wanted:
+                raise
+            # Which names it has is not known: it may have one that is wanted.
+            put_off.append(error)
+            continue
+        told = [name for name in found if not wanted or name in wanted]
+        if not told:
+            continue
+        troubles |= fresh
+        kept = [at for at in kept if at not in fresh]
         troubles |= _unjudged(metric, kept)
         # Taken before the metric is called again, for rows by themselves.
         parts = dict(getattr(metric, "last_ratios", {}))
         sums = dict(getattr(metric, "last_counts", {}))
-        lists = _row_values(metric, predictions, references, kept, found)
-        for name, value in found.items():
+        lists = _row_values(metric, predictions, references, kept, told)
+        for name in told:
             unit = unit_of(metric, name)
-            whole[name] = value / unit.scale
+            whole[name] = found[name] / unit.scale
             owners[name] = metric
             if not getattr(metric, "higher_is_better", True):
                 lower.add(name)
@@ -98,7 +108,45 @@ def evaluate(metrics: Sequence[Any], predictions: Sequence[Any], references: Seq
             if len(parts.get(name, ())) == len(kept):
                 shares = [Ratio(*one) for one in parts[name]]
                 ratios[name] = _placed(shares, kept, len(predictions))
-    return Values(per_row, whole, ratios, counts, owners, frozenset(lower), frozenset(off_scale), troubles)
+    if lacking := [name for name in wanted if name not in whole and predictions]:
+        raise put_off[0] if put_off else _no_such_metric(lacking[0], metrics)
+    return Values(
+        _ordered(per_row, wanted),
+        _ordered(whole, wanted),
+        ratios,
+        counts,
+        owners,
+        frozenset(lower),
+        frozenset(off_scale),
+        troubles,
+    )
+
+
+def _over_rows(
+    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
+) -> tuple[dict[str, float], dict[int, str]]:
+    """Return what a metric says of all rows that it can take, and why not of the others."""
+    try:
+        return _called(metric, predictions, references, kept), {}
+    except Exception as error:
+        fresh = _raising_rows(metric, predictions, references, kept)
+        if not fresh or len(fresh) == len(kept):
+            # No row's own fault: it would say the same of any.
+            raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
+        try:
+            return _called(metric, predictions, references, [at for at in kept if at not in fresh]), fresh
+        except Exception as again:
+            raise _metric_problem(metric, again) from again
+
+
+def _no_such_metric(name: str, metrics: Sequence[Any]) -> PlanError:
+    known = listing(map(_name_of, metrics))
+    what = f"the dataset's own code reports no metric {name!r}; its metrics are {known}"
+    return PlanError(Problem("RESCORE-003", what, "`assay score RUN` without options shows what it reports"))
+
+
+def _ordered(found: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, PlacedT]:
+    return {name: found[name] for name in wanted if name in found} if wanted else found
 
 
 def _placed(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
@@ -147,7 +195,7 @@ def _row_values(
     predictions: Sequence[Any],
     references: Sequence[Any],
     kept: Sequence[int],
-    found: Mapping[str, float],
+    found: Sequence[str],
 ) -> dict[str, list[float | None]]:
     """Return the rows' own values: those that the metric kept, else what it says of each row alone."""
     lists = dict(getattr(metric, "last_score_lists", None) or {})

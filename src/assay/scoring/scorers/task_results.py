@@ -74,6 +74,11 @@ class TaskResults:
         self._author = author
         self._inner = inner
         self._kept: list[_Kept] = []
+        self._wanted: tuple[str, ...] = ()
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Report these metrics alone; the first decides."""
+        self._wanted = tuple(names)
 
     def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
         """Take one sample."""
@@ -93,7 +98,7 @@ class TaskResults:
         """Call the author's functions, and return every sample's score."""
         judged = [kept.values for kept in self._kept if not isinstance(kept.values, Failure)]
         aggregates = self._aggregates(judged)
-        values = evaluate(aggregates, judged, judged)
+        values = evaluate(aggregates, judged, judged, self._wanted)
         deciding = self._deciding(values)
         scores = [
             self._score(kept, values, deciding, row) for kept, row in zip(self._kept, self._rows, strict=True)
@@ -127,14 +132,18 @@ class TaskResults:
                 )
             )
         better = self._author.higher_is_better()
-        ordered = sorted(names, key=lambda name: name != _owner(self._author.headline))
+        ordered = sorted(names, key=lambda name: name != _owner(self._headline))
         return [
             _Aggregate(name, functions[name], self._author.file, higher_is_better=better.get(name, True))
             for name in ordered
         ]
 
+    @property
+    def _headline(self) -> str | None:
+        return self._wanted[0] if self._wanted else self._author.headline
+
     def _deciding(self, values: Values) -> str:
-        headline = self._author.headline
+        headline = self._headline
         names = [*values.per_row, *values.ratios, *values.whole, "none"]
         return headline if headline in values.per_row else names[0]
 

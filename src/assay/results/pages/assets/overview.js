@@ -43,13 +43,16 @@ function when(run) {
   return [`${state}${started} UTC · ${manifest.seconds === null ? NOT_KNOWN : seconds(manifest.seconds)} · ${count(run.n_samples)} samples`];
 }
 
+const total = (counts) => Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
+
 // The head: what was evaluated, on what, and what came out.
 export function scores(run) {
   const heads = run.rows.filter(isHead);
   const means = heads.filter((row) => row.role === "mean");
   const shown = means.length ? means : heads;
   const { manifest } = run;
-  const disagreeing = Object.entries(manifest.disagreements ?? {}).reduce((sum, [, n]) => sum + n, 0);
+  const disagreeing = total(manifest.disagreements);
+  const untold = total(manifest.agreement_untold);
   return [
     el("header", { class: "run-head" },
       el("p", { class: "kicker" }, said(run.name)),
@@ -60,6 +63,7 @@ export function scores(run) {
     shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
     disagreeing ? el("p", { class: "note" }, `The methods disagree on ${count(disagreeing)} samples. `,
       el("button", { type: "button", class: "link", onclick: () => { setState({ show: "disagree" }); document.getElementById("samples").scrollIntoView(); } }, "Show them")) : null,
+    untold ? el("p", { class: "note" }, `Whether the methods agree cannot be told of ${count(untold)} samples: they do not name answers of one kind.`) : null,
   ];
 }
 

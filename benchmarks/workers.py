@@ -1,0 +1,229 @@
+"""What a run costs its own process when others answer: two workers against one, a million requests, Ray.
+
+    python -m benchmarks.workers                    # prints the tables
+    python -m benchmarks.workers --write            # puts them into RESULTS.md
+    python -m benchmarks.workers --quick            # a tenth of the requests
+    python -m benchmarks.workers --only speed cost million
+
+The mock model answers at once or after a given time, so what is measured is everything around a model. The
+run's own processor time and the peak of its own memory are what the kernel counted for that process alone,
+without its workers. Memory over time is looked up from outside, twice a second, and told at quarters of the
+run: memory that grew with the requests would show there.
+
+Bars: two workers at 10 ms for each request are at least 1.9 times as fast as one; the run's own process
+takes below 150 microseconds of processor time for a request; with a million requests its memory stays
+below 1.5 GB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+if not __package__:  # run by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from assay.results.rows import markdown_table
+from benchmarks.record import add_output_options, hand_over, setting
+from benchmarks.scale import write_csv
+
+TURNS = 3
+DELAY_MS = 10
+SPEED_REQUESTS = 2000
+COST_REQUESTS = 200_000
+MILLION = 1_000_000
+LOOK_EVERY_S = 0.5
+
+OWN_USAGE = """
+import json, resource, sys
+from assay.faces.cli.main import main
+where, sys.argv = sys.argv[1], ["assay", *sys.argv[2:]]
+status = 0
+try:
+    main()
+except SystemExit as ended:
+    status = ended.code or 0
+used = resource.getrusage(resource.RUSAGE_SELF)
+with open(where, "w") as file:
+    cpu_s = used.ru_utime + used.ru_stime
+    json.dump({"cpu_s": cpu_s, "peak_mib": used.ru_maxrss / 1024, "status": status}, file)
+"""
+
+
+class Measured(NamedTuple):
+    """One run."""
+
+    seconds: float
+    """Of the run itself, as its manifest tells: without the start of Python and the reading of the file."""
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+    quarters_mib: tuple[float, ...]
+    """Memory when a quarter, a half, three quarters and all of the answers were there."""
+
+
+def measured(table: Path, folder: Path, *more: str, method: str = "gen") -> Measured:
+    """Run a command in a process of its own; stop if it fails."""
+    out, usage = folder / "run", folder / "usage.json"
+    command = [
+        *(
+            sys.executable,
+            "-c",
+            OWN_USAGE,
+            str(usage),
+            "run",
+            str(table),
+            "--model",
+            "mock",
+            "--method",
+            method,
+        ),
+        *("--no-cache", "--out", str(out), "--fresh", *more),
+    ]
+    with open(folder / "output.txt", "w+b") as output:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+        seen = _Memory(process, out / "responses.jsonl")
+        process.wait()
+        wall_s = time.perf_counter() - began
+        seen.join()
+        output.seek(0)
+        said = output.read().decode()[-2000:]
+    used = json.loads(usage.read_text()) if usage.is_file() else {"status": process.returncode or 1}
+    if used["status"]:
+        raise SystemExit(f"{' '.join(command[3:])} failed:\n{said}")
+    manifest = json.loads((out / "manifest.json").read_text())
+    usage.unlink()
+    return Measured(manifest["seconds"], wall_s, used["cpu_s"], used["peak_mib"], seen.quarters())
+
+
+class _Memory(threading.Thread):
+    """Looks at a process's memory and at the size of its journal while it runs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], journal: Path) -> None:
+        super().__init__(daemon=True)
+        self._process = process
+        self._journal = journal
+        self._seen: list[tuple[int, float]] = []
+        self.start()
+
+    def run(self) -> None:
+        while self._process.poll() is None:
+            try:
+                lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+                rss = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+                size = self._journal.stat().st_size if self._journal.is_file() else 0
+                self._seen.append((size, rss))
+            except (FileNotFoundError, ProcessLookupError, StopIteration):
+                pass  # It ended between two looks.
+            time.sleep(LOOK_EVERY_S)
+
+    def quarters(self) -> tuple[float, ...]:
+        """Return the memory when each quarter of the journal was written."""
+        last = max((size for size, _ in self._seen), default=0)
+        found = []
+        for quarter in (1, 2, 3, 4):
+            reached = [rss for size, rss in self._seen if size and size >= last * quarter / 4]
+            found.append(reached[0] if reached else 0.0)
+        return tuple(found)
+
+
+def speed(folder: Path, n: int) -> str:
+    """Return the table of two workers against one, in turns."""
+    table = write_csv(folder / "speed.csv", n)
+    found: dict[int, list[Measured]] = {1: [], 2: []}
+    for turn in range(TURNS):
+        for workers in found:
+            print(f"speed: turn {turn + 1}, {workers} workers", file=sys.stderr)
+            more = ("--model-arg", f"delay_ms={DELAY_MS}", "--workers", str(workers))
+            found[workers].append(measured(table, folder, *more))
+    seconds = {
+        workers: statistics.median(one.seconds for one in several) for workers, several in found.items()
+    }
+    lines = [
+        (str(workers), f"{took:.1f}", f"{n / took:,.0f}", f"{seconds[1] / took:.2f}")
+        for workers, took in seconds.items()
+    ]
+    said = f"{n:,} requests of {DELAY_MS} ms each, medians of {TURNS} turns. Bar: 1.9 times."
+    return said + "\n\n" + markdown_table(("workers", "seconds", "requests/s", "times one worker"), lines)
+
+
+def _cost_lines(
+    table: Path, folder: Path, n: int, ways: Sequence[tuple[str, tuple[str, ...]]]
+) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = []
+    for name, more in ways:
+        print(f"{n:,} requests, {name}", file=sys.stderr)
+        one = measured(table, folder, *more)
+        lines.append(
+            (
+                name,
+                f"{n:,}",
+                f"{one.seconds:.0f}",
+                f"{n / one.seconds:,.0f}",
+                f"{one.cpu_s / n * 1e6:.0f}",
+                " / ".join(f"{mib:.0f}" for mib in one.quarters_mib),
+                f"{one.peak_mib:.0f}",
+            )
+        )
+    return lines
+
+
+HEADINGS = (
+    "how", "requests", "seconds", "requests/s", "own CPU µs/request", "own MiB at quarters", "own peak MiB",
+)  # fmt: skip
+WAYS = (
+    ("one process", ()),
+    ("2 workers", ("--workers", "2")),
+    ("Ray, 2 actors", ("--on", "ray", "--workers", "2")),
+)
+
+
+def cost(folder: Path, n: int) -> str:
+    """Return the table of what the run's own process takes, at growing numbers of requests."""
+    lines: list[tuple[str, ...]] = []
+    for size in (n // 20, n // 4, n):
+        lines += _cost_lines(write_csv(folder / f"cost-{size}.csv", size), folder, size, WAYS)
+    return "Mock without delay. Bar: 150 µs for each request.\n\n" + markdown_table(HEADINGS, lines)
+
+
+def million(folder: Path, n: int) -> str:
+    """Return the table of a million requests."""
+    lines = _cost_lines(write_csv(folder / "million.csv", n), folder, n, WAYS)
+    return "Bar: memory flat and below 1,500 MiB.\n\n" + markdown_table(HEADINGS, lines)
+
+
+PARTS: dict[str, tuple[Callable[[Path, int], str], int]] = {
+    "speed": (speed, SPEED_REQUESTS),
+    "cost": (cost, COST_REQUESTS),
+    "million": (million, MILLION),
+}
+
+
+def main() -> int:
+    """Measure everything."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--quick", action="store_true", help="a tenth of the requests")
+    add_output_options(parser)
+    options = parser.parse_args()
+    tables = [setting()]
+    with tempfile.TemporaryDirectory(prefix="assay-workers-") as name:
+        for part in options.only:
+            measure, n = PARTS[part]
+            tables.append(measure(Path(name), n // 10 if options.quick else n))
+    hand_over("workers", "\n\n".join(tables), options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

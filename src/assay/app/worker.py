@@ -1,0 +1,52 @@
+"""A worker: the program that `--workers` starts. It opens the model and answers what the run sends.
+
+python -m assay.app.worker SOCKET
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from multiprocessing.connection import Connection
+
+import msgspec
+
+from assay.app.offline.watch import kept_offline
+from assay.app.settings import RunSettings
+from assay.backends.registry import open_backend
+from assay.backends.workers.worker_loop import serve
+from assay.core.ports import Backend
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """What a worker is told at its start."""
+
+    model: str
+    args: dict[str, str]
+    is_offline: bool = False
+
+    def open(self) -> Backend:
+        """Return the model; its weights are read with the first request."""
+        return open_backend(self.model, self.args)
+
+
+def open_from(setup: bytes) -> Backend:
+    """Return the model that a worker was told of."""
+    return msgspec.msgpack.decode(setup, type=Setup).open()
+
+
+def main() -> None:
+    """Work until the run is gone."""
+    socket = int(sys.argv[1])
+    # What the model starts has nothing to say here.
+    os.set_inheritable(socket, False)
+    connection = Connection(socket)
+    setup = msgspec.msgpack.decode(connection.recv_bytes(), type=Setup)
+    # Offline as its run is. A worker has no endpoint, so the kernel can hold it.
+    with kept_offline(RunSettings(model=setup.model, offline=setup.is_offline)) as watch:
+        watch.seal()
+        serve(connection, setup.open, after_batch=watch.look)
+
+
+if __name__ == "__main__":
+    main()

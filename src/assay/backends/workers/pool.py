@@ -1,0 +1,79 @@
+"""A model in several workers, as one `Backend`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from assay.backends.workers.crew import Crew
+from assay.backends.workers.dispatch import Dispatcher
+from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.ports import Backend
+from assay.core.request import Ask, Kind, Request
+from assay.core.response import Response
+
+
+class WorkersBackend:
+    """Answers by workers that each have the model; what is known without weights is known here."""
+
+    def __init__(self, model: Backend, crew: Crew, *, silence_s: float) -> None:
+        """`model` is asked who it is and how it reads, and never for an answer."""
+        self._model = model
+        self._crew = crew
+        self._dispatcher = Dispatcher(crew, silence_s=silence_s)
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what the model can do."""
+        return self._model.card
+
+    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
+        """Return the card, sure of these kinds of ask."""
+        return self._model.probed(kinds, is_chat=is_chat)
+
+    def identity(self) -> ModelIdentity:
+        """Return who the model is: how many answer for it changes no answer."""
+        return self._model.identity()
+
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Deal requests out to the workers and yield what they answer."""
+        return self._dispatcher.run(requests)
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether the next response came with the one before."""
+        return self._dispatcher.has_more_at_hand
+
+    def tokens(self, ask: Ask) -> Sequence[Token]:
+        """Return how the model reads an ask."""
+        return self._model.tokens(ask)
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        """Return how much of the context an ask needs."""
+        return self._model.n_tokens(ask)
+
+    def stats(self) -> Mapping[str, float]:
+        """Return the counters of all workers' models together, and how many workers there are."""
+        dispatcher = self._dispatcher
+        return {
+            **dispatcher.stats,
+            **self._crew.stats(),
+            "workers": float(dispatcher.n_up),
+            "workers_lost": float(dispatcher.n_deaths),
+            "requests_asked_again": float(dispatcher.n_requeued),
+        }
+
+    def notes(self) -> Sequence[str]:
+        """Return what the workers' models had to say, and whether workers were lost."""
+        lost = self._dispatcher.n_deaths
+        if not lost:
+            return self._dispatcher.notes
+        were = "1 worker was" if lost == 1 else f"{lost} workers were"
+        again = self._dispatcher.n_requeued
+        why = self._dispatcher.last_death
+        note = f"{were} lost and replaced, {again:,} requests were asked again; of the last: {why}"
+        return (*self._dispatcher.notes, note)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._crew.close()
+        self._model.close()

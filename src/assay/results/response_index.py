@@ -1,0 +1,80 @@
+"""Responses by request, each read when it is asked for: a run may have more than fit into memory.
+
+Nor need their places fit: they are kept in a database without a name, which SQLite moves to a temporary file
+when it grows and removes with the connection.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from assay.core.response import Response
+from assay.results.damage import reader
+from assay.results.tail import Tail, line_at
+
+_CACHE_KIB = 2_000
+"""Of the index that is held in memory."""
+
+
+class _Address(msgspec.Struct, frozen=True):
+    request_id: str
+
+
+class ResponseIndex:
+    """The responses of a journal; to be used in a `with`."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDONLY)
+        self._read = reader(path, Response)
+        self._places = sqlite3.connect("", isolation_level=None)
+        try:
+            self._fill(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def get(self, request_id: str) -> Response | None:
+        """Return the response to a request; None when there is none."""
+        found = self._places.execute("SELECT place FROM places WHERE id = ?", (request_id,)).fetchone()
+        return None if found is None else self._read(found[0], line_at(self._file, found[0]))
+
+    def close(self) -> None:
+        """Close the journal, and drop the index."""
+        self._places.close()
+        os.close(self._file)
+
+    def __enter__(self) -> ResponseIndex:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _fill(self, path: Path) -> None:
+        # Nobody reads the index after a crash, so nothing is done to survive one.
+        for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHE_KIB}"):
+            self._places.execute(f"PRAGMA {setting}")
+        self._places.execute("CREATE TABLE places (id TEXT PRIMARY KEY, place INTEGER) WITHOUT ROWID")
+        self._places.execute("BEGIN")
+        try:
+            # An answer that was asked for again counts in place of the earlier one.
+            self._places.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", _addresses(path))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "the temporary folder") from error
+            raise
+        self._places.execute("COMMIT")
+
+
+def _addresses(path: Path) -> Iterator[tuple[str, int]]:
+    read = reader(path, _Address)
+    for place, line in Tail(path).lines():
+        yield read(place, line).request_id, place
