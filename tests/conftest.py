@@ -59,8 +59,8 @@ def postgres_url() -> Iterator[str]:
     bin_folder = programs()
     if bin_folder is None:
         pytest.skip("PostgreSQL is not installed: no initdb on the PATH or in /usr/lib/postgresql")
-    with running_server(bin_folder) as url:
-        yield url
+    with running_server(bin_folder) as server:
+        yield server.url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

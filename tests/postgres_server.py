@@ -6,10 +6,10 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _USER = "assay"
 _DEBIAN = Path("/usr/lib/postgresql")
@@ -33,9 +33,18 @@ def programs() -> Path | None:
     return max(versions, key=lambda folder: float(folder.parent.name), default=None)
 
 
+class PostgresServer(NamedTuple):
+    """A server that runs."""
+
+    url: str
+    """The address of its first database."""
+    restart: Callable[[], None]
+    """Ends every connection, as whoever upgrades it does, and starts it anew."""
+
+
 @contextmanager
-def running_server(bin_folder: Path) -> Iterator[str]:
-    """Start a server; yield the address of its first database; stop it and remove all it wrote."""
+def running_server(bin_folder: Path) -> Iterator[PostgresServer]:
+    """Start a server; stop it in the end, and remove all it wrote."""
     folder = Path(tempfile.mkdtemp(prefix="assay-postgres-"))
     account = _account()
     if account:
@@ -58,7 +67,10 @@ def running_server(bin_folder: Path) -> Iterator[str]:
         options = " ".join(f"-c {name}='{value}'" for name, value in settings.items())
         run("pg_ctl", "start", "--wait", "--options", options)
         try:
-            yield f"postgresql://{_USER}@/postgres?host={folder}"
+            yield PostgresServer(
+                f"postgresql://{_USER}@/postgres?host={folder}",
+                lambda: run("pg_ctl", "restart", "--wait", "--mode", "fast", "--options", options),
+            )
         finally:
             run("pg_ctl", "stop", "--wait", "--mode", "immediate")
     finally:

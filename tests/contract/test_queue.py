@@ -124,6 +124,38 @@ def test_a_report_keeps_the_lease(queue: Queue) -> None:
     assert queue.get(claim.job.id).state is JobState.RUNNING
 
 
+def test_a_clock_that_is_set_back_keeps_no_dead_workers_job(
+    queue: Queue, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = queue.submit(asked())
+    dead = claimed(queue, "dead", lease_s=10.0)
+    late = database.now
+    monkeypatch.setattr(database, "now", lambda connection: late(connection) - 9.0)
+    # So little takes nobody's job: clocks are set right by such steps while workers are at it.
+    assert queue.claim("alive") is None
+    assert queue.report(dead, lease_s=10.0) is JobState.RUNNING
+    monkeypatch.setattr(database, "now", lambda connection: late(connection) - 3600.0)
+    alive = claimed(queue, "alive", lease_s=10.0)
+    assert (alive.job.id, alive.job.attempt) == (job.id, 2)
+    with pytest.raises(LostClaim):
+        queue.report(dead)
+    queue.take_back_expired()
+    assert queue.report(alive) is JobState.RUNNING
+
+
+def test_a_worker_that_is_alive_keeps_its_job_when_the_clock_is_set_back(
+    queue: Queue, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.submit(asked())
+    claim = claimed(queue, lease_s=10.0)
+    late = database.now
+    monkeypatch.setattr(database, "now", lambda connection: late(connection) - 3600.0)
+    assert queue.report(claim, lease_s=10.0) is JobState.RUNNING
+    queue.take_back_expired()
+    assert queue.claim("other") is None
+    assert queue.report(claim, lease_s=10.0) is JobState.RUNNING
+
+
 def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: Queue) -> None:
     queue.submit(asked())
     queue.submit(asked())

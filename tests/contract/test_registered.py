@@ -12,6 +12,7 @@ from assay.core.errors import StoreError
 from assay.core.roles import Bearer, Role
 from assay.ledger.database import Database, open_database
 from assay.ledger.datasets import Dataset, Datasets, Provenance
+from assay.ledger.jobs import JobRequest, Queue
 from assay.ledger.models import Model, Models
 from assay.ledger.tokens import Tokens
 
@@ -172,6 +173,56 @@ def test_of_two_who_delete_an_upload_one_is_told_that_it_is_gone(
     with pytest.raises(StoreError) as caught:
         datasets.delete("mine")
     assert code_of(caught) == "TEAM-041"
+
+
+def test_a_dataset_is_kept_as_long_as_a_job_needs_it(database: Database) -> None:
+    datasets, queue = Datasets(database), Queue(database)
+    for name in ("mine", "yours"):
+        datasets.add(Dataset(name, f"/data/{name}.csv", "table", Provenance.UPLOAD))
+
+    def delete(name: str) -> None:
+        datasets.delete(name, lambda connection: queue.require_unneeded(connection, name))
+
+    numbers = [
+        queue.submit(JobRequest("m", ("other", "mine"), {}, b"", "mine-m", "ann")).id for _ in range(7)
+    ]
+    running = queue.claim("w")
+    assert running is not None
+    with pytest.raises(StoreError) as caught:
+        delete("mine")
+    assert caught.value.problems[0].code == "TEAM-003"
+    assert f"evaluation {', '.join(map(str, numbers[:5]))} and 2 more" in caught.value.problems[0].what
+    assert datasets.get("mine").name == "mine"
+    for number in numbers:
+        queue.stop(number)
+    with pytest.raises(StoreError) as caught:
+        # The one that runs has not stopped yet.
+        delete("mine")
+    assert f"evaluation {numbers[0]}, not ended" in caught.value.problems[0].what
+    queue.release(running)
+    delete("mine")
+    delete("yours")
+    assert datasets.every() == []
+
+
+def test_a_job_is_queued_only_while_its_datasets_are_there(database: Database) -> None:
+    datasets, queue = Datasets(database), Queue(database)
+    asked = JobRequest("m", ("mine",), {}, b"", "mine-m", "ann")
+    looked_at = datasets.add(Dataset("mine", "/data/a/mine.csv", "table", Provenance.UPLOAD))
+
+    def submit() -> None:
+        queue.submit(asked, lambda connection: datasets.require(connection, [looked_at]))
+
+    submit()
+    queue.stop(1)
+    datasets.delete("mine")
+    with pytest.raises(StoreError, match="TEAM-041"):
+        submit()
+    # Another one has its name by now: it was not the one that was checked.
+    datasets.add(Dataset("mine", "/data/b/mine.csv", "table", Provenance.UPLOAD))
+    with pytest.raises(StoreError, match="TEAM-041"):
+        submit()
+    assert len(queue.jobs()) == 1
 
 
 def test_only_uploads_are_deleted(database: Database) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,6 +84,33 @@ def test_a_text_that_a_database_cannot_keep_is_refused_everywhere(
         body = form(file=_CSV, name="sums", **{part: "a\0b"})
         assert client.post("/api/v1/datasets", body, headers).status == 400
     assert (team.models.every(), team.datasets.every(), team.queue.jobs()) == ([], [], [])
+
+
+@pytest.mark.parametrize("kind", ["", "\r\nContent-Type: text/plain; charset=nobodys"])
+def test_a_part_of_a_form_that_is_no_text_is_refused(
+    client: AsgiClient, owner: dict[str, str], team: Team, kind: str
+) -> None:
+    headers = owner | {"content-type": "multipart/form-data; boundary=limit"}
+    head = f'--limit\r\nContent-Disposition: form-data; name="explanation"{kind}\r\n\r\n'.encode()
+    answer = client.post("/api/v1/datasets", head + b"\x89PNG\r\n" + form(file=_CSV, name="sums"), headers)
+    assert (answer.status, answer.json()["code"]) == (400, "WEB-018")
+    assert team.datasets.every() == []
+
+
+def test_an_upload_that_finds_no_room_is_refused_and_leaves_nothing(
+    client: AsgiClient, owner: dict[str, str], team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    headers = owner | {"content-type": "multipart/form-data; boundary=limit"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        answer = client.post("/api/v1/datasets", form(file=_CSV, name="sums"), headers)
+    assert (answer.status, answer.json()["code"]) == (503, "STORE-009")
+    assert str(team.settings.home) not in answer.text
+    assert list(team.settings.uploads.iterdir()) == []
+    assert client.post("/api/v1/datasets", form(file=_CSV, name="sums"), headers).status == 201
 
 
 def test_a_name_is_as_long_as_a_file_may_be_called(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import re
+import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 _CSV = "question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n3+3=,6,7,A\n"
 _SETTINGS = """
 max_upload_mb = 1
+check_mb = 200
 datasets = ["tables"]
 allow_python = ["leap"]
 
@@ -145,6 +148,13 @@ def test_an_evaluation_is_started_watched_and_read(server: TeamServer, runner: s
     assert {mean["name"] for mean in board["means"]} >= {"arithmetic", "산수"}
     text = server.ask("GET", "/api/v1/leaderboard/markdown").body.decode()
     assert "sums" in text
+    described = server.get("/openapi.json")["paths"]["/api/v1/leaderboard/{form}"]["get"]
+    host, port = server.place
+    for form in ("markdown", "csv", "latex"):
+        with urllib.request.urlopen(f"http://{host}:{port}/api/v1/leaderboard/{form}", timeout=60) as export:
+            kind, _, charset = export.headers["content-type"].partition("; ")
+        assert kind in described["responses"]["200"]["content"]
+        assert charset == "charset=utf-8"
 
 
 @pytest.mark.model
@@ -319,6 +329,8 @@ def test_a_table_is_uploaded_evaluated_and_deleted(server: TeamServer) -> None:
         ({"file": ("x.csv", b""), "name": "x"}, 400, "SOURCE-003"),
         ({"file": ("x.csv", b"x" * 1_050_000), "name": "x"}, 413, "TEAM-044"),
         ({"file": ("x.csv", b"x" * 2_000_000), "name": "x"}, 413, "WEB-014"),
+        ({"file": ("x.csv", _CSV.encode()), "name": "x", "headline": "acuracy"}, 400, "TEAM-046"),
+        ({"file": ("x.csv", _CSV.encode()), "name": "x", "meta": ("m", b"[" * 10_000)}, 400, "TABLE-002"),
         ({"name": "x"}, 400, "WEB-018"),
         ({"file": ("x.csv", _CSV.encode()), "name": "x", "place": "/etc"}, 400, "WEB-018"),
     ],
@@ -330,6 +342,46 @@ def test_an_upload_is_looked_at_before_it_is_kept(
     assert refused(answer) == (status, code), answer
     assert str(server.folder) not in json.dumps(answer.body)
     assert list((server.folder / "assay-team" / "uploads").glob("*")) == []
+
+
+def test_a_headline_is_a_metric_that_some_method_gives(server: TeamServer) -> None:
+    wrong = upload(server, file=("x.csv", _CSV.encode()), name="x", headline="acuracy")
+    assert "'acuracy' (did you mean 'accuracy'?)" in wrong.body["what"]
+    assert "'accuracy_per_token'" in wrong.body["fix"]
+    # The table is asked by `gen` unless an evaluation says otherwise.
+    right = upload(server, file=("x.csv", _CSV.encode()), name="x", headline="prob_gold")
+    assert right.status == 201, right
+    assert server.ask("DELETE", "/api/v1/datasets/x").status == 204
+
+
+def test_a_small_file_that_stands_for_much_is_refused(server: TeamServer) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    content = io.BytesIO()
+    table = pyarrow.table({"question": ["x" * 150_000_000], "answer": ["y"]})
+    parquet.write_table(table, content, compression="zstd")
+    assert len(content.getvalue()) < 100_000
+    answer = upload(server, file=("x.parquet", content.getvalue()), name="x")
+    assert refused(answer) == (400, "TEAM-047"), answer
+    assert "200 MB" in answer.body["what"]
+    assert list((server.folder / "assay-team" / "uploads").glob("*")) == []
+
+
+def test_a_dataset_that_an_evaluation_needs_is_not_deleted(server: TeamServer) -> None:
+    assert upload(server, file=("x.csv", _CSV.encode()), name="needed").status == 201
+    slow = {"model": "mock", "model_args": {"delay_ms": "3000"}, "datasets": ["needed"]}
+    number = server.post("/evaluations", slow)["evaluation"]["id"]
+    answer = server.ask("DELETE", "/api/v1/datasets/needed")
+    assert refused(answer) == (409, "TEAM-003"), answer
+    assert f"evaluation {number}" in answer.body["what"]
+    server.post(f"/evaluations/{number}/stop")
+    server.await_state(number, "stopped")
+    assert server.ask("DELETE", "/api/v1/datasets/needed").status == 204
+    # Only now is it gone, and what was stopped says so when it is resumed.
+    server.post(f"/evaluations/{number}/resume")
+    failed = server.await_state(number, "failed")
+    assert failed["problems"][0]["code"].startswith("SOURCE"), failed
+    assert server.ask("DELETE", f"/api/v1/evaluations/{number}").status == 204
 
 
 def test_a_wrong_row_of_an_upload_is_told_with_its_place(server: TeamServer) -> None:
@@ -395,7 +447,9 @@ def test_the_document_describes_every_address_every_field_and_every_error(server
     }
     for place, operation in operations.items():
         assert operation["description"], place
-        for status in ("401", "403"):
+        refusals = [status for status in operation["responses"] if status >= "400"]
+        assert {"400", "401", "403", "503"} <= set(refusals)
+        for status in refusals:
             schema = operation["responses"][status]["content"]["application/json"]["schema"]
             assert schema == {"$ref": "#/components/schemas/ErrorBody"}, place
     schemas = document["components"]["schemas"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import postgres_server
 from assay.ledger.database import open_database
 from assay.ledger.jobs import JobState, Queue
 from fakes.team_server import TeamServer, children_of, eventually, is_alive, kill_all
@@ -154,6 +156,57 @@ def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more
         eventually(lambda: server.evaluation(number)["attempt"] >= 2)
         os.kill(asleep, signal.SIGCONT)
         ended = server.await_state(number, "complete", "failed")
+        assert ended["state"] == "complete", ended
+        whole = journal_of(server, ended)
+        assert len(whole) == len(set(whole)) == _ROWS
+
+
+@pytest.mark.slow
+def test_a_database_that_is_started_anew_interrupts_no_evaluation(tmp_path: Path) -> None:
+    """A server of its own: other tests use the one that all share."""
+    programs = postgres_server.programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed")
+    write_dataset(tmp_path)
+    (tmp_path / "assay-team.toml").write_text(_SETTINGS.replace("lease_s = 2.0", "lease_s = 120.0"))
+    with (
+        postgres_server.running_server(programs) as postgres,
+        TeamServer(tmp_path, "--database", postgres.url) as server,
+    ):
+        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
+        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
+        seen = await_answers(server, number, 2)
+        processes = [*server.workers, *server.evaluating]
+        for _ in range(2):
+            postgres.restart()
+            seen = await_answers(server, number, seen + 2)
+        ended = server.await_state(number, "complete", "failed")
+        assert ended["state"] == "complete", ended
+        whole = journal_of(server, ended)
+        assert len(whole) == len(set(whole)) == _ROWS
+        # Nobody died of it, and nobody had to begin again.
+        assert all(map(is_alive, processes[: len(server.workers)]))
+        assert ended["attempt"] == 1
+        assert "Traceback" not in server.log()
+
+
+@pytest.mark.slow
+def test_an_evaluation_on_a_full_disk_fails_with_the_reason_and_is_resumed(tmp_path: Path) -> None:
+    """The bound on the size of files stands for the disk: both are told by an error of the same kind."""
+    write_dataset(tmp_path)
+    with TeamServer(tmp_path, "--workers", "1") as server:
+        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
+        number = server.post("/evaluations", {"model": "slow", "datasets": ["sums"]})["evaluation"]["id"]
+        await_answers(server, number, 2)
+        (process,) = server.evaluating
+        journal = tmp_path / "runs" / server.evaluation(number)["run"] / "responses.jsonl"
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (journal.stat().st_size + 100,) * 2)
+        failed = server.await_state(number, "failed", "complete")
+        assert failed["state"] == "failed"
+        (problem,) = failed["problems"]
+        assert problem["code"] == "STORE-009", problem
+        assert server.post(f"/evaluations/{number}/resume")["state"] == "queued"
+        ended = server.await_state(number, "failed", "complete")
         assert ended["state"] == "complete", ended
         whole = journal_of(server, ended)
         assert len(whole) == len(set(whole)) == _ROWS

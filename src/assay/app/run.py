@@ -36,6 +36,7 @@ from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
 from assay.results.families import families
+from assay.results.full_disk import while_there_is_room
 from assay.results.history import History
 from assay.results.media_store import MediaStore
 from assay.results.pages.report_file import write_report_page
@@ -95,7 +96,9 @@ def run(
     observer = observer or Observer()
     values = settings.values
     AllowedFailures.parse(values.allow_failures)
-    with kept_offline(values) as watch:
+    place = Path(values.out or values.runs_dir)
+    fix = "make room, and say the same again: it goes on from what was answered"
+    with while_there_is_room(place, fix), kept_offline(values) as watch:
         if values.offline and values.judge is None:
             watch.permit(judge_in(datasets, values))
         watch.seal()

@@ -12,6 +12,9 @@ MACRO = "_macro"
 """Ends the name of a mean over parts of a dataset in which each counts once, however many rows it has."""
 
 
+MASS = "mass"
+"""The metric of how much probability fell on the labels at all."""
+
 NO_METRIC = "none"
 """Stands for the metric where answers are collected and not scored."""
 

@@ -57,14 +57,17 @@ class FileJournal:
 
     def flush(self) -> None:
         """Store what was appended so that killing the process does not lose it."""
-        if self._unwritten:
-            self._file.write(self._unwritten)
-            self._unwritten.clear()
+        while self._unwritten:
+            # A disk that is nearly full takes a part; the rest must follow it, or the line would stay torn.
+            n_written = self._file.write(self._unwritten)
+            del self._unwritten[:n_written]
 
     def close(self) -> None:
         """Store what was appended and close the file."""
-        self.flush()
-        self._file.close()
+        try:
+            self.flush()
+        finally:
+            self._file.close()
 
     def _index(self) -> None:
         """Note where each response lies; the latest one for a request counts."""

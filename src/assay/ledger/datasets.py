@@ -6,7 +6,7 @@ deleted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +109,19 @@ class Datasets:
             # Sorted here: databases do not agree on the order of names.
             return sorted(map(_dataset, rows), key=lambda dataset: dataset.name)
 
-    def delete(self, name: str) -> Dataset:
-        """Forget an uploaded dataset; return what it was. Those of folders are the owner's files."""
+    def require(self, connection: Connection, datasets: Iterable[Dataset]) -> None:
+        """Raise where a dataset is not registered any more; inside the transaction that relies on it."""
+        places = {row.name: row.place for row in connection.execute(sqlalchemy.select(_c.name, _c.place))}
+        for dataset in datasets:
+            if places.get(dataset.name) != dataset.place:
+                what = f"the dataset {dataset.name!r} was deleted or replaced in the meantime"
+                raise StoreError(Problem("TEAM-041", what, "ask again"))
+
+    def delete(self, name: str, require: Callable[[Connection], None] | None = None) -> Dataset:
+        """Forget an uploaded dataset, unless `require` raises; return what it was.
+
+        Those of folders are the owner's files.
+        """
         dataset = self.get(name)
         if dataset.provenance is not Provenance.UPLOAD:
             what = f"the dataset {name!r} was not uploaded: it lies in a folder of the server"
@@ -118,6 +129,9 @@ class Datasets:
                 Problem("TEAM-042", what, "take its file out of the folder, and start the server anew")
             )
         with self._database.writing() as connection:
+            if require is not None:
+                self._database.take_turns(connection)
+                require(connection)
             gone = connection.execute(_datasets.delete().where(_c.name == name)).rowcount
         if not gone:
             # Somebody else has just deleted it.

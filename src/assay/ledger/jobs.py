@@ -2,14 +2,15 @@
 
 A worker claims a job for a short time (its lease) and makes the lease longer while it works. Each claim has a
 number, the attempt: what a worker says counts only as long as its attempt is the job's latest. A worker that
-died lets its lease run out, and the job goes back into the queue; its run folder keeps what was answered.
+died lets its lease run out, and the job goes back into the queue; its run folder keeps what was answered. A
+clock that is set back does not make a lease last: one that began in the future has run out as well.
 
 The queue does not know what a job asks for: its plan is bytes that the worker reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,8 @@ LEASE_S = 15.0
 """How long a claim is good for without a word from its worker."""
 LARGEST_NUMBER = 2**31 - 1
 """The largest number that a job can have, in either database."""
+_NAMED_AT_MOST = 5
+"""So many jobs are named in an error."""
 LOSSES_AT_MOST = 3
 """So often in a row may a job's own process die without one new answer."""
 
@@ -127,6 +130,7 @@ _jobs = Table(
     Column("finished_at", Double),
     Column("attempt", Integer, nullable=False),
     Column("worker", Text),
+    Column("leased_at", Double),
     Column("lease_until", Double),
     Column("n_lost", Integer, nullable=False),
     Column("progress", Text, nullable=False),
@@ -149,9 +153,12 @@ class Queue:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def submit(self, asked: JobRequest) -> Job:
-        """Put a job into the queue."""
+    def submit(self, asked: JobRequest, require: Callable[[Connection], None] | None = None) -> Job:
+        """Put a job into the queue, unless `require` raises: what it has seen holds when the job is there."""
         with self._database.writing() as connection:
+            if require is not None:
+                self._database.take_turns(connection)
+                require(connection)
             row = {
                 "state": JobState.QUEUED,
                 "model": asked.model,
@@ -216,7 +223,7 @@ class Queue:
             return None
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            _take_back(connection, now, _c.lease_until < now)
+            _take_back(connection, now, _has_expired(now))
             waiting = (
                 sqlalchemy.select(_c.id)
                 .where(_c.state == JobState.QUEUED)
@@ -233,6 +240,7 @@ class Queue:
                     state=JobState.RUNNING,
                     attempt=_c.attempt + 1,
                     worker=worker,
+                    leased_at=now,
                     lease_until=now + lease_s,
                     started_at=sqlalchemy.func.coalesce(_c.started_at, now),
                 )
@@ -252,8 +260,8 @@ class Queue:
         `has_advanced`: there is a new answer, so that a later loss is no sign of a job that cannot be done.
         """
         with self._database.writing() as connection:
-            kept = _jobs.update().where(_is_held(claim))
-            kept = kept.values(lease_until=self._database.now(connection) + lease_s)
+            now = self._database.now(connection)
+            kept = _jobs.update().where(_is_held(claim)).values(leased_at=now, lease_until=now + lease_s)
             if has_advanced:
                 kept = kept.values(n_lost=0)
             if progress is not None:
@@ -268,6 +276,7 @@ class Queue:
                 problems=_text(problems),
                 finished_at=self._database.now(connection),
                 worker=None,
+                leased_at=None,
                 lease_until=None,
             )
             self._said(connection, claim, ended)
@@ -289,6 +298,7 @@ class Queue:
                     problems=_text([_OVER]),
                     finished_at=now,
                     worker=None,
+                    leased_at=None,
                     lease_until=None,
                 )
             )
@@ -303,7 +313,19 @@ class Queue:
         """Give the jobs back whose workers have said nothing for too long; claims do so too."""
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            _take_back(connection, now, _c.lease_until < now)
+            _take_back(connection, now, _has_expired(now))
+
+    def require_unneeded(self, connection: Connection, dataset: str) -> None:
+        """Raise where a job that has not ended needs a dataset; inside the transaction that forgets it."""
+        query = sqlalchemy.select(_c.id, _c.datasets).where(_c.state.not_in(ENDED)).order_by(_c.id)
+        needed_by = [
+            row.id for row in connection.execute(query) if dataset in msgspec.json.decode(row.datasets)
+        ]
+        if needed_by:
+            numbers = ", ".join(map(str, needed_by[:_NAMED_AT_MOST]))
+            more = f" and {len(needed_by) - _NAMED_AT_MOST} more" if len(needed_by) > _NAMED_AT_MOST else ""
+            what = f"the dataset {dataset!r} is needed by evaluation {numbers}{more}, not ended yet"
+            raise StoreError(Problem("TEAM-003", what, "wait until it has ended, or stop it first"))
 
     def stop(self, number: int) -> Job:
         """Take a job out of the queue, or ask its worker to stop; one that has ended stays as it is."""
@@ -342,7 +364,7 @@ class Queue:
 
     def _has_work(self) -> bool:
         with self._database.reading() as connection:
-            is_expired = _c.lease_until < self._database.now(connection)
+            is_expired = _has_expired(self._database.now(connection))
             query = sqlalchemy.select(_c.id).where((_c.state == JobState.QUEUED) | is_expired).limit(1)
             return connection.execute(query).first() is not None
 
@@ -370,6 +392,13 @@ def _is_held(claim: Claim) -> sqlalchemy.ColumnElement[bool]:
     )
 
 
+def _has_expired(now: float) -> sqlalchemy.ColumnElement[bool]:
+    """Whether a lease has run out: it ended before now, or began further in the future than it is long."""
+    # The second happens when a clock is set back: the first would be long in coming then. Who is alive renews
+    # the lease by the new clock within a second; a step of less than a lease takes nobody's job.
+    return sqlalchemy.or_(_c.lease_until < now, _c.leased_at - (_c.lease_until - _c.leased_at) > now)
+
+
 def _given_back(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
     """Return the change that ends a claim without an end of the job."""
     is_to_stop = _c.state == JobState.STOPPING
@@ -377,6 +406,7 @@ def _given_back(whose: sqlalchemy.ColumnElement[bool], now: float) -> Update:
         state=case((is_to_stop, JobState.STOPPED.value), else_=JobState.QUEUED.value),
         finished_at=case((is_to_stop, now), else_=None),
         worker=None,
+        leased_at=None,
         lease_until=None,
     )
 

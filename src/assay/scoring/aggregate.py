@@ -13,7 +13,7 @@ import msgspec
 
 from assay.core.opinions import do_differ, opinion
 from assay.core.sample import Sample
-from assay.core.score import Metric, Ratio, Score, Verdict
+from assay.core.score import MASS, Metric, Ratio, Score, Verdict
 from assay.core.task import Evaluation
 from assay.scoring.ratios import RunningRatio
 from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro, wilson
@@ -21,7 +21,6 @@ from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro,
 LOWER_IS_BETTER = frozenset(
     {"brier", "perplexity_token", "perplexity_word", "perplexity_byte", "bits_per_byte"}
 )
-MASS = "mass"
 
 _SCORED = Verdict.SCORED
 _UNANSWERED = Verdict.UNANSWERED

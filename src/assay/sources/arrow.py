@@ -65,6 +65,9 @@ class _ColumnarSource(Source):
             with self._opened() as (names, batches):
                 require_good_names(self.path, names)
                 yield names, batches
+        except MemoryError:
+            # One of pyarrow's errors too, and no word on the file.
+            raise
         except (FileNotFoundError, PermissionError) as error:
             raise unreadable(self.path, error) from None
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:

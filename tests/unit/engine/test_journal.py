@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import resource
 from pathlib import Path
+
+import pytest
 
 from assay.core.response import Completion, Failure, Finish, Output, Response
 from assay.engine.journal import FileJournal
@@ -30,6 +33,33 @@ def test_a_response_counts_only_for_exactly_the_same_ask(tmp_path: Path) -> None
     journal.close()
     again = FileJournal(tmp_path / "j")
     assert again.get("r1", "another key") is None
+    again.close()
+
+
+def test_a_disk_that_takes_a_part_of_a_line_gets_the_rest_when_it_has_room(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = FileJournal(path)
+    for number in range(3):
+        journal.append(response(number, "y" * 1000))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Stands for a full disk: the system writes what fits, and raises when nothing does.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1500, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            journal.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.stat().st_size == 1500
+    torn = tmp_path / "torn"
+    torn.write_bytes(path.read_bytes())
+    ended = FileJournal(torn)
+    assert (len(ended), ended.n_torn) == (1, 1)
+    ended.close()
+    journal.append(response(3))
+    journal.close()
+    again = FileJournal(path)
+    assert (len(again), again.n_torn) == (4, 0)
+    assert again.get("r1", "key1") == response(1, "y" * 1000)
     again.close()
 
 

@@ -9,12 +9,21 @@ from itertools import islice
 from assay.app.check import Checked, check
 from assay.app.settings import Settings
 from assay.app.team.folders import require_allowed
+from assay.app.team.headlines import require_headline
+from assay.app.team.memory import bounded_memory
 from assay.app.team.messages import AllChecked, Check, CheckedTask
 from assay.backends.registry import open_backend
 
 
 def checked(order: Check) -> AllChecked:
     """Compile the datasets and look at every row; raise what is wrong."""
+    if order.memory_mb is None:
+        return _checked(order)
+    with bounded_memory(order.memory_mb):
+        return _checked(order)
+
+
+def _checked(order: Check) -> AllChecked:
     if order.folder is not None:
         # So errors name the file as whoever sent it does, and tell nothing of this machine.
         os.chdir(order.folder)
@@ -23,6 +32,8 @@ def checked(order: Check) -> AllChecked:
     try_model(values.model, values.model_args)
     settings = Settings(values, order.plan.sources)
     found = check(order.plan.datasets, settings, with_model=False)
+    if order.headline is not None:
+        require_headline(order.plan.datasets, values, order.headline)
     return AllChecked(tuple(_task(one, order.n_rows) for one in found))
 
 

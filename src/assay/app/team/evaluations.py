@@ -68,7 +68,9 @@ def submit(team: Team, asked: EvaluationRequest, by: Bearer) -> Submitted:
         submitted_by=by.name,
         priority=asked.priority,
     )
-    return Submitted(team.queue.submit(request), checked.tasks)
+    # Asked again in the moment in which it is queued: the check has taken a while.
+    job = team.queue.submit(request, lambda connection: team.datasets.require(connection, datasets))
+    return Submitted(job, checked.tasks)
 
 
 def stop(team: Team, number: int, by: Bearer) -> Job:

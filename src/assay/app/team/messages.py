@@ -30,6 +30,10 @@ class Check(msgspec.Struct, frozen=True, tag=True):
     """The folder from which the datasets' paths count; None: they are whole."""
     n_rows: int = 0
     """So many samples are shown."""
+    headline: str | None = None
+    """A metric that the datasets, which are tables, must have."""
+    memory_mb: int | None = None
+    """So much memory may be taken; None: as much as there is."""
 
 
 class ListFolders(msgspec.Struct, frozen=True, tag=True):

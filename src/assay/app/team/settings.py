@@ -56,6 +56,8 @@ class TeamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """How long a worker may be silent before its evaluation is given to another."""
     check_s: Annotated[float, msgspec.Meta(gt=0)] = 120.0
     """How long it may take to check what was asked for, or uploaded."""
+    check_mb: Annotated[int, msgspec.Meta(ge=200)] = 2_000
+    """How much memory it may take to check what was uploaded."""
     offline: bool = False
     """Whether evaluations connect to nothing but the endpoints of their models."""
     dataset: dict[str, DatasetWords] = {}

@@ -16,6 +16,7 @@ from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.roles import Bearer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
+from assay.results.full_disk import while_there_is_room
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """What may be uploaded: nothing that is run, and nothing that unpacks."""
@@ -43,12 +44,13 @@ def keep_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
     suffix = _suffix(upload.file_name)
     _require_room(team, len(upload.content) + len(upload.meta or b""))
     folder = team.settings.uploads / f"{name}-{secrets.token_hex(4)}"
-    folder.mkdir(parents=True)
+    path = folder / f"{name}{suffix}"
     try:
-        path = folder / f"{name}{suffix}"
-        path.write_bytes(upload.content)
-        if upload.meta is not None:
-            path.with_name(path.name + ".meta.json").write_bytes(upload.meta)
+        with while_there_is_room(Path(name), "have the owner make room on the server's disk"):
+            folder.mkdir(parents=True)
+            path.write_bytes(upload.content)
+            if upload.meta is not None:
+                path.with_name(path.name + ".meta.json").write_bytes(upload.meta)
         dataset = Dataset(
             name,
             str(path),
@@ -62,13 +64,17 @@ def keep_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
         _check(team, dataset)
         return team.datasets.add(dataset)
     except BaseException:
-        shutil.rmtree(folder)
+        if folder.exists():
+            shutil.rmtree(folder)
         raise
 
 
 def delete_upload(team: Team, name: str) -> None:
-    """Forget an uploaded dataset, with its file; runs on it stand alone, and stay."""
-    dataset = team.datasets.delete(name)
+    """Forget an uploaded dataset, with its file, unless an evaluation still needs it.
+
+    Runs on it stand alone, and stay.
+    """
+    dataset = team.datasets.delete(name, lambda connection: team.queue.require_unneeded(connection, name))
     shutil.rmtree(Path(dataset.place).parent)
 
 
@@ -76,7 +82,15 @@ def _check(team: Team, dataset: Dataset) -> None:
     path = Path(dataset.place)
     here = msgspec.structs.replace(dataset, place=path.name)
     plan = make_plan(Model("mock", "mock"), [here], AskedSettings(), judge=None, of_server={})
-    team.asker.ask(Check(plan, (), folder=str(path.parent)))
+    team.asker.ask(
+        Check(
+            plan,
+            (),
+            folder=str(path.parent),
+            headline=dataset.headline,
+            memory_mb=team.settings.check_mb,
+        )
+    )
 
 
 def _suffix(file_name: str) -> str:

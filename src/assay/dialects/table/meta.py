@@ -75,6 +75,8 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
 
 
 FIELDS = TableMeta.__struct_fields__
+_SHOWN_CHARS = 200
+"""As much of a wrong value is repeated."""
 _NUMBERS_AS_TEXT = ("request_count", "output_config")
 """Keys in which a number may be written as a text, as AISBench allows."""
 _EXPECTED = {
@@ -127,7 +129,8 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                 problems.add(
                     Problem(
                         "TABLE-004",
-                        f"key {key!r}: found {value!r}: {error}{allowed(kinds[key])}{_EXPECTED.get(key, '')}",
+                        f"key {key!r}: found {_beginning(value)}: {error}"
+                        f"{allowed(kinds[key])}{_EXPECTED.get(key, '')}",
                         "correct the value",
                         where,
                     )
@@ -136,12 +139,21 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
     return TableMeta(**made)
 
 
+def _beginning(value: Any) -> str:
+    """Return a value as it is written, or its beginning where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
+
+
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', re.DOTALL)
 
 
 def _parse(text: str, where: Origin, notes: list[str]) -> dict[str, Any]:
     try:
         said = msgspec.json.decode(text)
+    except RecursionError:
+        what = "found brackets within brackets, many hundreds deep; no setting needs more than a few"
+        raise AuthorError(Problem("TABLE-002", what, "correct the file, or delete it", where)) from None
     except msgspec.DecodeError as error:
         # The seed document's own example ends its last entry with a comma.
         repaired = _TRAILING_COMMA.sub(lambda match: match[1] or match[2], text)

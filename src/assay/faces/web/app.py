@@ -51,7 +51,7 @@ def make_app(
             Refusal: _refused,
             AssayError: _mistaken,
             HTTPException: _not_understood,
-            Exception: _failed,
+            Exception: failed,
         },
         openapi_config=openapi,
         # The gate bounds bodies, and knows who may send more.
@@ -64,30 +64,32 @@ def make_app(
     )
 
 
-def _answered(refusal: Refusal) -> Response[bytes]:
+def answered(refusal: Refusal) -> Response[bytes]:
+    """Return a refusal as an answer."""
     headers = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
     return Response(refusal.body(), status_code=refusal.status, media_type=MediaType.JSON, headers=headers)
 
 
 def _refused(_: Request[Any, Any, Any], refusal: Refusal) -> Response[bytes]:
-    return _answered(refusal)
+    return answered(refusal)
 
 
 def _mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
-    return _answered(refusal_of(error))
+    return answered(refusal_of(error))
 
 
 def _not_understood(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     """Say what Litestar found wrong. Its own words repeat the address, which may be anything."""
     if error.status_code in _NOT_FOUND:
-        return _answered(no_address())
+        return answered(no_address())
     if error.status_code >= 500:
-        return _answered(own_fault())
+        return answered(own_fault())
     extra = error.extra if isinstance(error.extra, list) else []
     found = [f"{one.get('key', 'body')}: {one.get('message', '')}" for one in extra if isinstance(one, dict)]
-    return _answered(malformed("; ".join(found) or "the request cannot be read"))
+    return answered(malformed("; ".join(found) or "the request cannot be read"))
 
 
-def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Log an error that nobody foresaw, and say no more than that there was one."""
     _log.error("%s %s", request.method, request.url.path, exc_info=error)
-    return _answered(own_fault())
+    return answered(own_fault())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from assay.core.errors import AssayError, AuthorError, BackendError, PlanError, Problem, UsageError
+from assay.results.full_disk import NO_ROOM
 
-_AWAY = "STORE-023"
-"""The database cannot be used now; later it may."""
+_NOT_NOW = ("STORE-023", NO_ROOM)
+"""The database cannot be used now, or the disk is full; later it may be otherwise."""
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -38,7 +39,7 @@ def refusal_of(error: AssayError) -> Refusal:
         status = 400
     elif isinstance(error, BackendError):
         status = 502
-    elif error.problems[0].code == _AWAY:
+    elif error.problems[0].code in _NOT_NOW:
         status = 503
     else:
         status = 409

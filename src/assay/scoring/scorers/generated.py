@@ -17,7 +17,7 @@ from assay.scoring.extract.reply import visible
 from assay.scoring.normalize import are_numbers, contains, normalize, numbers_equal, words
 from assay.scoring.scorers.extractors import find_extractor
 from assay.scoring.scorers.original import infer_option
-from assay.scoring.scorers.outcomes import Unscorable, failed, option_target, outputs_of, score_of
+from assay.scoring.scorers.outcomes import ACCURACY, Unscorable, failed, option_target, outputs_of, score_of
 
 VOTE = "vote"
 """The rule of an answer that most samples of one question agree on."""
@@ -39,6 +39,8 @@ class GeneratedOption:
     With `faithful`, the original's inference, which gives every reply an option, even an empty one. With
     `extract`, a named extractor: what it finds is an option's label or its text, or no answer.
     """
+
+    gives = (ACCURACY,)
 
     def __init__(self, track: str = "gen", faithful: bool = False, extract: str = "") -> None:
         self.track = track
@@ -104,6 +106,8 @@ class GeneratedAnswer:
     `contains` are reported beside it. With `faithful`, the raw reply must be a target to the letter. With
     `extract`, a named extractor finds the answer, which is compared in the same ways.
     """
+
+    gives = (ACCURACY, "f1", "contains")
 
     def __init__(self, track: str = "gen", faithful: bool = False, extract: str = "") -> None:
         self.track = track

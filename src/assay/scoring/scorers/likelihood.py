@@ -57,6 +57,8 @@ class OptionLikelihood:
     pmi: the sum less log P(option) without the question.
     """
 
+    gives = (ACCURACY, *(f"{ACCURACY}_{score_by}" for score_by in SCORE_BY))
+
     def __init__(self, track: str = "ppl", score_by: ScoreBy = "sum") -> None:
         if score_by not in SCORE_BY:
             raise ValueError(f"score_by must be one of {', '.join(SCORE_BY)}, not {score_by!r}")
@@ -130,6 +132,8 @@ class WholeTextLikelihood:
     included, as OpenCompass's own models do. `normalised` compares how much the mean of the option's own part
     differs from the mean of the same part after a text that says nothing of the question.
     """
+
+    gives = (ACCURACY,)
 
     def __init__(self, track: str = "ppl", faithful: bool = True, normalised: bool = False) -> None:
         self.track = track

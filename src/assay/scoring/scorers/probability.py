@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from assay.core.response import LabelProbs
 from assay.core.sample import Sample
-from assay.core.score import OptionNumbers, Score, Verdict
+from assay.core.score import MASS, OptionNumbers, Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.scorers.outcomes import (
+    ACCURACY,
     Unscorable,
     failed,
     lead,
@@ -32,6 +33,8 @@ class LabelProbability:
     labels, and `brier`, the sum over labels of (p - y)^2 with y shared evenly between right labels (0 is
     best, 2 is worst).
     """
+
+    gives = (ACCURACY, "prob_gold", "brier", MASS)
 
     def __init__(self, track: str = "prob") -> None:
         self.track = track

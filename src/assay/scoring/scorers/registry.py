@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from importlib import import_module
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from assay.core.errors import PlanError, Problem, listing, nearest
 from assay.core.sample import Sample
@@ -69,6 +69,14 @@ def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
         raise PlanError(
             Problem("SCORE-002", f"the scorer {spec.name!r}: {error}", "correct the value")
         ) from error
+
+
+@runtime_checkable
+class Foretold(Protocol):
+    """A scorer that says beforehand which metrics it gives."""
+
+    gives: tuple[str, ...]
+    """The metrics; the first is what it is judged by. Some may be missing where a model tells too little."""
 
 
 Kind = Literal["option", "number", "text"]

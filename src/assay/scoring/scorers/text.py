@@ -21,6 +21,8 @@ class TextLikelihood:
     texts' own perplexities.
     """
 
+    gives = (PERPLEXITY, "perplexity_word", "perplexity_byte", "bits_per_byte")
+
     def __init__(self, track: str = "ppl") -> None:
         self.track = track
 

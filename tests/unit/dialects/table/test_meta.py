@@ -84,6 +84,17 @@ def test_what_is_not_an_object_is_refused(tmp_path: Path, text: str) -> None:
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize("brackets", ["[]", "{}"])
+@pytest.mark.parametrize("depth", [990, 1_000, 5_000, 100_000])
+def test_what_is_nested_too_deeply_is_told(tmp_path: Path, depth: int, brackets: str) -> None:
+    opening, closing = ("[", "]") if brackets == "[]" else ('{"a": ', "}")
+    with pytest.raises(AuthorError) as caught:
+        read(tmp_path, f'{{"abbr": {opening * depth}1{closing * depth}}}')
+    (problem,) = caught.value.problems
+    assert problem.code in ("TABLE-002", "TABLE-004")
+    assert len(problem.what) < 400
+
+
 def test_what_is_said_higher_up_wins() -> None:
     high = TableMeta(abbr="flag", options=("X",))
     low = TableMeta(abbr="file", data_type="mcq")

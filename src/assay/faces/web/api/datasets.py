@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Request, Router, delete, get, post
+from litestar import Request, Response, Router, delete, get, post
 from litestar.datastructures import UploadFile
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath
@@ -20,6 +20,8 @@ from assay.core.roles import Role
 from assay.faces.web.api.bodies import DatasetBody, DatasetPreview
 from assay.faces.web.api.errors import refusals
 from assay.faces.web.api.slow_work import SlowWork
+from assay.faces.web.app import answered, failed
+from assay.faces.web.refusals import malformed
 from assay.faces.web.security.access import bearer_of, needs
 
 _Asked = Request[Any, Any, Any]
@@ -57,7 +59,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
 
     previews: OrderedDict[tuple[str, float], DatasetPreview] = OrderedDict()
 
-    @get("/{name:str}", responses=refusals(400, 404, 422, 429))
+    @get("/{name:str}", responses=refusals(404, 422, 429))
     async def get_dataset(name: FromPath[str]) -> DatasetPreview:
         """Show a dataset: its columns, its first rows, and what is odd about it."""
         dataset = await asyncio.to_thread(team.datasets.get, name)
@@ -71,7 +73,12 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
             previews.popitem(last=False)
         return found
 
-    @post("/", guards=[needs(Role.OWNER)], responses=refusals(400, 409, 413, 422, 429))
+    @post(
+        "/",
+        guards=[needs(Role.OWNER)],
+        responses=refusals(409, 413, 422, 429),
+        exception_handlers={UnicodeDecodeError: _no_text, LookupError: _no_text},
+    )
     async def upload_dataset(request: _Asked, data: _Form) -> DatasetBody:
         """Upload a table. It is checked as `assay check` does before it is kept; Python is never taken."""
         kept = await slow.done(lambda: keep_upload(team, _upload(data), bearer_of(request)))
@@ -79,11 +86,22 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
 
     @delete("/{name:str}", sync_to_thread=True, guards=[needs(Role.OWNER)], responses=refusals(404, 409))
     def delete_dataset(name: FromPath[str]) -> None:
-        """Delete an uploaded dataset. Runs on it stay, as they stand alone."""
+        """Delete an uploaded dataset that no waiting or running evaluation needs. Runs on it stay."""
         delete_upload(team, name)
 
     handlers = [list_datasets, get_dataset, upload_dataset, delete_dataset]
     return Router("/datasets", route_handlers=handlers, tags=["datasets"])
+
+
+def _no_text(request: _Asked, error: UnicodeDecodeError | LookupError) -> Response[bytes]:
+    """Refuse a form with a part that is no text, or is in an encoding that nobody knows.
+
+    Litestar reads the form before the handler runs, and lets these errors of Python out.
+    """
+    if isinstance(error, KeyError | IndexError):
+        # Our own, and no word on encodings.
+        return failed(request, error)
+    return answered(malformed("a part of the form is not the text in UTF-8 that it is to be"))
 
 
 def _upload(form: UploadForm) -> Upload:

@@ -23,6 +23,7 @@ from assay.app.team.plan import AskedSettings
 from assay.core.score import Metric
 from assay.faces.web.api import bodies
 from assay.faces.web.api.datasets import UploadForm
+from assay.faces.web.api.leaderboard import TYPES
 from assay.faces.web.api.router import PATH
 from assay.results.leaderboard import board
 
@@ -63,6 +64,9 @@ class _Described(OpenAPIRenderPlugin):
 
 def _described(document: dict[str, Any]) -> dict[str, Any]:
     paths = {path: item for path, item in document["paths"].items() if path.startswith(PATH)}
+    exported = paths[f"{PATH}/leaderboard/{{form}}"]["get"]["responses"]["200"]
+    # Litestar describes one type of an answer.
+    exported["content"] = {kind: {"schema": {"type": "string"}} for kind in TYPES.values()}
     schemas = document["components"]["schemas"]
     used = {name: schemas[name] for name in sorted(_named_in(paths, schemas))}
     words = {cls.__name__: cls for cls in _bodies()}

@@ -15,6 +15,7 @@ from assay.faces.web.refusals import refusal_of
 _STATUS = {
     "TEAM-001": 404,
     "TEAM-002": 409,
+    "TEAM-003": 409,
     "TEAM-020": 409,
     "TEAM-021": 404,
     "TEAM-030": 409,
@@ -35,10 +36,10 @@ _WORDS = {
     401: "No token that counts was shown.",
     403: "The token's role is not enough, or the thing is somebody else's.",
     404: "There is no such thing.",
-    409: "It is in a state in which this cannot be done, or the name is taken.",
+    409: "It is in a state in which this cannot be done, something needs it, or the name is taken.",
     413: "It is too large.",
     422: "It could not be found out in time whether this can be done.",
-    503: "The database is away, or too many streams are open: ask again later.",
+    503: "The database is away, the disk is full, or too many streams are open: ask again later.",
     429: "Too many evaluations wait already, or too many looks at datasets.",
 }
 
@@ -52,8 +53,11 @@ def mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
 
 
 def refusals(*statuses: int) -> dict[int, ResponseSpec]:
-    """Return what the OpenAPI document says of a handler's errors; who may not read is refused everywhere."""
-    every = sorted({401, 403, 503, *statuses})
+    """Return what the OpenAPI document says of a handler's errors.
+
+    What cannot be read, and who may not read, is refused everywhere.
+    """
+    every = sorted({400, 401, 403, 503, *statuses})
     return {
         status: ResponseSpec(ErrorBody, description=_WORDS[status], generate_examples=False)
         for status in every

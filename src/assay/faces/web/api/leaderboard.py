@@ -14,7 +14,8 @@ from assay.faces.web.api.slow_work import SlowWork
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.exports import exported
 
-_TYPES = {"markdown": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "latex": "text/plain"}
+TYPES = {"markdown": "text/markdown", "csv": "text/csv", "latex": "text/plain"}
+"""What an export is, by its form."""
 
 
 def leaderboard_router(team: Team, slow: SlowWork) -> Router:
@@ -32,6 +33,6 @@ def leaderboard_router(team: Team, slow: SlowWork) -> Router:
     ) -> Response[str]:
         """Export the leaderboard for a page, a sheet or a paper, by datasets or by abilities."""
         board = await slow.done(lambda: team_board(team))
-        return Response(exported(board, form, by=by), media_type=_TYPES[form])
+        return Response(exported(board, form, by=by), media_type=TYPES[form])
 
     return Router("/leaderboard", route_handlers=[get_leaderboard, export_leaderboard], tags=["leaderboard"])

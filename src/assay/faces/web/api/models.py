@@ -32,7 +32,7 @@ def models_router(team: Team, slow: SlowWork) -> Router:
         """Show a model."""
         return ModelBody.of(team.models.get(name))
 
-    @post("/", guards=[needs(Role.OWNER)], responses=refusals(400, 409, 422, 429))
+    @post("/", guards=[needs(Role.OWNER)], responses=refusals(409, 422, 429))
     async def add_model(request: _Asked, data: JSONBody[NewModel]) -> ModelBody:
         """Register a model. Its files and arguments are looked at; it is neither loaded nor called."""
         model = Model(data.name, data.spec, data.args, data.description)

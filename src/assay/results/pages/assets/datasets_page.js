@@ -70,7 +70,7 @@ export async function showDataset(main) {
   replace(main,
     el("p", { class: "kicker" }, el("a", { href: "/datasets" }, "Datasets")),
     el("h1", {}, said(name)),
-    one.explanation ? el("p", {}, said(one.explanation)) : null,
+    one.explanation ? el("p", { class: "explanation" }, said(one.explanation)) : null,
     el("div", { class: "ways" }, evaluateLink(who, name), may(who, "owner") && one.provenance === "upload" ? el("button", { type: "button", class: "plain", onclick: remove }, "Delete") : null),
     trouble,
     el("table", { class: "facts" }, el("tbody", {},

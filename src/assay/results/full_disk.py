@@ -1,0 +1,27 @@
+"""A disk without room, told as an error of the house."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from assay.core.errors import Problem, StoreError
+from assay.core.origin import Origin
+
+NO_ROOM = "STORE-009"
+_REASONS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The disk is full, or this account's share of it, or no file may be as large."""
+
+
+@contextmanager
+def while_there_is_room(folder: Path, fix: str) -> Iterator[None]:
+    """Raise STORE-009 where what is written into a folder finds no room; any other error stays as it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _REASONS:
+            raise
+        what = f"there is no room to write: {error.strerror}"
+        raise StoreError(Problem(NO_ROOM, what, fix, Origin(str(folder)))) from error
