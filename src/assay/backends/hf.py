@@ -50,6 +50,9 @@ from assay.core.response import Failure, Response
 WINDOW_REQUESTS = 2048
 WINDOW_CHARS = 2_000_000
 """How much is pulled and sorted at once: enough for even batches, little enough for flat memory."""
+CPU_WRITES = 256
+"""Texts that are written from one window on a CPU. Samples land in order, and their texts in any: with more, a
+person would wait an hour for the first score."""
 
 Waiting = dict[Row, list[ScoringPlan]]
 """Rows that are not done, and what waits for each."""
@@ -111,7 +114,7 @@ class HfBackend:
         """Pull a window of requests, answer it batch by batch, pull the next."""
         waiting: Waiting = {}
         for window in windows(
-            requests, at_most=WINDOW_REQUESTS, size=lambda r: n_chars(r.ask), total=WINDOW_CHARS
+            requests, at_most=WINDOW_REQUESTS, size=self._share_of_window, total=WINDOW_CHARS
         ):
             shows = [r for r in window if self._shows_media(r.ask)]
             if shows:
@@ -237,6 +240,11 @@ class HfBackend:
         return MediaWriting(
             self._load(), self._media_prompts, self._counters, self._ending, self._context_length
         )
+
+    def _share_of_window(self, request: Request) -> int:
+        """Return how much of a window a request takes, in characters."""
+        is_slow = self._device == "cpu" and isinstance(request.ask, Generate)
+        return n_chars(request.ask) + (WINDOW_CHARS // CPU_WRITES if is_slow else 0)
 
     def _shows_media(self, ask: Ask) -> bool:
         """Whether the model is shown something beside text, of the kinds that it takes."""

@@ -282,3 +282,12 @@ def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:
     ]
     assert len(list(backend.run(asked))) == 2
     assert backend.stats()["generated_tokens"] == 2 * written
+
+
+def test_the_first_samples_do_not_wait_for_all_others(make_model: MakeModel) -> None:
+    """On a CPU few texts are begun at once: what is asked first is known early."""
+    backend = open_backend(f"hf:{make_model()}", {})
+    asked = requests([f"number {n}" for n in range(600)], Sampling(max_tokens=1))
+    order = [response.request_id for response in backend.run(asked)]
+    first = {one.id for one in asked[:256]}
+    assert set(order[:256]) == first
