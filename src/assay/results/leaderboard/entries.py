@@ -123,7 +123,7 @@ def entries_of(
                 earlier[key] = earlier.get(key, 0) + 1
             latest[key] = entry
     choice.check()
-    return Found(list(latest.values()), earlier, notes)
+    return Found(list(latest.values()), earlier, [*notes, *choice.notes()])
 
 
 def _each_once(runs: Iterable[BoardRun]) -> list[BoardRun]:
@@ -186,6 +186,8 @@ class _Choice:
         self._registered = registered
         self._found: set[str] = set()
         self._known: dict[str, set[str]] = {}
+        self._headlines: dict[str, str] = {}
+        """What datasets are registered to be told by."""
 
     def of(self, place: _Place) -> Metric | None:
         """Return the metric; None where it is not among the place's."""
@@ -197,8 +199,19 @@ class _Choice:
                 self._found.add(place.dataset)
             return chosen
         registered = self._registered.get(place.dataset, place.tasks[0].headline)
+        if registered is not None:
+            self._headlines[place.dataset] = registered
         named = None if registered is None else _called(registered, place.metrics)
         return named or next((one for one in place.metrics if one.is_headline), None)
+
+    def notes(self) -> list[str]:
+        """Return which datasets are not told by the metric that they are registered with, as no run has it."""
+        return [
+            f"{dataset} is registered to be told by {headline!r}, which no run of it has: each method is told by "
+            f"its own{nearest(headline, self._known[dataset])}"
+            for dataset, headline in self._headlines.items()
+            if self._known[dataset].isdisjoint((headline, f"{headline}{MACRO}"))
+        ]
 
     def check(self) -> None:
         """Refuse what was asked for and is nowhere."""

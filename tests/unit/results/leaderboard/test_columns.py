@@ -161,6 +161,18 @@ def test_a_registered_headline_decides_then_what_is_asked_for() -> None:
     assert asked.models[0].name == "one"
 
 
+def test_a_registered_headline_that_no_run_has_is_told() -> None:
+    shelf = Shelf()
+    for model in ("one", "two"):
+        shelf.add(model, {"a": GOOD}, specs={"a": task("a", headline="acuracy")})
+    board = board_of(shelf)
+    assert board.columns[0].metric == "accuracy"
+    (note,) = board.notes
+    assert "'acuracy', which no run of it has" in note
+    assert "did you mean 'accuracy'?" in note
+    assert not board_of(shelf, headlines={"a": "accuracy"}).notes
+
+
 def test_an_interval_without_an_error_gives_one_by_its_width() -> None:
     """Twice 1.96 errors wide: with an error of 0.05 each, 0.9 and 0.2 are really apart, 0.9 and 0.8 not."""
 
