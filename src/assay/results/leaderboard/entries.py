@@ -205,10 +205,10 @@ class _Choice:
         return named or next((one for one in place.metrics if one.is_headline), None)
 
     def notes(self) -> list[str]:
-        """Return which datasets are not told by the metric that they are registered with, as no run has it."""
+        """Return which datasets are not told by the metric that they are registered with."""
         return [
-            f"{dataset} is registered to be told by {headline!r}, which no run of it has: each method is told by "
-            f"its own{nearest(headline, self._known[dataset])}"
+            f"{dataset} is registered to be told by {headline!r}, which no run of it has: each method is "
+            f"told by its own{nearest(headline, self._known[dataset])}"
             for dataset, headline in self._headlines.items()
             if self._known[dataset].isdisjoint((headline, f"{headline}{MACRO}"))
         ]

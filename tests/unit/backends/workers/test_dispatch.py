@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assay.backends.workers import dispatch, lookahead
 from assay.backends.workers.crew import Word
 from assay.backends.workers.dispatch import WORKER_DIED, Dispatcher
-from assay.backends.workers.messages import Answers, Batch, Died, Raised
+from assay.backends.workers.messages import Answers, Batch, Died, Message, Raised
 from assay.core.errors import BackendError, PlanError, Problem
 from assay.core.request import Generate, Request, Sampling, request
 from assay.core.response import Failure, Response
@@ -181,6 +181,42 @@ def test_a_first_answer_may_take_longer_than_the_next() -> None:
     crew = SlowStart(1)
     assert len(list(dispatcher(crew, silence_s=20).run(asked(50)))) == 50
     assert not crew.ended
+
+
+def test_a_worker_that_takes_another_ones_place_may_take_as_long_to_start() -> None:
+    """It loads the model as well: with a patience of the silence alone it would be ended each time."""
+
+    class SlowStart(FakeCrew):
+        n_silent: dict[int, int] = {}  # noqa: RUF012
+
+        def _step(self, worker: int) -> list[Message]:
+            if self.hands[worker].batches and self.n_silent.setdefault(worker, 0) < 25:
+                self.n_silent[worker] += 1
+                return []
+            return super()._step(worker)
+
+    crew = SlowStart(1, dies_by_itself=lambda step: "blameless" if step == 40 else None)
+    assert not failures(list(dispatcher(crew, silence_s=20).run(asked(100))))
+    assert len(crew.started) == 2
+
+
+def test_a_worker_without_work_may_be_silent() -> None:
+    crew = FakeCrew(2, hangs=lambda one: one.sample_id == "0" and crew.clock < 32, n_step=50)
+    found = list(dispatcher(crew, silence_s=30).run(asked(40)))
+    assert len(found) == 40
+    # One of two hung and was replaced; the other had long done its part.
+    assert crew.ended == [1]
+
+
+def test_responses_that_came_together_are_told_to() -> None:
+    pool = dispatcher(FakeCrew(1, n_step=4))
+    assert [pool.has_more_at_hand for _ in pool.run(asked(8))] == [True, True, True, False] * 2
+
+
+def test_requests_asked_again_are_counted_without_those_given_up() -> None:
+    pool = dispatcher(FakeCrew(1, kills=lambda one: one.sample_id == "0"))
+    list(pool.run(asked(1)))
+    assert (pool.n_deaths, pool.n_requeued) == (3, 2)
 
 
 def test_a_lost_machine_blames_no_request() -> None:

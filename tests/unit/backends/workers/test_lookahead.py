@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.backends.workers.lookahead import BATCH_CHARS, BATCH_REQUESTS, FEWEST, Lookahead
-from assay.core.request import Request, Span, request
+from assay.core.prompt import Message
+from assay.core.request import Generate, Request, Sampling, Span, request
 
 
 def span(sample: int, option: int, text: str = "") -> Request:
@@ -64,6 +65,38 @@ def test_long_texts_make_small_batches() -> None:
     long = "x" * (BATCH_CHARS // 4)
     found = batches(filled([span(n, 0, long) for n in range(40)], 4), 1)
     assert {len(batch) for batch in found} <= {1, 2, 3, 4, 5}
+
+
+def test_samples_of_two_tasks_may_have_one_name() -> None:
+    requests = [
+        request(f"t{n}", "1", "ppl", "option", option, Span("question", 3))
+        for n in range(60)
+        for option in range(4)
+    ]
+    for batch in batches(filled(requests), 1):
+        assert len(batch) % 4 == 0
+
+
+def test_conversations_are_parted_where_they_have_least_in_common() -> None:
+    systems = [Message("system", f"{chr(97 + n)} long instruction. " * 20) for n in range(4)]
+    requests = [
+        request(
+            "t",
+            str(n),
+            "gen",
+            "answer",
+            0,
+            Generate((systems[n // 30], Message("user", f"{n}?")), Sampling()),
+        )
+        for n in range(120)
+    ]
+    sizes = [len(batch) for batch in batches(filled(requests), 1)]
+    assert sizes[0] == 30
+
+
+def test_room_is_made_by_what_is_taken() -> None:
+    long = "x" * (BATCH_CHARS // 4)
+    assert sum(map(len, batches(filled([span(n, 0, long) for n in range(200)], 1), 1))) == 200
 
 
 def test_a_sample_too_large_for_a_batch_is_parted() -> None:
