@@ -51,8 +51,8 @@ WINDOW_REQUESTS = 2048
 WINDOW_CHARS = 2_000_000
 """How much is pulled and sorted at once: enough for even batches, little enough for flat memory."""
 CPU_WRITES = 256
-"""Texts that are written from one window on a CPU. Samples land in order, and their texts in any: with more, a
-person would wait an hour for the first score."""
+"""Texts that are written from one window on a CPU. Samples land in order, and their texts in any: with more,
+a person would wait an hour for the first score."""
 
 Waiting = dict[Row, list[ScoringPlan]]
 """Rows that are not done, and what waits for each."""

@@ -201,7 +201,7 @@ def test_a_worker_that_takes_another_ones_place_may_take_as_long_to_start() -> N
 
 
 def test_a_worker_without_work_may_be_silent() -> None:
-    crew = FakeCrew(2, hangs=lambda one: one.sample_id == "0" and crew.clock < 32, n_step=50)
+    crew = FakeCrew(2, hangs=lambda one: one.sample_id == "0" and crew.clock < 40, n_step=50)
     found = list(dispatcher(crew, silence_s=30).run(asked(40)))
     assert len(found) == 40
     # One of two hung and was replaced; the other had long done its part.
