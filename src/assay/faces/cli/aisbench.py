@@ -25,8 +25,8 @@ _STAGES: Mapping[str, Stage] = {
 _OF_SPEED = ("perf", "perf_viz")
 _INSTEAD = {
     "merge_ds": "all datasets of a model are asked together anyway",
-    "max_num_workers": "one process asks; a model's batch_size says how many requests are under way",
-    "max_workers_per_gpu": "one process asks",
+    "max_num_workers": "one process asks, or as many as ASSAY_WORKERS in the environment says",
+    "max_workers_per_gpu": "one process asks, or as many as ASSAY_WORKERS in the environment says",
     "debug": "there is one process, and what it does is shown anyway",
 }
 """Flags that change no number, and what happens instead."""

@@ -18,8 +18,8 @@ _STAGES: Mapping[str, Stage] = {"all": "all", "infer": "infer", "eval": "score",
 _CLASSES = {"base": "HuggingFaceBaseModel", "chat": "HuggingFacewithChatTemplate"}
 _INSTEAD = {
     "debug": "there is one process, and what it does is shown anyway",
-    "max_num_workers": "one process asks; a model's batch_size says how many requests are under way",
-    "max_workers_per_gpu": "one process asks",
+    "max_num_workers": "one process asks, or as many as ASSAY_WORKERS in the environment says",
+    "max_workers_per_gpu": "one process asks, or as many as ASSAY_WORKERS in the environment says",
     "retry": "a request that fails is asked again by the model's own rules",
     "hf_num_gpus": "set CUDA_VISIBLE_DEVICES in the environment",
     "config_verbose": "--dry-run shows what the configs say",
