@@ -119,7 +119,8 @@ def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, str]]:
 
 
 def picture(page: Page, name: str, *, whole: bool = False) -> None:
-    """Take a picture of what is shown."""
+    """Take a picture of what is shown, once there is something."""
+    page.wait_for_function("document.querySelector('main')?.innerText.trim()")
     page.wait_for_timeout(500)
     page.screenshot(path=IMAGES / f"{name}.png", full_page=whole)
     sys.stdout.write(f"{name}\n")
