@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from sqlalchemy import text
 
@@ -88,14 +89,13 @@ def test_two_tokens_of_one_name_are_refused(database: Database) -> None:
 
 def test_a_model_is_kept_under_its_name(database: Database) -> None:
     models = Models(database)
-    models.add(Model("qwen", "openai:qwen@http://h/v1", {"key_env": "KEY"}, "a model", "ann"))
-    kept = models.get("qwen")
-    assert (kept.spec, kept.args, kept.description, kept.registered_by) == (
-        "openai:qwen@http://h/v1",
-        {"key_env": "KEY"},
-        "a model",
-        "ann",
-    )
+    qwen = Model("qwen", "openai:qwen@http://h/v1", {"key_env": "KEY"}, "a model", registered_by="ann")
+    large = Model("large", "hf:/large", {"num_gpus": "2"}, workers=4, on="ray:head:6379")
+    for model in (qwen, large):
+        models.add(model)
+        kept = models.get(model.name)
+        assert kept.registered_at > 0
+        assert msgspec.structs.replace(kept, registered_at=0.0) == model
     with pytest.raises(StoreError) as caught:
         models.add(Model("qwen", "mock"))
     assert code_of(caught) == "TEAM-030"
@@ -108,7 +108,7 @@ def test_a_model_is_kept_under_its_name(database: Database) -> None:
             models.get(strange)
         assert code_of(caught) == "TEAM-031"
     models.delete("qwen")
-    assert models.every() == []
+    assert [model.name for model in models.every()] == ["large"]
     with pytest.raises(StoreError):
         models.delete("qwen")
 

@@ -85,6 +85,12 @@ CASES = [
         "WORKER-002",
         said("4096 GPUs", "and this machine has"),
     ),
+    (
+        "fine.csv",
+        ("--model-arg", "num_cpus=2"),
+        "WORKER-002",
+        said("num_cpus=2", "no workers", "--workers N"),
+    ),
     ("fine.csv", ("--on", "rya"), "WORKER-003", said("'ray'", "--on ray:ADDRESS")),
     ("texts.jsonl", ("--method", "gen"), "TABLE-007", said("'gen'", "plain texts", "--method ppl")),
     ("texts.jsonl", ("--shots", "2"), "TABLE-016", said("2 shots", "plain texts")),

@@ -171,6 +171,29 @@ def test_a_real_model_is_evaluated_with_its_likelihoods(server: TeamServer) -> N
     assert {(metric["method"], metric["n_scored"]) for metric in metrics} == {("ppl", 2)}
 
 
+def test_a_model_in_several_workers_is_evaluated_as_in_one(server: TeamServer) -> None:
+    server.post("/models", {"name": "two", "spec": "mock", "args": {"num_cpus": "1"}, "workers": 2})
+    assert (server.get("/models/two")["workers"], server.get("/models/two")["on"]) == (2, None)
+    metrics = []
+    for model in ("quick", "two"):
+        asked = {"model": model, "datasets": ["sums"], "settings": {"method": ["gen"]}}
+        number = server.post("/evaluations", asked)["evaluation"]["id"]
+        assert server.await_state(number, "complete", "failed")["state"] == "complete"
+        metrics.append(server.get(f"/evaluations/{number}/results")["metrics"])
+    assert metrics[0] == metrics[1]
+    run = server.folder / "runs" / server.evaluation(number)["run"]
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["stats"]["model_workers"] >= 1
+    assert manifest["settings"]["workers"] == {"value": 2, "source": "model"}
+    for model, code in (
+        ({"spec": "openai:m@http://127.0.0.1:9/v1", "workers": 2}, "WORKER-001"),
+        ({"spec": "mock", "args": {"num_cpus": "1"}}, "WORKER-002"),
+        ({"spec": "mock", "on": "rya"}, "WORKER-003"),
+        ({"spec": "mock", "workers": 0}, "WEB-018"),
+    ):
+        assert refused(server.ask("POST", "/api/v1/models", {"name": "x", **model})) == (400, code)
+
+
 def watched(server: TeamServer, path: str, last_id: str | None = None) -> list[dict[str, str]]:
     """Return the events of a stream until it ends."""
     headers = {} if last_id is None else {"last-event-id": last_id}

@@ -91,6 +91,13 @@ def test_scores_do_not_depend_on_the_number_of_workers(questions: Path) -> None:
     assert manifests[1]["settings"]["workers"] == {"value": 3, "source": "flag"}
 
 
+def test_a_run_by_workers_is_explained_without_them(questions: Path) -> None:
+    run("--workers", "2", "--model-arg", "num_cpus=1", out="placed")
+    explained = assay("explain", "placed", "row:1")
+    assert explained.status == 0, explained.err
+    assert "What is 0+1?" in explained.out
+
+
 def test_a_request_that_kills_every_worker_fails_and_the_rest_is_answered(questions: Path) -> None:
     output = run("--model-arg", f"die_on={POISON}", "--workers", "2", out="poisoned", status=3)
     assert "1 of 120 samples failed (1 worker_died)" in output

@@ -27,6 +27,7 @@ _THREADS = "OMP_NUM_THREADS"
 def open_model(values: RunSettings) -> Backend:
     """Return the model of a run, wherever it is to answer. Checks files and packages; loads nothing."""
     if values.workers is None and values.on is None:
+        _require_unplaced(values.model_args)
         return open_backend(values.model, values.model_args, concurrency=values.concurrency)
     name = values.model.partition(":")[0]
     if name in SERVERS:
@@ -42,6 +43,19 @@ def open_model(values: RunSettings) -> Backend:
     else:
         crew = _on_cluster(setup, values, placement, args)
     return WorkersBackend(model, crew, silence_s=values.worker_timeout)
+
+
+def _require_unplaced(args: Mapping[str, str]) -> None:
+    """Raise where workers are told what they get, and there are none."""
+    for name in Placement.__struct_fields__:
+        if name in args:
+            what = f"{name}={args[name]} says what each worker is given, and this run has no workers"
+            raise UsageError(Problem("WORKER-002", what, "add --workers N or --on ray, or leave it away"))
+
+
+def open_here(model: str, args: Mapping[str, str]) -> Backend:
+    """Return a model in this process, whatever its arguments say of where workers with it are put."""
+    return open_backend(model, _placed(args)[1])
 
 
 def _placed(given: Mapping[str, str]) -> tuple[Placement, dict[str, str]]:

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import msgspec
 
+from assay.app.crews import open_here
 from assay.app.offline.watch import kept_offline
 from assay.app.settings import RunSettings
-from assay.backends.registry import open_backend
 from assay.core.model import Token
 from assay.core.ports import Backend
 from assay.core.request import Ask
@@ -62,7 +62,7 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = F
     was_offline = "offline" in settings and settings["offline"].value
     with kept_offline(RunSettings(model=model, offline=offline or was_offline)) as watch:
         watch.seal()
-        with closing(open_backend(model, settings["model_args"].value)) as backend:
+        with closing(open_here(model, settings["model_args"].value)) as backend:
             return Explanation(record, _asks(record, responses, scores, backend), scores)
 
 

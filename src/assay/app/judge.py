@@ -7,10 +7,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from assay.app.crews import open_model
+from assay.app.crews import open_here, open_model
 from assay.app.settings import RunSettings
 from assay.backends.cache_dir import cache_dir
-from assay.backends.registry import open_backend
 from assay.core.model import ModelIdentity
 from assay.core.ports import Backend, Judge
 from assay.core.task import CorpusScorer, Scorer
@@ -57,7 +56,7 @@ def open_judge(scorers: Scorers, values: RunSettings, backend: Backend | None) -
         yield backend
         return
     # The judge that is the model itself is asked as that is, where its answers are only kept.
-    judge = open_model(values) if is_model else open_backend(values.judge, values.judge_args)
+    judge = open_model(values) if is_model else open_here(values.judge, values.judge_args)
     with closing(judge):
         yield judge
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import sqlalchemy
-from sqlalchemy import Column, Double, Table, Text
+from sqlalchemy import Column, Double, Integer, Table, Text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import Problem, StoreError, listing, nearest
@@ -25,6 +25,10 @@ class Model(msgspec.Struct, frozen=True):
     args: dict[str, str] = {}
     """What `--model-arg` takes; a secret stands here as the name of an environment variable (`key_env`)."""
     description: str = ""
+    workers: int | None = None
+    """What `--workers` takes: so many copies of it answer."""
+    on: str | None = None
+    """What `--on` takes: the cluster that they are on."""
     registered_by: str = ""
     registered_at: float = 0.0
     """Seconds since 1970."""
@@ -37,6 +41,8 @@ _models = Table(
     Column("spec", Text, nullable=False),
     Column("args", Text, nullable=False),
     Column("description", Text, nullable=False),
+    Column("workers", Integer),
+    Column("on", Text),
     Column("registered_by", Text, nullable=False),
     Column("registered_at", Double, nullable=False),
 )
@@ -99,6 +105,8 @@ def _model(row: sqlalchemy.Row[Any]) -> Model:
         row.spec,
         msgspec.json.decode(row.args),
         row.description,
+        row.workers,
+        row.on,
         row.registered_by,
         row.registered_at,
     )

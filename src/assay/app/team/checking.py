@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from itertools import islice
 
 from assay.app.check import Checked, check
-from assay.app.settings import Settings
+from assay.app.crews import open_model
+from assay.app.settings import RunSettings, Settings
 from assay.app.team.folders import require_allowed
 from assay.app.team.headlines import require_headline
 from assay.app.team.memory import bounded_memory
 from assay.app.team.messages import AllChecked, Check, CheckedTask
-from assay.backends.registry import open_backend
 
 
 def checked(order: Check) -> AllChecked:
@@ -29,7 +28,7 @@ def _checked(order: Check) -> AllChecked:
         os.chdir(order.folder)
     values = order.plan.values
     require_allowed(order.plan.datasets, order.allow_python)
-    try_model(values.model, values.model_args)
+    try_model(values)
     settings = Settings(values, order.plan.sources)
     found = check(order.plan.datasets, settings, with_model=False)
     if order.headline is not None:
@@ -37,9 +36,9 @@ def _checked(order: Check) -> AllChecked:
     return AllChecked(tuple(_task(one, order.n_rows) for one in found))
 
 
-def try_model(spec: str, args: Mapping[str, str]) -> None:
+def try_model(values: RunSettings) -> None:
     """Raise where a model cannot be opened: its files, packages and arguments are looked at, no more."""
-    open_backend(spec, args).close()
+    open_model(values).close()
 
 
 def _task(one: Checked, n_rows: int) -> CheckedTask:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from assay.app.settings import RunSettings
 from assay.app.team.plan import Plan
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import Problem
@@ -45,8 +46,8 @@ class ListFolders(msgspec.Struct, frozen=True, tag=True):
 class TryModel(msgspec.Struct, frozen=True, tag=True):
     """Find out whether a model can be opened, without loading or calling it."""
 
-    spec: str
-    args: dict[str, str]
+    values: RunSettings
+    """Those of a run with it."""
 
 
 class Serve(msgspec.Struct, frozen=True, tag=True):

@@ -90,7 +90,7 @@ def make_plan(
         ("server", of_server),
         ("dataset", _of_datasets(datasets, said)),
         ("request", said),
-        ("model", {"model": model.spec, "model_args": model.args}),
+        ("model", settings_of(model)),
     ]
     if judge is not None:
         layers.append(("request", {"judge": judge.spec, "judge_args": judge.args}))
@@ -101,6 +101,13 @@ def make_plan(
         sources |= dict.fromkeys(layer, source)
     made = msgspec.convert(values, RunSettings)
     return Plan(tuple(dataset.place for dataset in datasets), made, sources)
+
+
+def settings_of(model: Model) -> dict[str, Any]:
+    """Return what a registered model sets of a run with it."""
+    placed = {"workers": model.workers, "on": model.on}
+    said = {name: value for name, value in placed.items() if value is not None}
+    return {"model": model.spec, "model_args": model.args, **said}
 
 
 def _of_datasets(datasets: Sequence[Dataset], said: Mapping[str, Any]) -> dict[str, Any]:

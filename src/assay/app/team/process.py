@@ -76,7 +76,7 @@ def _followed(order: Evaluate | Check | ListFolders | TryModel, line_out: FileIO
     if isinstance(order, TryModel):
         from assay.app.team.checking import try_model
 
-        try_model(order.spec, order.args)
+        try_model(order.values)
         return Done()
     from assay.app.team.folders import found
 

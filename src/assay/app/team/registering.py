@@ -8,7 +8,7 @@ import msgspec
 
 from assay.app.settings import RunSettings
 from assay.app.team.messages import AllChecked, Check, CheckedTask, Found, FoundDataset, ListFolders, TryModel
-from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
+from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets, settings_of
 from assay.app.team.settings import FILE, DatasetWords
 from assay.app.team.team import Team
 from assay.core.errors import Problem, UsageError, listing, nearest
@@ -43,7 +43,8 @@ def checked_name(name: str) -> str:
 def register_model(team: Team, model: Model, by: Bearer) -> Model:
     """Register a model that can be opened, as far as is known without calling it."""
     require_no_secrets(model.args)
-    team.asker.ask(TryModel(model.spec, model.args))
+    values = {**settings_of(model), "offline": team.settings.offline}
+    team.asker.ask(TryModel(msgspec.convert(values, RunSettings)))
     return team.models.add(
         msgspec.structs.replace(model, name=checked_name(model.name), registered_by=by.name)
     )

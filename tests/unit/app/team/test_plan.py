@@ -40,6 +40,14 @@ def test_the_request_wins_over_the_dataset_and_that_over_the_server() -> None:
     assert (recorded["out"].value, recorded["out"].source) == ("there", "server")
 
 
+def test_a_model_says_where_its_workers_are() -> None:
+    large = Model("large", "hf:/large", {"num_gpus": "2"}, workers=4, on="ray")
+    plan = make_plan(large, [dataset("a")], AskedSettings(), judge=None, of_server={})
+    assert (plan.values.workers, plan.values.on) == (4, "ray")
+    assert (plan.sources["workers"], plan.sources["on"]) == ("model", "model")
+    assert (planned(dataset("a")).values.workers, planned(dataset("a")).sources["on"]) == (None, "default")
+
+
 def test_datasets_that_are_set_differently_are_not_one_run() -> None:
     with pytest.raises(UsageError) as caught:
         planned(dataset("a", shots=5), dataset("b"))

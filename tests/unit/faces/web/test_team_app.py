@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from assay.app.settings import RunSettings
 from assay.app.team import worker as worker_module
 from assay.app.team.evaluations import EvaluationRequest, delete, run_folder, submit
 from assay.app.team.messages import TryModel
@@ -106,14 +107,14 @@ def test_the_queue_takes_so_many_and_no_more(team: Team) -> None:
 def test_what_takes_too_long_to_check_is_told(workdir: Path) -> None:
     settings = msgspec.structs.replace(TeamSettings(home=str(workdir)), check_s=0.001)
     with open_team(settings) as team, pytest.raises(UsageError) as caught:
-        team.asker.ask(TryModel("mock", {}))
+        team.asker.ask(TryModel(RunSettings(model="mock")))
     assert caught.value.problems[0].code == "TEAM-062"
 
 
 def test_a_team_that_is_closed_asks_nothing(team: Team) -> None:
     team.asker.end()
     with pytest.raises(UsageError) as caught:
-        team.asker.ask(TryModel("mock", {}))
+        team.asker.ask(TryModel(RunSettings(model="mock")))
     assert caught.value.problems[0].code == "TEAM-062"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -111,6 +111,10 @@ class NewModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     args: dict[str, str] = {}
     """What `--model-arg` takes. A secret is given as the name of an environment variable: `key_env`."""
     description: Words = ""
+    workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """What `--workers` takes: so many copies of it answer, each in a process of its own."""
+    on: Words | None = None
+    """What `--on` takes: `ray`, or `ray:ADDRESS` of the cluster that they are on."""
 
 
 class ModelBody(msgspec.Struct, frozen=True):
@@ -121,6 +125,10 @@ class ModelBody(msgspec.Struct, frozen=True):
     """What `assay run --model` takes."""
     args: dict[str, str]
     description: str
+    workers: int | None
+    """So many copies of it answer."""
+    on: str | None
+    """The cluster that they are on."""
     registered_by: str
     registered_at: str
     """UTC, ISO 8601."""
@@ -128,8 +136,8 @@ class ModelBody(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, model: Model) -> ModelBody:
         """Return a model as it is told."""
-        when = _time(model.registered_at)
-        return cls(model.name, model.spec, model.args, model.description, model.registered_by, when)
+        told = msgspec.structs.asdict(model)
+        return cls(**{**told, "registered_at": _time(model.registered_at)})
 
 
 class ProgressBody(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from litestar import Request, Router, delete, get, post
 from litestar.params import FromPath, JSONBody
 
@@ -35,7 +36,7 @@ def models_router(team: Team, slow: SlowWork) -> Router:
     @post("/", guards=[needs(Role.OWNER)], responses=refusals(409, 422, 429))
     async def add_model(request: _Asked, data: JSONBody[NewModel]) -> ModelBody:
         """Register a model. Its files and arguments are looked at; it is neither loaded nor called."""
-        model = Model(data.name, data.spec, data.args, data.description)
+        model = Model(**msgspec.structs.asdict(data))
         made = await slow.done(lambda: register_model(team, model, bearer_of(request)))
         return ModelBody.of(made)
 

@@ -31,7 +31,8 @@ export async function showModels(main) {
   }
 
   function card(one) {
-    const args = Object.entries(one.args);
+    const placed = { workers: one.workers, on: one.on };
+    const args = Object.entries({ ...one.args, ...placed }).filter(([, value]) => value !== null);
     return el("li", { class: "card" },
       el("h3", {}, said(one.name)),
       one.description ? el("p", {}, said(one.description)) : null,
