@@ -185,13 +185,19 @@ def test_a_model_in_several_workers_is_evaluated_as_in_one(server: TeamServer) -
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["stats"]["model_workers"] >= 1
     assert manifest["settings"]["workers"] == {"value": 2, "source": "model"}
-    for model, code in (
+
+
+@pytest.mark.parametrize(
+    ("model", "code"),
+    [
         ({"spec": "openai:m@http://127.0.0.1:9/v1", "workers": 2}, "WORKER-001"),
         ({"spec": "mock", "args": {"num_cpus": "1"}}, "WORKER-002"),
         ({"spec": "mock", "on": "rya"}, "WORKER-003"),
         ({"spec": "mock", "workers": 0}, "WEB-018"),
-    ):
-        assert refused(server.ask("POST", "/api/v1/models", {"name": "x", **model})) == (400, code)
+    ],
+)
+def test_workers_that_cannot_be_are_told(server: TeamServer, model: dict[str, Any], code: str) -> None:
+    assert refused(server.ask("POST", "/api/v1/models", {"name": "x", **model})) == (400, code)
 
 
 def watched(server: TeamServer, path: str, last_id: str | None = None) -> list[dict[str, str]]:
