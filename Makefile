@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-vllm check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-looking pictures clean
+.PHONY: help setup demo test test-vllm check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,6 +72,9 @@ bench-api: $(VENV)/.dev ## measure clients of a chat server against nginx with a
 
 bench-serving: $(VENV)/.dev ## compare what assay bench says with what a server really did
 	$(BIN)/python benchmarks/serving.py --markdown
+
+bench-workers: $(VENV)/.dev ## measure what a run costs its own process when workers or a Ray cluster answer
+	$(BIN)/python -m benchmarks.workers --markdown
 
 bench-looking: $(VENV)/.dev ## measure the page of a large run and the team server (needs chromium)
 	$(BIN)/python benchmarks/looking.py --markdown

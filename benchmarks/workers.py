@@ -3,7 +3,7 @@
     python -m benchmarks.workers                    # prints the tables
     python -m benchmarks.workers --write            # puts them into RESULTS.md
     python -m benchmarks.workers --quick            # a tenth of the requests
-    python -m benchmarks.workers --only speed cost million
+    python -m benchmarks.workers --only speed growth
 
 The mock model answers at once or after a given time, so what is measured is everything around a model. The
 run's own processor time and the peak of its own memory are what the kernel counted for that process alone,
@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,15 +34,16 @@ if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from assay.results.rows import markdown_table
+from benchmarks.curves import Panel, draw
 from benchmarks.record import add_output_options, hand_over, setting
 from benchmarks.scale import write_csv
 
 TURNS = 3
 DELAY_MS = 10
 SPEED_REQUESTS = 2000
-COST_REQUESTS = 200_000
 MILLION = 1_000_000
 LOOK_EVERY_S = 0.5
+PLOT = Path(__file__).resolve().parents[1] / "docs" / "scale.svg"
 
 OWN_USAGE = """
 import json, resource, sys
@@ -157,55 +159,71 @@ def speed(folder: Path, n: int) -> str:
     return said + "\n\n" + markdown_table(("workers", "seconds", "requests/s", "times one worker"), lines)
 
 
-def _cost_lines(
-    table: Path, folder: Path, n: int, ways: Sequence[tuple[str, tuple[str, ...]]]
-) -> list[tuple[str, ...]]:
-    lines: list[tuple[str, ...]] = []
-    for name, more in ways:
-        print(f"{n:,} requests, {name}", file=sys.stderr)
-        one = measured(table, folder, *more)
-        lines.append(
-            (
-                name,
-                f"{n:,}",
-                f"{one.seconds:.0f}",
-                f"{n / one.seconds:,.0f}",
-                f"{one.cpu_s / n * 1e6:.0f}",
-                " / ".join(f"{mib:.0f}" for mib in one.quarters_mib),
-                f"{one.peak_mib:.0f}",
-            )
-        )
-    return lines
-
-
 HEADINGS = (
     "how", "requests", "seconds", "requests/s", "own CPU µs/request", "own MiB at quarters", "own peak MiB",
 )  # fmt: skip
-WAYS = (
-    ("one process", ()),
-    ("2 workers", ("--workers", "2")),
-    ("Ray, 2 actors", ("--on", "ray", "--workers", "2")),
-)
+WAYS = {
+    "one process": (),
+    "2 workers": ("--workers", "2"),
+    "Ray, 2 workers": ("--on", "ray", "--workers", "2"),
+}
 
 
-def cost(folder: Path, n: int) -> str:
-    """Return the table of what the run's own process takes, at growing numbers of requests."""
-    lines: list[tuple[str, ...]] = []
-    for size in (n // 20, n // 4, n):
-        lines += _cost_lines(write_csv(folder / f"cost-{size}.csv", size), folder, size, WAYS)
-    return "Mock without delay. Bar: 150 µs for each request.\n\n" + markdown_table(HEADINGS, lines)
+def growth(folder: Path, n: int) -> str:
+    """Return the table of what the run's own process takes, at growing numbers of requests, and draw it."""
+    sizes = (n // 100, n // 10, n)
+    found: dict[str, list[Measured]] = {name: [] for name in WAYS}
+    for size in sizes:
+        table = write_csv(folder / f"{size}.csv", size)
+        for name, more in WAYS.items():
+            print(f"{size:,} requests, {name}", file=sys.stderr)
+            found[name].append(measured(table, folder, *more))
+    lines = [
+        _line(name, size, one)
+        for name, several in found.items()
+        for size, one in zip(sizes, several, strict=True)
+    ]
+    if n == MILLION:
+        _draw(sizes, found)
+    said = "Mock without delay, one request for each row."
+    bars = "Bars: 150 µs for each request; memory flat and below 1,500 MiB."
+    return f"{said} {bars}\n\n" + markdown_table(HEADINGS, lines)
 
 
-def million(folder: Path, n: int) -> str:
-    """Return the table of a million requests."""
-    lines = _cost_lines(write_csv(folder / "million.csv", n), folder, n, WAYS)
-    return "Bar: memory flat and below 1,500 MiB.\n\n" + markdown_table(HEADINGS, lines)
+def _line(name: str, n: int, one: Measured) -> tuple[str, ...]:
+    return (
+        name,
+        f"{n:,}",
+        f"{one.seconds:.0f}",
+        f"{n / one.seconds:,.0f}",
+        f"{one.cpu_s / n * 1e6:.0f}",
+        " / ".join(f"{mib:.0f}" for mib in one.quarters_mib),
+        f"{one.peak_mib:.0f}",
+    )
+
+
+def _draw(sizes: Sequence[int], found: Mapping[str, Sequence[Measured]]) -> None:
+    places = [f"{size:,}" for size in sizes]
+    drawn = {
+        "requests per second, by requests": {
+            name: [n / one.seconds for n, one in zip(sizes, several, strict=True)]
+            for name, several in found.items()
+        },
+        "own memory in MiB, by requests": {
+            name: [one.peak_mib for one in several] for name, several in found.items()
+        },
+    }
+    panels = []
+    for title, curves in drawn.items():
+        highest = max(map(max, curves.values())) * 1.5
+        step = 10 ** math.floor(math.log10(highest))
+        panels.append(Panel(title, places, curves, highest=step * math.ceil(highest / step)))
+    draw(panels, PLOT, "Requests per second and memory of a run's own process, to a million requests")
 
 
 PARTS: dict[str, tuple[Callable[[Path, int], str], int]] = {
     "speed": (speed, SPEED_REQUESTS),
-    "cost": (cost, COST_REQUESTS),
-    "million": (million, MILLION),
+    "growth": (growth, MILLION),
 }
 
 
