@@ -9,18 +9,21 @@ from collections.abc import Mapping
 import msgspec
 
 from assay.app.settings import RunSettings
-from assay.app.worker import Setup, open_from
+from assay.app.worker import Setup
 from assay.backends.arguments import read_arguments
 from assay.backends.registry import SERVERS, open_backend
 from assay.backends.workers.crew import Crew
 from assay.backends.workers.gpus import VISIBLE, gpus_here, share_of
 from assay.backends.workers.placement import Placement
 from assay.backends.workers.pool import WorkersBackend
-from assay.backends.workers.process_crew import ProcessCrew, python_path
+from assay.backends.workers.process_crew import ProcessCrew
+from assay.backends.workers.worker_process import python_path
 from assay.core.errors import Problem, UsageError, nearest
 from assay.core.ports import Backend
 
 RAY = "ray"
+WORKER = ("-m", "assay.app.worker")
+"""What Python is told to run as a worker."""
 _THREADS = "OMP_NUM_THREADS"
 
 
@@ -79,7 +82,7 @@ def _processes(setup: bytes, values: RunSettings, placement: Placement, args: Ma
             around[VISIBLE] = ",".join(share_of(gpus, place, n_each))
         return around
 
-    return ProcessCrew([sys.executable, "-m", "assay.app.worker"], setup, n, surroundings)
+    return ProcessCrew([sys.executable, *WORKER], setup, n, surroundings)
 
 
 def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
@@ -109,13 +112,23 @@ def _on_cluster(setup: bytes, values: RunSettings, placement: Placement, args: M
         what = "--offline and --on ray: workers on a cluster cannot be kept offline from here"
         fix = "use --workers N on this machine, or leave --offline away"
         raise UsageError(Problem("WORKER-003", what, fix))
+    if "://" in address:
+        what = f"--on {values.on}: the address is one of Ray's client, over which no workers are had"
+        fix = (
+            "run on a node of the cluster with --on ray:HOST:PORT, "
+            "or hand the command to it: ray job submit -- assay run ... --on ray"
+        )
+        raise UsageError(Problem("WORKER-003", what, fix))
     from assay.backends.workers.ray_crew import RayCrew
 
+    is_threads_said = placement.num_cpus is None and _THREADS in os.environ
     return RayCrew(
         address or None,
+        WORKER,
         setup,
-        open_from,
+        {_THREADS: os.environ[_THREADS]} if is_threads_said else {},
         n=values.workers,
         num_gpus=_n_gpus(placement, args),
         num_cpus=placement.num_cpus,
+        uses_gpu=values.model.partition(":")[0] != "mock" and args.get("device", "auto") != "cpu",
     )
