@@ -114,10 +114,7 @@ def _on_cluster(setup: bytes, values: RunSettings, placement: Placement, args: M
         raise UsageError(Problem("WORKER-003", what, fix))
     if "://" in address:
         what = f"--on {values.on}: the address is one of Ray's client, over which no workers are had"
-        fix = (
-            "run on a node of the cluster with --on ray:HOST:PORT, "
-            "or hand the command to it: ray job submit -- assay run ... --on ray"
-        )
+        fix = "run on a node of the cluster, and write --on ray, or --on ray:HOST:PORT"
         raise UsageError(Problem("WORKER-003", what, fix))
     from assay.backends.workers.ray_crew import RayCrew
 

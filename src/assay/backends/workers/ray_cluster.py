@@ -9,11 +9,14 @@ import contextlib
 import importlib
 import logging
 import os
+import re
 import signal
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import assay
 from assay.backends.problems import require_packages
 from assay.backends.workers.keeper import Keeper, Passed
 from assay.backends.workers.messages import Died
@@ -25,7 +28,9 @@ _HEAR, _SAY, _END = "hear", "say", "end"
 """Calls of one group come in their order, and wait for none of another."""
 _BOOTSTRAP = "~/ray_bootstrap_config.yaml"
 """What Ray's own launcher leaves on the head of a cluster that grows by itself."""
+_ANSWERS_S = 10.0
 _MOST_WORDS = 400
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class RayCluster:
@@ -38,9 +43,7 @@ class RayCluster:
         self._ray = ray
         self._is_guest = ray.is_initialized()
         """Whether the program that asks had joined a cluster by itself: it stays there."""
-        if not self._is_guest:
-            _join(ray, address)
-        self.is_own = bool(ray._private.worker._global_node.is_head()) and not self._is_guest
+        self.is_own = not self._is_guest and _join(ray, address)
         """Whether it was started for this run, and ends with it."""
         groups = {_HEAR: 1, _SAY: 1, _END: 1}
         self._keeper = ray.remote(concurrency_groups=groups, max_restarts=0, max_task_retries=0)(_Hired)
@@ -151,23 +154,45 @@ def cannot_start(error: Exception) -> BackendError | None:
     return None
 
 
-def _join(ray: Any, address: str | None) -> None:
+def _join(ray: Any, address: str | None) -> bool:
+    """Join a cluster; return whether it had to be started."""
     # Ray would send its statistics to its makers from a cluster that is started here.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    named = address or os.environ.get("RAY_ADDRESS") or None
+    code = {"py_modules": [str(Path(assay.__file__).parent)], "excludes": ["__pycache__"]}
     with _signals_kept():
         try:
+            found = _found(ray, named)
             ray.init(
-                address=address,
+                address=found or "local",
+                # All nodes have the code of this very run, whatever else is installed there.
+                runtime_env=code,
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.CRITICAL,
             )
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise _not_joined(address, error) from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise _not_joined(named, error) from error
+    return found is None
 
 
-def _not_joined(address: str | None, error: Exception) -> BackendError:
-    named = address or os.environ.get("RAY_ADDRESS")
+def _found(ray: Any, named: str | None) -> str | None:
+    """Return where a cluster answers; None: nowhere, and none was named. Ray itself would try for minutes."""
+    found = ray._private.services.canonicalize_bootstrap_address(named)
+    if found is None:
+        return None
+    host, _, port = found.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_S).close()
+    except OSError:
+        if named is None:
+            # What was started here once, and has ended since.
+            return None
+        raise
+    return str(found)
+
+
+def _not_joined(named: str | None, error: Exception) -> BackendError:
     words = _in_words(error)
     if "ersion mismatch" in words:
         fix = "run with the cluster's versions of Ray and Python: most simply on one of its nodes"
@@ -204,5 +229,5 @@ def _node(told: dict[str, Any]) -> Node:
 
 def _in_words(error: Exception) -> str:
     """Return what Ray says, in one line that is not too long; of a traceback the end."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line.strip(" \t^") for line in _COLOR.sub("", str(error)).splitlines()]
     return " / ".join(line for line in lines if line)[-_MOST_WORDS:]
