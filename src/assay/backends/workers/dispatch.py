@@ -118,13 +118,18 @@ class Dispatcher:
     @property
     def n_up(self) -> int:
         """Return how many workers can be given work."""
-        return sum(worker.node is not None for worker in self._workers.values())
+        return sum(worker.node is not None for worker in list(self._workers.values()))
+
+    @property
+    def n_awaited(self) -> int:
+        """Return how many were started and cannot be given work yet."""
+        return sum(worker.node is None for worker in list(self._workers.values()))
 
     @property
     def stats(self) -> dict[str, float]:
-        """Return the counters of all models together, those of dead workers included."""
+        """Return the counters of all models together, those of dead workers included. On any thread."""
         added: dict[str, float] = {}
-        for stats in self._stats.values():
+        for stats in list(self._stats.values()):
             for name, value in stats.items():
                 added[name] = added.get(name, 0.0) + value
         return added

@@ -109,7 +109,7 @@ class RayCrew:
 
     def stats(self) -> Mapping[str, float]:
         """Return how many nodes there are workers on."""
-        return {"nodes": float(len(set(self._places.values())))}
+        return {"nodes": float(len(set(list(self._places.values()))))}
 
     def close(self) -> None:
         """End all workers and leave the cluster."""
