@@ -39,11 +39,10 @@ def open_model(values: RunSettings) -> Backend:
         raise UsageError(Problem("WORKER-001", what, fix))
     placement, args = _placed(values.model_args)
     model = open_backend(values.model, args, concurrency=values.concurrency)
-    setup = msgspec.msgpack.encode(Setup(values.model, args, values.offline))
     if values.on is None:
-        crew: Crew = _processes(setup, values, placement, args)
+        crew: Crew = _processes(values, placement, args)
     else:
-        crew = _on_cluster(setup, values, placement, args)
+        crew = _on_cluster(model, values, placement, args)
     return WorkersBackend(model, crew, silence_s=values.worker_timeout)
 
 
@@ -67,7 +66,8 @@ def _n_gpus(placement: Placement, args: Mapping[str, str]) -> float | None:
 # --- on this machine ---
 
 
-def _processes(setup: bytes, values: RunSettings, placement: Placement, args: Mapping[str, str]) -> Crew:
+def _processes(values: RunSettings, placement: Placement, args: dict[str, str]) -> Crew:
+    setup = msgspec.msgpack.encode(Setup(values.model, args, values.offline))
     n = values.workers or 1
     gpus = gpus_here()
     n_each = _whole(_n_gpus(placement, args), n, len(gpus))
@@ -103,7 +103,7 @@ def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
 # --- on a cluster ---
 
 
-def _on_cluster(setup: bytes, values: RunSettings, placement: Placement, args: Mapping[str, str]) -> Crew:
+def _on_cluster(model: Backend, values: RunSettings, placement: Placement, args: dict[str, str]) -> Crew:
     kind, _, address = (values.on or "").partition(":")
     if kind != RAY:
         what = f"--on {values.on}: there is no such place{nearest(kind, [RAY])}"
@@ -117,6 +117,12 @@ def _on_cluster(setup: bytes, values: RunSettings, placement: Placement, args: M
         fix = "run on a node of the cluster, and write --on ray, or --on ray:HOST:PORT"
         raise UsageError(Problem("WORKER-003", what, fix))
     from assay.backends.workers.ray_crew import RayCrew
+
+    def setup() -> bytes:
+        # A node with a GPU may choose another number type than the run, which says here what it is.
+        dtype = model.identity().dtype
+        told = {**args, "dtype": dtype} if dtype else args
+        return msgspec.msgpack.encode(Setup(values.model, told))
 
     is_threads_said = placement.num_cpus is None and _THREADS in os.environ
     return RayCrew(

@@ -167,7 +167,9 @@ class Dispatcher:
             self._n_started += 1
             self._workers[self._n_started] = _Worker(last_word=self._clock())
             self._crew.start(self._n_started)
-        for number in [one for one, worker in self._workers.items() if not worker.batches]:
+        idle = [number for number, worker in self._workers.items() if not worker.batches]
+        # Who still waits for a place goes before one that has its model.
+        for number in sorted(idle, key=lambda number: self._workers[number].node is not None):
             # The cluster has become smaller.
             if len(self._workers) > max(1, self._crew.n_wanted):
                 del self._workers[number]

@@ -8,7 +8,8 @@ is busy fetches more at once, and each fetch costs the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ class RayCrew:
         self,
         address: str | None,
         command: Sequence[str],
-        setup: bytes,
+        setup: Callable[[], bytes],
         around: Mapping[str, str],
         *,
         n: int | None,
@@ -48,13 +49,14 @@ class RayCrew:
     ) -> None:
         """Take what workers are told and given; the cluster is joined when the first are needed.
 
-        `command`: what Python is told to run, on every node. `around`: environment beside that of the node.
-        `n`: at most so many workers. `uses_gpu`: whether the model has use for a GPU.
+        `command`: what Python is told to run, on every node; `setup`: what that is told first; `around`:
+        environment beside that of the node. `n`: at most so many workers. `uses_gpu`: whether the model has
+        use for a GPU.
         """
         require_ray()
         self._address = address
         self._command = command
-        self._setup = setup
+        self._setup = cache(setup)
         self._around = around
         self._n = n
         self._num_gpus = num_gpus
@@ -74,14 +76,14 @@ class RayCrew:
     def n_wanted(self) -> int:
         """Return how many workers the cluster holds, or as many as were asked for.
 
-        Those that find no room wait for it: that brings nodes, where the cluster grows by itself.
+        Those that find no room wait for it, one at least: that brings nodes where a cluster grows by itself.
         """
         self._look()
-        return n_held(self._nodes, self._share) if self._n is None else self._n
+        return max(1, n_held(self._nodes, self._share)) if self._n is None else self._n
 
     def start(self, worker: int) -> None:
         """Ask for a place on the cluster."""
-        keeper = self._joined().hire(self._share, self._command, self._setup, self._surroundings())
+        keeper = self._joined().hire(self._share, self._command, self._setup(), self._surroundings())
         self._keepers[worker] = keeper
         self._take(worker)
 
