@@ -72,9 +72,9 @@ class Run:
     def wait_until(self, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         until = time.monotonic() + WAIT_S
         while True:
-            found = next((event for event in reversed(self.events()) if is_so(event)), None)
-            if found is not None:
-                return found
+            for event in reversed(self.events()):
+                if is_so(event):
+                    return event
             assert self.process.poll() is None, f"it ended before: {self.said()}"
             assert time.monotonic() < until, f"it never came so far: {self.said()}"
             time.sleep(0.05)
@@ -245,7 +245,7 @@ def test_a_cluster_for_one_run_ends_with_it(workdir: Path, monkeypatch: pytest.M
 
 
 def _is_of(process: Path, run: int) -> bool:
-    """Whether a process belongs to the cluster that a run has started for itself: the session has its number."""
+    """Whether a process belongs to the cluster that a run has started: its session has the run's number."""
     try:
         return f"_{run}/".encode() in (process / "cmdline").read_bytes()
     except OSError:

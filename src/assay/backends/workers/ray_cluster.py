@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import assay
 from assay.backends.problems import require_packages
 from assay.backends.workers.keeper import Keeper, Passed
 from assay.backends.workers.messages import Died
@@ -28,6 +27,8 @@ _HEAR, _SAY, _END = "hear", "say", "end"
 """Calls of one group come in their order, and wait for none of another."""
 _BOOTSTRAP = "~/ray_bootstrap_config.yaml"
 """What Ray's own launcher leaves on the head of a cluster that grows by itself."""
+_PACKAGE = Path(__file__).resolve().parents[2]
+"""The folder of Assay's own code."""
 _ANSWERS_S = 10.0
 _MOST_WORDS = 400
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -159,7 +160,7 @@ def _join(ray: Any, address: str | None) -> bool:
     # Ray would send its statistics to its makers from a cluster that is started here.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     named = address or os.environ.get("RAY_ADDRESS") or None
-    code = {"py_modules": [str(Path(assay.__file__).parent)], "excludes": ["__pycache__"]}
+    code = {"py_modules": [str(_PACKAGE)], "excludes": ["__pycache__"]}
     with _signals_kept():
         try:
             found = _found(ray, named)
