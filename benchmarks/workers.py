@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 import statistics
 import subprocess
 import sys
@@ -76,6 +77,8 @@ class Measured(NamedTuple):
 def measured(table: Path, folder: Path, *more: str, method: str = "gen") -> Measured:
     """Run a command in a process of its own; stop if it fails."""
     out, usage = folder / "run", folder / "usage.json"
+    # A journal of the run before would be taken for this one's.
+    shutil.rmtree(out, ignore_errors=True)
     command = [
         *(
             sys.executable,

@@ -17,7 +17,7 @@ import pytest
 
 from assay.app.worker import Setup
 from assay.backends.workers.messages import Batch, Raised, Up, read_message, to_bytes
-from assay.backends.workers.process_crew import python_path
+from assay.backends.workers.worker_process import python_path
 from assay.core.request import Generate, Sampling, request
 from cli import Result
 from fakes.openai_server import serving

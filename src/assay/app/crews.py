@@ -9,18 +9,21 @@ from collections.abc import Mapping
 import msgspec
 
 from assay.app.settings import RunSettings
-from assay.app.worker import Setup, open_from
+from assay.app.worker import Setup
 from assay.backends.arguments import read_arguments
 from assay.backends.registry import SERVERS, open_backend
 from assay.backends.workers.crew import Crew
 from assay.backends.workers.gpus import VISIBLE, gpus_here, share_of
 from assay.backends.workers.placement import Placement
 from assay.backends.workers.pool import WorkersBackend
-from assay.backends.workers.process_crew import ProcessCrew, python_path
+from assay.backends.workers.process_crew import ProcessCrew
+from assay.backends.workers.worker_process import python_path
 from assay.core.errors import Problem, UsageError, nearest
 from assay.core.ports import Backend
 
 RAY = "ray"
+WORKER = ("-m", "assay.app.worker")
+"""What Python is told to run as a worker."""
 _THREADS = "OMP_NUM_THREADS"
 
 
@@ -37,11 +40,10 @@ def open_model(values: RunSettings) -> Backend:
         raise UsageError(Problem("WORKER-001", what, fix))
     placement, args = _placed(values.model_args)
     model = open_backend(values.model, args, concurrency=values.concurrency)
-    setup = msgspec.msgpack.encode(Setup(values.model, args, values.offline))
     if values.on is None:
-        crew: Crew = _processes(setup, values, placement, args)
+        crew: Crew = _processes(values, placement, args)
     else:
-        crew = _on_cluster(setup, values, placement, args)
+        crew = _on_cluster(model, values, placement, args)
     return WorkersBackend(model, crew, silence_s=values.worker_timeout)
 
 
@@ -78,7 +80,8 @@ def _n_gpus(placement: Placement, args: Mapping[str, str]) -> float | None:
 # --- on this machine ---
 
 
-def _processes(setup: bytes, values: RunSettings, placement: Placement, args: Mapping[str, str]) -> Crew:
+def _processes(values: RunSettings, placement: Placement, args: dict[str, str]) -> Crew:
+    setup = msgspec.msgpack.encode(Setup(values.model, args, values.offline))
     n = values.workers or 1
     gpus = gpus_here()
     n_each = _whole(_n_gpus(placement, args), n, len(gpus))
@@ -93,7 +96,7 @@ def _processes(setup: bytes, values: RunSettings, placement: Placement, args: Ma
             around[VISIBLE] = ",".join(share_of(gpus, place, n_each))
         return around
 
-    return ProcessCrew([sys.executable, "-m", "assay.app.worker"], setup, n, surroundings)
+    return ProcessCrew([sys.executable, *WORKER], setup, n, surroundings)
 
 
 def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
@@ -114,7 +117,7 @@ def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
 # --- on a cluster ---
 
 
-def _on_cluster(setup: bytes, values: RunSettings, placement: Placement, args: Mapping[str, str]) -> Crew:
+def _on_cluster(model: Backend, values: RunSettings, placement: Placement, args: dict[str, str]) -> Crew:
     kind, _, address = (values.on or "").partition(":")
     if kind != RAY:
         what = f"--on {values.on}: there is no such place{nearest(kind, [RAY])}"
@@ -123,13 +126,26 @@ def _on_cluster(setup: bytes, values: RunSettings, placement: Placement, args: M
         what = "--offline and --on ray: workers on a cluster cannot be kept offline from here"
         fix = "use --workers N on this machine, or leave --offline away"
         raise UsageError(Problem("WORKER-003", what, fix))
+    if "://" in address:
+        what = f"--on {values.on}: the address is one of Ray's client, over which no workers are had"
+        fix = "run on a node of the cluster, and write --on ray, or --on ray:HOST:PORT"
+        raise UsageError(Problem("WORKER-003", what, fix))
     from assay.backends.workers.ray_crew import RayCrew
 
+    def setup() -> bytes:
+        # A node with a GPU may choose another number type than the run, which says here what it is.
+        dtype = model.identity().dtype
+        told = {**args, "dtype": dtype} if dtype else args
+        return msgspec.msgpack.encode(Setup(values.model, told))
+
+    is_threads_said = placement.num_cpus is None and _THREADS in os.environ
     return RayCrew(
         address or None,
+        WORKER,
         setup,
-        open_from,
+        {_THREADS: os.environ[_THREADS]} if is_threads_said else {},
         n=values.workers,
         num_gpus=_n_gpus(placement, args),
         num_cpus=placement.num_cpus,
+        uses_gpu=values.model.partition(":")[0] != "mock" and args.get("device", "auto") != "cpu",
     )

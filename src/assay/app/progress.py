@@ -76,6 +76,19 @@ class JudgeProgress(msgspec.Struct, frozen=True):
     """To the end of what it was given; None while too little is known."""
 
 
+class WorkersProgress(msgspec.Struct, frozen=True):
+    """Who answers, where several processes do."""
+
+    n_up: int
+    """Workers that can be given work."""
+    n_awaited: int
+    """Workers that are starting, or wait for room on a cluster."""
+    n_nodes: int | None
+    """Machines that workers are on; None where all are on this one."""
+    n_lost: int
+    """Workers that died or were ended so far, and were replaced."""
+
+
 class RunProgress(msgspec.Struct, frozen=True):
     """How far a run is, how fast it is, and what has come out so far."""
 
@@ -115,6 +128,8 @@ class RunProgress(msgspec.Struct, frozen=True):
     tracks: tuple[TrackProgress, ...]
     judge: JudgeProgress | None = None
     """None before a judge was asked, and where none is."""
+    workers: WorkersProgress | None = None
+    """None where the model answers in the run's own process, or at a server."""
 
 
 class _Point(NamedTuple):
@@ -254,14 +269,17 @@ class ProgressGauge:
             )
             for track in self._tracks
         )
-        return self._seen(tally, tracks, _counter(stats, "concurrency"), _counter(stats, "retries"))
+        calls = _counter(stats, "concurrency"), _counter(stats, "retries")
+        return self._seen(tally, tracks, *calls, _workers(stats))
 
     def look_again(self, tally: Tally, earlier: RunProgress) -> RunProgress:
         """Return how the run goes now, on any thread: by its counts, and the scores of the look before."""
         tracks = tuple(
             msgspec.structs.replace(track, n_done=tally.landed.get(track.task, 0)) for track in earlier.tracks
         )
-        return self._seen(tally, tracks, earlier.concurrency, earlier.n_retries)
+        # Counts of workers are read on any thread, and change while no answer comes.
+        workers = None if earlier.workers is None else _workers(self._stats())
+        return self._seen(tally, tracks, earlier.concurrency, earlier.n_retries, workers)
 
     def _seen(
         self,
@@ -269,6 +287,7 @@ class ProgressGauge:
         tracks: tuple[TrackProgress, ...],
         concurrency: int | None,
         n_retries: int | None,
+        workers: WorkersProgress | None,
     ) -> RunProgress:
         self.note(tally)
         now = self._clock()
@@ -298,6 +317,7 @@ class ProgressGauge:
             n_retries=n_retries,
             tracks=tracks,
             judge=None if tally.judge is None or not tally.judge.n_prompts else self._judging(tally.judge),
+            workers=workers,
         )
 
     def _judging(self, judge: JudgeTally) -> JudgeProgress:
@@ -350,3 +370,10 @@ def _has_unknown(tally: Tally) -> bool:
 
 def _counter(stats: Mapping[str, float], name: str) -> int | None:
     return int(stats[name]) if name in stats else None
+
+
+def _workers(stats: Mapping[str, float]) -> WorkersProgress | None:
+    if "workers" not in stats:
+        return None
+    n_up, n_lost = int(stats["workers"]), int(stats["workers_lost"])
+    return WorkersProgress(n_up, int(stats["workers_awaited"]), _counter(stats, "nodes"), n_lost)

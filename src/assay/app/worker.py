@@ -30,11 +30,6 @@ class Setup(msgspec.Struct, frozen=True):
         return open_backend(self.model, self.args)
 
 
-def open_from(setup: bytes) -> Backend:
-    """Return the model that a worker was told of."""
-    return msgspec.msgpack.decode(setup, type=Setup).open()
-
-
 def main() -> None:
     """Work until the run is gone."""
     socket = int(sys.argv[1])

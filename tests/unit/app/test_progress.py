@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.app.progress import JudgeProgress, ProgressGauge, RunProgress, Track
+from assay.app.progress import JudgeProgress, ProgressGauge, RunProgress, Track, WorkersProgress
 from assay.core.run import Cost
 from assay.core.score import Metric
 from assay.engine.execute import MethodPace, Tally
@@ -244,3 +244,16 @@ def test_each_method_has_the_score_that_decides_or_waits_for_the_end() -> None:
     # It is frozen: what a run does later changes nothing of what was told.
     tally.failures["timeout"] = 3
     assert progress.failures == {"timeout": 2}
+
+
+def test_workers_come_and_go_while_no_answer_comes() -> None:
+    stats = {"workers": 0.0, "workers_awaited": 2.0, "workers_lost": 0.0}
+    tally = Tally(n_samples=20)
+    gauge = ProgressGauge(stats=lambda: stats)
+    first = gauge.look(tally)
+    assert first.workers == WorkersProgress(0, 2, None, 0)
+    stats.update(workers=1.0, workers_awaited=1.0, workers_lost=3.0, nodes=1.0)
+    assert gauge.look_again(tally, first).workers == WorkersProgress(1, 1, 1, 3)
+    # A model in this process has none, and its counters are left alone by other threads.
+    alone = ProgressGauge(stats=lambda: {"tokens": 1.0})
+    assert alone.look_again(tally, alone.look(tally)).workers is None

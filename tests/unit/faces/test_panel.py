@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from assay.app.progress import JudgeProgress, RunProgress, TrackProgress
+from assay.app.progress import JudgeProgress, RunProgress, TrackProgress, WorkersProgress
 from assay.core.score import Metric
 from assay.faces.cli.panel import ProgressPanel, bar, chosen, shortened
 from assay.faces.cli.progress_words import clock, line, one_line
@@ -45,6 +45,12 @@ def judges(draw: st.DrawFn) -> JudgeProgress:
 
 
 @st.composite
+def workers(draw: st.DrawFn) -> WorkersProgress:
+    count = st.integers(0, 10**4)
+    return WorkersProgress(draw(count), draw(count), draw(st.none() | count), draw(count))
+
+
+@st.composite
 def progresses(draw: st.DrawFn) -> RunProgress:
     n_samples = draw(st.integers(1, 10**8))
     n_done = draw(st.integers(0, n_samples))
@@ -73,6 +79,7 @@ def progresses(draw: st.DrawFn) -> RunProgress:
         n_retries=draw(st.none() | st.integers(0, 10**6)),
         tracks=draw(tracks()),
         judge=draw(st.none() | judges()),
+        workers=draw(st.none() | workers()),
     )
 
 
@@ -215,3 +222,18 @@ def _progress(**changed: object) -> RunProgress:
         "tracks": (),
     }
     return RunProgress(**{**values, **changed})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("workers", "words"),
+    [
+        (WorkersProgress(2, 0, None, 0), "2 workers"),
+        (WorkersProgress(1, 0, 1, 0), "1 worker on 1 node"),
+        (WorkersProgress(3, 1, 2, 2), "3 workers on 2 nodes, 1 more awaited, 2 lost"),
+        (WorkersProgress(0, 3, 0, 0), "0 workers, 3 awaited"),
+    ],
+)
+def test_who_answers_is_told_beside_the_pace(workers: WorkersProgress, words: str) -> None:
+    progress = _progress(tokens_per_s=1234.0, workers=workers)
+    assert f"1,234 tokens/s, {words}" in line(progress)
+    assert words in drawn(progress, 160, 40)

@@ -16,7 +16,7 @@ class Word(NamedTuple):
 
 
 class Crew(Protocol):
-    """Workers somewhere else, each with a model of its own. Every method is called from one thread."""
+    """Workers somewhere else, each with a model of its own. All but `stats` is called from one thread."""
 
     @property
     def n_wanted(self) -> int:
@@ -41,7 +41,10 @@ class Crew(Protocol):
         """End a worker at once. Nothing is heard of it afterwards."""
 
     def stats(self) -> Mapping[str, float]:
-        """Return what there is to tell of the place where they work, such as the number of nodes."""
+        """Return what there is to tell of the place where they work, such as the number of nodes.
+
+        Called from any thread.
+        """
 
     def close(self) -> None:
         """End all workers and let go of the place."""

@@ -118,13 +118,18 @@ class Dispatcher:
     @property
     def n_up(self) -> int:
         """Return how many workers can be given work."""
-        return sum(worker.node is not None for worker in self._workers.values())
+        return sum(worker.node is not None for worker in list(self._workers.values()))
+
+    @property
+    def n_awaited(self) -> int:
+        """Return how many were started and cannot be given work yet."""
+        return sum(worker.node is None for worker in list(self._workers.values()))
 
     @property
     def stats(self) -> dict[str, float]:
-        """Return the counters of all models together, those of dead workers included."""
+        """Return the counters of all models together, those of dead workers included. On any thread."""
         added: dict[str, float] = {}
-        for stats in self._stats.values():
+        for stats in list(self._stats.values()):
             for name, value in stats.items():
                 added[name] = added.get(name, 0.0) + value
         return added
@@ -162,7 +167,9 @@ class Dispatcher:
             self._n_started += 1
             self._workers[self._n_started] = _Worker(last_word=self._clock())
             self._crew.start(self._n_started)
-        for number in [one for one, worker in self._workers.items() if not worker.batches]:
+        idle = [number for number, worker in self._workers.items() if not worker.batches]
+        # Who still waits for a place goes before one that has its model.
+        for number in sorted(idle, key=lambda number: self._workers[number].node is not None):
             # The cluster has become smaller.
             if len(self._workers) > max(1, self._crew.n_wanted):
                 del self._workers[number]

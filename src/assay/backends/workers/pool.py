@@ -52,12 +52,16 @@ class WorkersBackend:
         return self._model.n_tokens(ask)
 
     def stats(self) -> Mapping[str, float]:
-        """Return the counters of all workers' models together, and how many workers there are."""
+        """Return the counters of all workers' models together, and how many workers there are.
+
+        On any thread: workers come and go while the run waits for an answer.
+        """
         dispatcher = self._dispatcher
         return {
             **dispatcher.stats,
             **self._crew.stats(),
             "workers": float(dispatcher.n_up),
+            "workers_awaited": float(dispatcher.n_awaited),
             "workers_lost": float(dispatcher.n_deaths),
             "requests_asked_again": float(dispatcher.n_requeued),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -60,19 +61,61 @@ def view_of(way: Way, manifest: RunManifest, folder: Path) -> View | None:
     return _PanelView() if is_drawn else _LineView()
 
 
+class _Written:
+    """Something that is printed now and then, on another thread too while no answer comes.
+
+    A model may load for minutes, and a cluster may have no room for just as long.
+    """
+
+    def __init__(self, every_s: float, write: Callable[[RunProgress], None]) -> None:
+        self._every_s = every_s
+        self._write = write
+        self._seen: tuple[ProgressGauge, Tally, RunProgress] | None = None
+        self._writing = threading.Lock()
+        self._is_new = False
+        self._has_ended = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, name="assay progress", daemon=True)
+        self._thread.start()
+
+    def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        """Write how the run goes; on the run's own thread."""
+        progress = gauge.look(tally)
+        with self._writing:
+            self._seen, self._is_new = (gauge, tally, progress), True
+            self._write(progress)
+
+    def close(self) -> None:
+        """Write nothing more."""
+        self._has_ended.set()
+        self._thread.join()
+
+    def _repeat(self) -> None:
+        while not self._has_ended.wait(self._every_s):
+            with self._writing:
+                if self._seen is not None and not self._is_new:
+                    gauge, tally, progress = self._seen
+                    self._write(gauge.look_again(tally, progress))
+                self._is_new = False
+
+
 class _LineView:
     """Prints a line now and then."""
 
     every_s = _LINE_EVERY_S
 
+    def __init__(self) -> None:
+        self._written = _Written(self.every_s, self._write)
+
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
-        progress = gauge.look(tally)
+        self._written.show(gauge, tally)
+
+    def close(self) -> None:
+        self._written.close()
+
+    def _write(self, progress: RunProgress) -> None:
         # What is done by the time of the first line needs none.
         if progress.seconds >= self.every_s:
             err.print(Text(line(progress)), soft_wrap=True)
-
-    def close(self) -> None:
-        """Nothing to leave."""
 
 
 class _EventView:
@@ -83,14 +126,18 @@ class _EventView:
     def __init__(self, run: str, folder: str) -> None:
         self._run = run
         self._folder = folder
+        self._written = _Written(self.every_s, self._write)
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
-        event = msgspec.json.encode(ProgressEvent(self._run, self._folder, gauge.look(tally)))
-        err.file.write(event.decode() + "\n")
-        err.file.flush()
+        self._written.show(gauge, tally)
 
     def close(self) -> None:
-        """Nothing to leave."""
+        self._written.close()
+
+    def _write(self, progress: RunProgress) -> None:
+        event = msgspec.json.encode(ProgressEvent(self._run, self._folder, progress))
+        err.file.write(event.decode() + "\n")
+        err.file.flush()
 
 
 class _PanelView:

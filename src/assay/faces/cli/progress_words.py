@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.app.progress import Phase, RunProgress, TrackProgress
+from assay.app.progress import Phase, RunProgress, TrackProgress, WorkersProgress
 from assay.results.rows import interval, value
 
 PHASES: dict[Phase, str] = {
@@ -62,6 +62,8 @@ def pace(progress: RunProgress) -> list[str]:
         "tokens/s": progress.tokens_per_s,
     }
     facts = [f"{digits(rate)} {unit}" for unit, rate in rates.items() if rate]
+    if progress.workers is not None:
+        facts.append(_at_work(progress.workers))
     if progress.concurrency is not None:
         facts.append(f"{progress.concurrency:,} calls at once")
     if progress.n_retries:
@@ -69,6 +71,20 @@ def pace(progress: RunProgress) -> list[str]:
     if progress.seconds_silent > _SILENT_S and progress.phase == "samples":
         facts.append(f"no answer for {clock(progress.seconds_silent)}")
     return facts
+
+
+def _at_work(workers: WorkersProgress) -> str:
+    """Return who answers: `3 workers on 2 nodes, 1 more awaited, 2 lost`."""
+    words = _counted(workers.n_up, "worker")
+    if workers.n_nodes:
+        words += f" on {_counted(workers.n_nodes, 'node')}"
+    if workers.n_awaited:
+        words += f", {workers.n_awaited:,} {'more ' if workers.n_up else ''}awaited"
+    return f"{words}, {workers.n_lost:,} lost" if workers.n_lost else words
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def judged(progress: RunProgress) -> list[str]:

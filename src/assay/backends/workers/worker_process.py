@@ -1,0 +1,129 @@
+"""A worker as a process on this machine, spoken to over a pair of sockets of its own.
+
+Started as a program and not forked: a fork would copy threads' locks and a GPU's context, and the start of
+multiprocessing's own would run the caller's main module again. One thread sends and one reads, so that a
+worker that hangs, even in the middle of a message, holds up nobody. Knows nothing of what the messages say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO
+
+from assay.backends.workers.messages import Died
+
+_LAST_WORDS = 600
+"""Characters of what a dead worker printed last."""
+_END_S = 10.0
+
+
+class WorkerProcess:
+    """One worker's process, with the threads that speak with it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        heard: Callable[[bytes | Died], None],
+        folder: str | None = None,
+    ) -> None:
+        """`command` is started in a folder, with the number of its socket behind it.
+
+        `heard` is called on another thread with each message as it came, and last with `Died`.
+        """
+        self._heard = heard
+        self._printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._printed,
+                stderr=self._printed,
+                env=dict(environment),
+                cwd=folder,
+                pass_fds=[theirs.fileno()],
+                # Ctrl-C is for the run, which then ends its workers and all that they started.
+                start_new_session=True,
+            )
+        self._connection = Connection(ours.detach())
+        self._to_send: SimpleQueue[bytes | None] = SimpleQueue()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._sends, self._reads)]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, wire: bytes) -> None:
+        """Have something sent."""
+        self._to_send.put(wire)
+
+    def end(self) -> None:
+        """Kill the process and let go of all that belongs to it."""
+        self._kill()
+        self._process.wait()
+        self._to_send.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._connection.close()
+        self._printed.close()
+
+    def _sends(self) -> None:
+        try:
+            while (wire := self._to_send.get()) is not None:
+                self._connection.send_bytes(wire)
+        except OSError:
+            return  # It is gone, as the thread that reads will find.
+
+    def _reads(self) -> None:
+        try:
+            while True:
+                self._heard(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            self._heard(Died(self._why()))
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            # Its own processes too: an engine may keep its weights in others.
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _why(self) -> str:
+        """Return how the process ended, in words, with what it printed last."""
+        try:
+            status = self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            # It closed its connection and lives on, which nothing of ours does.
+            self._kill()
+            status = self._process.wait()
+        how = f"it ended with status {status}" if status >= 0 else f"it was ended by {_signal(-status)}"
+        words = _tail(self._printed)
+        return f"{how}; it last printed: {words}" if words else how
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _tail(printed: IO[bytes]) -> str:
+    """Return the end of what was printed, on one line."""
+    size = os.fstat(printed.fileno()).st_size
+    last = os.pread(printed.fileno(), 4 * _LAST_WORDS, max(0, size - 4 * _LAST_WORDS))
+    lines = [line.strip() for line in last.decode("utf-8", "replace").splitlines()]
+    return " / ".join(line for line in lines if line)[-_LAST_WORDS:]
+
+
+def python_path() -> str:
+    """Return a PYTHONPATH by which a new process finds the Assay that runs here."""
+    here = str(Path(__file__).resolve().parents[3])
+    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
