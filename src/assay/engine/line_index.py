@@ -84,7 +84,7 @@ class LineIndex:
         hashes, places = self._hashes.taken(order), self._places.taken(order)
         self._n_names = 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
         # Python reads a number of a memory view several times as quickly as one of numpy's arrays.
-        return cast(Sequence[int], memoryview(hashes)), cast(Sequence[int], memoryview(places))
+        return cast(Sequence[int], hashes.data), cast(Sequence[int], places.data)
 
 
 class _Column:
