@@ -229,8 +229,13 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
     if not has_jinja and isinstance(source, DelimitedSource) and set(braces) <= set(source.columns):
         return
+    # Rows that were found to have options have a list of them; most have all else too, seen at a glance.
+    wanted = [name for name in braces if name != OPTION_LIST or layout.data_type != "mcq"]
     for record in source.records():
-        values = values_of(layout.sample(record.fields, record.origin, ""))
+        fields = record.fields
+        if not has_jinja and all(fields.get(name) is not None for name in wanted):
+            continue
+        values = values_of(layout.sample(fields, record.origin, ""))
         for name in braces:
             if field(values, name, None) is None:
                 seen = "is null" if has_field(values, name) else "is not there"
