@@ -29,6 +29,8 @@ SCORING = "scoring"
 """The trouble of a sample that was answered, and could not be scored."""
 _RECENT_ANSWERS = 256
 _MEMO_LIMIT = 50_000
+_MANY_HELD = 100_000
+"""Samples of whole lists that a person is told of."""
 _MEMO_TOKENS = 1024
 """Answers longer than this are not remembered."""
 
@@ -288,8 +290,11 @@ class Execution:
 
     def _score_corpora(self) -> None:
         """Score the tracks that wait for all of their samples."""
-        for scorers in self._corpus_scorers.values():
+        for task, scorers in self._corpus_scorers.items():
             evaluations = [scorer.finish() for scorer in scorers]
+            if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_HELD:
+                held = f"{task}: {n:,} samples were held in memory until all were answered"
+                self._scoring_notes.append(f"{held}, since its metrics look at whole lists")
             for evaluation in evaluations:
                 self._aggregator.take(evaluation)
                 self._scoring_notes += [note for note in evaluation.notes if note not in self._scoring_notes]

@@ -312,6 +312,35 @@ def test_only_methods_that_were_shown_fewer_examples_are_noted(tmp_path: Path) -
     assert note.startswith("long gen: 2 of 2 samples were shown fewer examples")
 
 
+@pytest.mark.parametrize(
+    ("n", "scorer", "is_told"), [(5, LateScorer, True), (4, LateScorer, False), (5, FakeScorer, False)]
+)
+def test_a_person_is_told_how_many_samples_were_held_for_metrics_over_whole_lists(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    n: int,
+    scorer: type[LateScorer | FakeScorer],
+    is_told: bool,
+) -> None:
+    monkeypatch.setattr("assay.engine.execute._MANY_HELD", 5)
+    notes = Notes()
+    journal = FileJournal(tmp_path / "j")
+    execution = Execution(
+        [FakeTask(n)],
+        FakeBackend(),
+        {"t": [scorer()]},
+        journal=journal,
+        cache=NoCache(),
+        sink=notes,
+        aggregator=notes,
+        on_progress=lambda tally: None,
+    )
+    execution.run()
+    journal.close()
+    said = ["t: 5 samples were held in memory until all were answered, since its metrics look at whole lists"]
+    assert execution.notes() == (said if is_told else [])
+
+
 class Landing(Notes):
     """Tells how far what was begun lies ahead of what has landed."""
 
