@@ -56,9 +56,12 @@ try:
 except SystemExit as ended:
     status = ended.code or 0
 used = resource.getrusage(resource.RUSAGE_SELF)
+# Not ru_maxrss, which begins with the memory of who started this process.
+with open("/proc/self/status") as lines:
+    peak_kib = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 with open(where, "w") as file:
     cpu_s = used.ru_utime + used.ru_stime
-    json.dump({"cpu_s": cpu_s, "peak_mib": used.ru_maxrss / 1024, "status": status}, file)
+    json.dump({"cpu_s": cpu_s, "peak_mib": peak_kib / 1024, "status": status}, file)
 """
 
 
@@ -74,8 +77,8 @@ class Measured(NamedTuple):
     """Memory when a quarter, a half, three quarters and all of the answers were there."""
 
 
-def measured(table: Path, folder: Path, *more: str, method: str = "gen") -> Measured:
-    """Run a command in a process of its own; stop if it fails."""
+def measured(table: Path, folder: Path, *more: str, method: str = "gen", fresh: bool = True) -> Measured:
+    """Run a command in a process of its own; stop if it fails. Not afresh: it goes on from what is there."""
     out, usage = folder / "run", folder / "usage.json"
     # A journal of the run before would be taken for this one's.
     shutil.rmtree(out, ignore_errors=True)
@@ -92,7 +95,7 @@ def measured(table: Path, folder: Path, *more: str, method: str = "gen") -> Meas
             "--method",
             method,
         ),
-        *("--no-cache", "--out", str(out), "--fresh", *more),
+        *("--no-cache", "--out", str(out), *(["--fresh"] if fresh else []), *more),
     ]
     with open(folder / "output.txt", "w+b") as output:
         began = time.perf_counter()

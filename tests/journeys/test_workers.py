@@ -194,3 +194,15 @@ def test_the_real_model_in_two_workers_scores_as_in_one_process(questions: Path)
     assert sums[0].keys() == sums[1].keys()
     for request_id, value in sums[0].items():
         assert value is None or sums[1][request_id] == pytest.approx(value, abs=1e-4)
+
+
+def test_several_datasets_share_the_workers_and_give_the_same_numbers(questions: Path) -> None:
+    others = questions.with_name("more.csv")
+    others.write_text(questions.read_text(encoding="utf-8").replace("What is", "How much is"), "utf-8")
+    for out, more in (("alone", ()), ("both", ("--workers", "2"))):
+        answer = assay("run", "sums.csv", "more.csv", "-m", "mock", "--method", "ppl", "--out", out, *more)
+        assert answer.status == 0, answer.err
+    assert_same_result("alone", "both")
+    assert ids("alone") == ids("both")
+    stats = json.loads(Path("both", "manifest.json").read_text(encoding="utf-8"))["stats"]
+    assert (stats["model_workers"], stats["model_workers_lost"]) == (2, 0)

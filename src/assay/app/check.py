@@ -83,10 +83,10 @@ def _findings(one: Compiled, backend: Backend | None) -> Iterator[Finding]:
 
 def _table_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Finding]:
     survey = one.survey
-    if survey.twins:
-        rows = next(iter(survey.twins.values()))
-        extra = sum(len(twins) - 1 for twins in survey.twins.values())
-        yield Finding(True, f"{extra:,} rows repeat an earlier one, for example rows {rows[0]} and {rows[1]}")
+    if survey.twins.first is not None:
+        earlier, later = survey.twins.first
+        example = f"for example rows {earlier + 1} and {later + 1}"
+        yield Finding(True, f"{survey.twins.n_more:,} rows repeat an earlier one, {example}")
     if survey.n_without_answer:
         yield Finding(
             True, f"{survey.n_without_answer:,} of {survey.n_rows:,} rows have no answer and cannot be scored"

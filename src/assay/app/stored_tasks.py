@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class StoredTask:
     def __init__(self, spec: TaskSpec, folder: Path) -> None:
         self._spec = spec
         self._path = folder / SAMPLES
-        self._places: list[int] = []
+        self._places = array("q")
         self._latest: SampleRecord | None = None
         self.asked: dict[str, Asked] = {}
         """By method."""

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
 from typing import Literal, cast
 
 import msgspec
@@ -35,13 +37,13 @@ class Limit(msgspec.Struct, frozen=True):
             )
         return cls(int(match[2]), cast(Literal["first", "last"], match[1]) if match[1] else "drawn")
 
-    def chosen(self, ids: Sequence[str], seed: int) -> frozenset[str]:
-        """Return which samples are in. A drawn sample goes by rank: it does not depend on order, and a larger
-        limit keeps all of a smaller one.
+    def chosen(self, ids: Iterable[str], seed: int) -> frozenset[str]:
+        """Return which samples are in; holds no more of them. A drawn sample goes by rank: it does not depend
+        on order, and a larger limit keeps all of a smaller one.
         """
         if self.which == "first":
-            return frozenset(ids[: self.n])
+            return frozenset(islice(ids, self.n))
         if self.which == "last":
-            return frozenset(ids[-self.n :])
+            return frozenset(deque(ids, maxlen=self.n))
         ranked = ((rank(seed, sample_id), sample_id) for sample_id in ids)
         return frozenset(sample_id for _, sample_id in heapq.nsmallest(self.n, ranked))

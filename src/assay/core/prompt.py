@@ -49,6 +49,13 @@ AFTER_TURN = "\n\n"
 """What parts the turns of a plain text."""
 
 
+def n_chars(prompt: Prompt) -> int:
+    """Return the characters of a prompt, media in base64 included: how large it is before it is tokens."""
+    if isinstance(prompt, str):
+        return len(prompt)
+    return sum(len(m.text) + sum(len(part.data) for part in m.media) for m in prompt)
+
+
 def final_text(prompt: Prompt) -> str:
     """Return the text that a continuation follows: the text itself, or the last message's last text."""
     if isinstance(prompt, str):

@@ -6,7 +6,6 @@ is held after it is scored. What the journal or the cache already knows is never
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -20,6 +19,7 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered, CorpusScorer, Scorer, Task
 from assay.engine.fit import Fitting
+from assay.engine.flights import Flight, Flights
 from assay.engine.judging import JudgeTally
 from assay.engine.refusals import unless_all_refused
 from assay.engine.server_speed import SpeedGauge
@@ -29,6 +29,8 @@ SCORING = "scoring"
 """The trouble of a sample that was answered, and could not be scored."""
 _RECENT_ANSWERS = 256
 _MEMO_LIMIT = 50_000
+_MANY_HELD = 100_000
+"""Samples of whole lists that a person is told of."""
 _MEMO_TOKENS = 1024
 """Answers longer than this are not remembered."""
 
@@ -89,16 +91,6 @@ class Tally(msgspec.Struct):
         return self.n_answered / self.n_requests * self.n_begun / max(self.n_samples, 1)
 
 
-class _Flight(msgspec.Struct):
-    """A sample on its way."""
-
-    task: Task
-    sample: Sample
-    requests: Sequence[Request]
-    answers: list[Response | None]
-    n_owed: int
-
-
 class MakesRequests(Protocol):
     """Makes the requests of a sample as they fit the model, as `Fitting` does."""
 
@@ -145,17 +137,20 @@ class Execution:
         self._on_progress = on_progress
         self._keeps_going = keeps_going
         self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
-        self._flights: deque[_Flight] = deque()
+        self._samples = ((task, sample) for task in tasks for sample in task.samples())
+        self._are_all_begun = False
+        self._flights = Flights()
         # Who waits for which ask: the first request with a key is sent, the others wait for its answer.
-        self._waiting: dict[str, list[tuple[_Flight, int]]] = {}
+        self._waiting: dict[str, list[tuple[Flight, int]]] = {}
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
+        """Samples that failed and may do so again, when their whole list is scored."""
         self._scoring_notes: list[str] = []
         self._gauge = SpeedGauge()
 
     def run(self) -> Tally:
         """Do everything that is still owed."""
-        responses = self._turns.run(self._owed())
+        responses = self._responses()
         if not self._keeps_going:
             responses = unless_all_refused(responses, lambda: self.tally.n_cached > 0)
         for response in responses:
@@ -176,26 +171,35 @@ class Execution:
         """Return how fast the model's server was; None where the model has none."""
         return self._gauge.speed()
 
+    def _responses(self) -> Iterator[Response]:
+        while not self._are_all_begun:
+            yield from self._turns.run(self._owed())
+
     def _owed(self) -> Iterator[Request]:
-        """Walk the samples and yield the requests nobody has answered yet."""
-        for task in self._tasks:
-            for sample in task.samples():
-                requests = self._fitting.requests(task, sample)
-                self.tally.n_begun += 1
-                flight = _Flight(task, sample, requests, [None] * len(requests), len(requests))
-                self._flights.append(flight)
-                for index, request in enumerate(requests):
-                    self.tally.n_requests += 1
-                    self._pace(request).n_requests += 1
-                    if (known := self._known(request)) is not None:
-                        self._answer(flight, index, known)
-                    elif request.key in self._waiting:
-                        self._waiting[request.key].append((flight, index))
-                    else:
-                        self._waiting[request.key] = [(flight, index)]
-                        self._journal.flush()
-                        yield request
-                self._land()
+        """Walk the samples and yield the requests nobody has answered yet.
+
+        Ends early where too much waits for the first of them: when the backend has answered what it has, all
+        of that lands, and the walk goes on.
+        """
+        for task, sample in self._samples:
+            requests = self._fitting.requests(task, sample)
+            self.tally.n_begun += 1
+            flight = self._flights.begin(task, sample, requests)
+            for index, request in enumerate(requests):
+                self.tally.n_requests += 1
+                self._pace(request).n_requests += 1
+                if (known := self._known(request)) is not None:
+                    self._answer(flight, index, known)
+                elif request.key in self._waiting:
+                    self._waiting[request.key].append((flight, index))
+                else:
+                    self._waiting[request.key] = [(flight, index)]
+                    self._journal.flush()
+                    yield request
+            self._land()
+            if self._flights.are_held_up:
+                return
+        self._are_all_begun = True
 
     def _known(self, request: Request) -> Response | None:
         """Return the answer to a request without asking the model, if there is one."""
@@ -246,24 +250,22 @@ class Execution:
         methods = self.tally.methods
         return methods.get(request.track) or methods.setdefault(request.track, MethodPace())
 
-    def _answer(self, flight: _Flight, index: int, response: Response, *, is_asked: bool = False) -> None:
-        flight.answers[index] = response
-        flight.n_owed -= 1
+    def _answer(self, flight: Flight, index: int, response: Response, *, is_asked: bool = False) -> None:
         self.tally.n_answered += 1
         pace = self._pace(flight.requests[index])
         pace.n_answered += 1
         if is_asked:
             pace.time(response.seconds)
-        if not flight.n_owed:
+        if self._flights.answered(flight, index, response):
             self.tally.n_done += 1
 
     def _land(self) -> None:
         """Score and write the samples that are complete, in order."""
-        while self._flights and not self._flights[0].n_owed:
-            self._score(self._flights.popleft())
+        for flight in self._flights.landed():
+            self._score(flight)
         self._on_progress(self.tally)
 
-    def _score(self, flight: _Flight) -> None:
+    def _score(self, flight: Flight) -> None:
         answers = [
             Answered(request, response)
             for request, response in zip(flight.requests, flight.answers, strict=True)
@@ -280,14 +282,19 @@ class Execution:
         # A request that failed says more than the score that failed for it.
         self._count(answers)
         self._note_failures(scores)
+        if not self._corpus_scorers[task]:
+            self._failed.discard((task, flight.sample.id))
         landed = self.tally.landed
         landed[task] = landed.get(task, 0) + 1
         self._sink.write(task, flight.sample, flight.requests, scores)
 
     def _score_corpora(self) -> None:
         """Score the tracks that wait for all of their samples."""
-        for scorers in self._corpus_scorers.values():
+        for task, scorers in self._corpus_scorers.items():
             evaluations = [scorer.finish() for scorer in scorers]
+            if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_HELD:
+                held = f"{task}: {n:,} samples were held in memory until all were answered"
+                self._scoring_notes.append(f"{held}, since its metrics look at whole lists")
             for evaluation in evaluations:
                 self._aggregator.take(evaluation)
                 self._scoring_notes += [note for note in evaluation.notes if note not in self._scoring_notes]
@@ -309,7 +316,7 @@ class Execution:
         if (task, sample_id) in self._failed:
             return
         self._failed.add((task, sample_id))
-        self.tally.n_failed = len(self._failed)
+        self.tally.n_failed += 1
         self.tally.failures[reason] = self.tally.failures.get(reason, 0) + 1
         self.tally.last_failure = f"{sample_id}: {said}"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.response import Failure, Response
+from assay.engine.line_index import LineIndex
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Response)
@@ -17,7 +18,6 @@ class _Address(msgspec.Struct):
     """As much of a line as the index needs."""
 
     request_id: str
-    key: str
 
 
 class FileJournal:
@@ -32,7 +32,7 @@ class FileJournal:
         self.path = path
         self._forget_failures = forget_failures
         self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 (closed by close)
-        self._places: dict[str, tuple[str, int, int]] = {}
+        self._lines = LineIndex(path)
         self._unwritten = bytearray()
         self.n_torn = 0
         self.has_answers = False
@@ -40,14 +40,16 @@ class FileJournal:
         self._index()
 
     def __len__(self) -> int:
-        return len(self._places)
+        """Return how many requests were answered, or failed, when the journal was opened."""
+        return len(self._lines)
 
     def get(self, request_id: str, key: str) -> Response | None:
-        """Return the stored response to exactly this ask."""
-        place = self._places.get(request_id)
-        if place is None or place[0] != key:
+        """Return the response to exactly this ask that was there when the journal was opened."""
+        responses = map(_decoder.decode, self._lines.lines(request_id))
+        # The latest response to a request counts, also where it was to another ask.
+        response = next((one for one in responses if one.request_id == request_id), None)
+        if response is None or response.key != key:
             return None
-        response = _decoder.decode(os.pread(self._file.fileno(), place[2], place[1]))
         return None if self._forget_failures and isinstance(response.outcome, Failure) else response
 
     def append(self, response: Response) -> None:
@@ -67,10 +69,11 @@ class FileJournal:
         try:
             self.flush()
         finally:
+            self._lines.close()
             self._file.close()
 
     def _index(self) -> None:
-        """Note where each response lies; the latest one for a request counts."""
+        """Note where each response lies."""
         addresses = msgspec.json.Decoder(_Address)
         self._file.seek(0)
         position = 0
@@ -80,7 +83,7 @@ class FileJournal:
                     self.n_torn = 1
                     break
                 address = addresses.decode(line)
-                self._places[address.request_id] = (address.key, position, len(line))
+                self._lines.add(address.request_id, position)
                 if not self.has_answers:
                     self.has_answers = not isinstance(_decoder.decode(line).outcome, Failure)
                 position += len(line)

@@ -30,7 +30,7 @@ class LimitedTask:
         self._ids: frozenset[str] | None = None
         # The first samples are found without reading on.
         if limit.which != "first":
-            self._ids = limit.chosen([sample.id for sample in task.samples()], seed)
+            self._ids = limit.chosen((sample.id for sample in task.samples()), seed)
         spec = task.spec
         self._spec = msgspec.structs.replace(
             spec,

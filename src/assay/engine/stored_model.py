@@ -19,6 +19,7 @@ from assay.core.response import Failure, Outcome, Response
 from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.task import Task
+from assay.engine.line_index import LineIndex
 
 NOT_ASKED = "not_asked"
 _decoder = msgspec.json.Decoder(Response)
@@ -31,31 +32,31 @@ class StoredAnswers:
     """The answers in a journal by what was asked: a `ResponseCache` that is only read."""
 
     def __init__(self, journal: Path) -> None:
-        self._file = open(journal, "rb")  # noqa: SIM115 (closed by close)
-        self._answers: dict[str, int] = {}
-        self._failures: dict[str, int] = {}
+        self._answers = LineIndex(journal)
+        self._failures = LineIndex(journal)
         place = 0
-        for line in self._file:
-            # Half a line at the end is what a killed run left behind.
-            if line.endswith(b"\n"):
-                response = _decoder.decode(line)
-                is_failure = isinstance(response.outcome, Failure)
-                (self._failures if is_failure else self._answers)[response.key] = place
-            place += len(line)
+        with open(journal, "rb") as lines:
+            for line in lines:
+                # Half a line at the end is what a killed run left behind.
+                if line.endswith(b"\n"):
+                    response = _decoder.decode(line)
+                    is_failure = isinstance(response.outcome, Failure)
+                    (self._failures if is_failure else self._answers).add(response.key, place)
+                place += len(line)
 
     def __len__(self) -> int:
         return len(self._answers)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._answers
+        return self.get(key) is not None
 
     def get(self, key: str) -> Outcome | None:
         """Return the answer to this ask, if it was ever given."""
-        return self._read(self._answers, key)
+        return _latest(self._answers, key)
 
     def failure(self, key: str) -> Failure | None:
         """Return why this ask was not answered, if it was asked."""
-        found = self._read(self._failures, key)
+        found = _latest(self._failures, key)
         return found if isinstance(found, Failure) else None
 
     def put(self, key: str, outcome: Outcome) -> None:
@@ -63,13 +64,13 @@ class StoredAnswers:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._answers.close()
+        self._failures.close()
 
-    def _read(self, places: Mapping[str, int], key: str) -> Outcome | None:
-        if key not in places:
-            return None
-        self._file.seek(places[key])
-        return _decoder.decode(self._file.readline()).outcome
+
+def _latest(lines: LineIndex, key: str) -> Outcome | None:
+    responses = map(_decoder.decode, lines.lines(key))
+    return next((one.outcome for one in responses if one.key == key), None)
 
 
 class StoredModel:

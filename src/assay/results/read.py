@@ -55,19 +55,21 @@ class StoredRun:
     def find_sample(self, wanted: str) -> SampleRecord:
         """Return a sample by its id, by the beginning of it, or by its row number (`row:17`)."""
         row = int(wanted[4:]) if wanted.startswith("row:") and wanted[4:].isdecimal() else None
-        near: list[SampleRecord] = []
+        near: SampleRecord | None = None
+        n_near = 0
         ids: list[str] = []
         for record in self.samples():
             sample = record.sample
             if sample.id == wanted or (row is not None and sample.origin.row == row):
                 return record
             if sample.id.startswith(wanted):
-                near.append(record)
+                near = near or record
+                n_near += 1
             if len(ids) < 2_000:
                 ids.append(sample.id)
-        if len(near) == 1:
-            return near[0]
-        found = f"{len(near)} samples begin so" if near else f"there is none{nearest(wanted, ids)}"
+        if near is not None and n_near == 1:
+            return near
+        found = f"{n_near:,} samples begin so" if n_near else f"there is none{nearest(wanted, ids)}"
         raise StoreError(
             Problem(
                 "STORE-006",

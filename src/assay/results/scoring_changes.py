@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -43,14 +43,9 @@ class Changes(msgspec.Struct, frozen=True):
 
 def changes_between(before: StoredRun, after: StoredRun) -> Changes:
     """Compare two scorings of the same answers, sample by sample."""
-    earlier = {(score.task, score.sample_id, score.track): score for score in before.scores()}
     n = n_changed = n_gained = n_lost = 0
     first: list[Change] = []
-    for now in after.scores():
-        place = (now.task, now.sample_id, now.track)
-        then = earlier.get(place)
-        if then is None:
-            continue
+    for place, then, now in _paired(before.scores(), after.scores()):
         n += 1
         if (then.verdict, then.value) == (now.verdict, now.value):
             continue
@@ -60,6 +55,29 @@ def changes_between(before: StoredRun, after: StoredRun) -> Changes:
         if len(first) < _SHOWN:
             first.append(Change(*place, then, now))
     return Changes(n, n_changed, n_gained, n_lost, tuple(first))
+
+
+_Place: TypeAlias = tuple[str, str, str]
+
+
+def _paired(before: Iterator[Score], after: Iterator[Score]) -> Iterator[tuple[_Place, Score, Score]]:
+    """Yield the scores of one sample by one method in both, in the order of the later ones.
+
+    Both are in the dataset's order, so that hardly any waits for its like; where a method was scored with
+    each sample and is now scored at the end, its scores do.
+    """
+    waiting: dict[_Place, Score] = {}
+    for now in after:
+        place = (now.task, now.sample_id, now.track)
+        then = waiting.pop(place, None)
+        while then is None and (earlier := next(before, None)) is not None:
+            found = (earlier.task, earlier.sample_id, earlier.track)
+            if found == place:
+                then = earlier
+            else:
+                waiting[found] = earlier
+        if then is not None:
+            yield place, then, now
 
 
 def _worth(score: Score) -> float:

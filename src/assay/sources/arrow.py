@@ -16,6 +16,8 @@ from assay.sources.record import Record
 from assay.sources.source import Report, Source
 
 _ROWS_AT_ONCE = 1024
+_BYTES_AT_ONCE = 1 << 20
+"""Of a column of a parquet file."""
 _IPC_FILE_MAGIC = b"ARROW1"
 
 
@@ -83,7 +85,8 @@ class ParquetSource(_ColumnarSource):
     def _opened(self) -> Iterator[tuple[list[str], Iterator[Any]]]:
         import pyarrow.parquet
 
-        with pyarrow.parquet.ParquetFile(self.path) as table:
+        # A whole file may be one row group: its columns are read a piece at a time, and not beforehand.
+        with pyarrow.parquet.ParquetFile(self.path, buffer_size=_BYTES_AT_ONCE, pre_buffer=False) as table:
             yield table.schema_arrow.names, table.iter_batches(batch_size=_ROWS_AT_ONCE)
 
 

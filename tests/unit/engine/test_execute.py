@@ -13,6 +13,7 @@ from assay.core.response import Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation
+from assay.engine import flights
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
@@ -309,3 +310,102 @@ def test_only_methods_that_were_shown_fewer_examples_are_noted(tmp_path: Path) -
     journal.close()
     (note,) = execution.notes()
     assert note.startswith("long gen: 2 of 2 samples were shown fewer examples")
+
+
+@pytest.mark.parametrize(
+    ("n", "scorer", "is_told"), [(5, LateScorer, True), (4, LateScorer, False), (5, FakeScorer, False)]
+)
+def test_a_person_is_told_how_many_samples_were_held_for_metrics_over_whole_lists(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    n: int,
+    scorer: type[LateScorer | FakeScorer],
+    is_told: bool,
+) -> None:
+    monkeypatch.setattr("assay.engine.execute._MANY_HELD", 5)
+    notes = Notes()
+    journal = FileJournal(tmp_path / "j")
+    execution = Execution(
+        [FakeTask(n)],
+        FakeBackend(),
+        {"t": [scorer()]},
+        journal=journal,
+        cache=NoCache(),
+        sink=notes,
+        aggregator=notes,
+        on_progress=lambda tally: None,
+    )
+    execution.run()
+    journal.close()
+    said = ["t: 5 samples were held in memory until all were answered, since its metrics look at whole lists"]
+    assert execution.notes() == (said if is_told else [])
+
+
+class Landing(Notes):
+    """Tells how far what was begun lies ahead of what has landed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_ahead = 0
+
+    def look(self, tally: Tally) -> None:
+        self.n_ahead = max(self.n_ahead, tally.n_begun - len(self.landed))
+
+
+@pytest.mark.parametrize("limit", ["MOST_HELD", "MOST_HELD_CHARS"])
+def test_known_answers_behind_one_that_is_owed_are_not_all_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """One row failed, and is asked again: the answers to all others are there."""
+    execute([FakeTask(500, prompts=lambda n: "x!" if n % 250 == 3 else "xx")], FakeBackend(), tmp_path / "j")
+    monkeypatch.setattr(flights, limit, 20)
+    backend, sink = FakeBackend(window=1_000), Landing()
+    journal = FileJournal(tmp_path / "j", forget_failures=True)
+    execution = Execution(
+        [FakeTask(500, prompts=lambda n: "x!" if n % 250 == 3 else "xx")],
+        backend,
+        {"t": [FakeScorer()]},
+        journal=journal,
+        cache=NoCache(),
+        sink=sink,
+        aggregator=sink,
+        on_progress=sink.look,
+    )
+    tally = execution.run()
+    journal.close()
+    assert sink.landed == [f"t/s{n}" for n in range(500)]
+    assert backend.asked == ["t/s3/gen/answer/0", "t/s253/gen/answer/0"]
+    assert (tally.n_failed, tally.n_done, tally.n_begun) == (2, 500, 500)
+    assert sink.n_ahead <= 22
+
+
+def test_a_backend_is_not_called_again_while_nothing_is_held_up(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    class Called(FakeBackend):
+        def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+            calls.append(1)
+            return super().run(requests)
+
+    execute([FakeTask(300), FakeTask(300, name="u", prompts="u{}".format)], Called(50), tmp_path / "j")
+    assert calls == [1]
+
+
+def test_failed_samples_are_not_remembered_once_they_have_landed(tmp_path: Path) -> None:
+    task = FakeTask(50, prompts=lambda n: f"{n}!")
+    notes = Notes()
+    journal = FileJournal(tmp_path / "j")
+    execution = Execution(
+        [task],
+        FakeBackend(),
+        {"t": [FakeScorer()]},
+        journal=journal,
+        cache=NoCache(),
+        sink=notes,
+        aggregator=notes,
+        on_progress=lambda tally: None,
+    )
+    tally = execution.run()
+    journal.close()
+    assert (tally.n_failed, tally.failures) == (50, {"injected": 50})
+    assert not execution._failed

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 from assay.core.ids import draw
 from assay.core.sample import Sample
+from assay.dialects.parts.repeated import in_order
 
 ShotPolicy: TypeAlias = Literal["first", "random"]
-_NOBODYS = -1
-"""The number of a question that no member asks."""
+_NUMBERS = 1 << 64
 
 
 class Shots(NamedTuple):
@@ -36,38 +37,41 @@ class ShotPool:
 
     def __init__(
         self,
-        pool: Sequence[Sample],
+        pool: Iterable[Sample],
         n_shots: int,
         *,
         policy: ShotPolicy,
         seed: int,
         task: str,
         question: Callable[[Sample], str],
+        keep: Callable[[Iterable[Sample]], Sequence[Sample]] = list,
     ) -> None:
-        self.members = [sample for sample in pool if sample.is_graded]
+        """`keep`: makes the list of those that may be examples; one need not lie in memory."""
+        # What a member asks is known by a number: comparing those reads no texts from all over memory.
+        self._asked = array("Q")
+        self._question = question
+        self.members = keep(self._noted(pool))
         """The samples that may be examples."""
-        # Those that ask the same have the same number: comparing numbers reads no texts from all over memory.
-        self._groups: dict[str, int] = {}
-        keys = (question_key(question(sample)) for sample in self.members)
-        self._group_of = array("l", (self._groups.setdefault(key, len(self._groups)) for key in keys))
-        self._n_twins = Counter(self._group_of)
-        self._known = dict(zip(map(id, self.members), self._group_of, strict=True))
+        self._in_order = in_order(self._asked)
         self._n_shots = n_shots
         self.policy = policy
         self._seed = seed
         self._task = task
-        self._question = question
 
     def __len__(self) -> int:
         return len(self.members)
 
     def leaks(self, sample: Sample) -> bool:
         """Return whether the pool holds this sample's question, so that it has to be kept out."""
-        return self._group(sample) != _NOBODYS
+        return self._n_twins(self._number(sample)) > 0
 
     def n_left(self, sample: Sample) -> int:
         """Return how many examples there are for a sample, once those that ask the same are kept out."""
-        return len(self.members) - self._n_twins[self._group(sample)]
+        return len(self.members) - self._n_twins(self._number(sample))
+
+    def n_left_to_any(self) -> int:
+        """Return how many examples there are for the member that has the fewest."""
+        return len(self) - max((sum(1 for _ in alike) for _, alike in groupby(self._in_order)), default=0)
 
     def shots(self, sample: Sample) -> list[Sample]:
         """Return the examples for a sample: never itself, never a row that asks the same."""
@@ -77,19 +81,30 @@ class ShotPool:
         """Return where among the members the examples for a sample stand."""
         if not self._n_shots:
             return []
-        own = self._group(sample)
+        own = self._number(sample)
         # So many more than needed that, after the twins are dropped, enough are left.
-        wanted = min(len(self.members), self._n_shots + self._n_twins[own])
+        wanted = min(len(self.members), self._n_shots + self._n_twins(own))
         if self.policy == "first":
             chosen: Sequence[int] = range(wanted)
         else:
             chosen = draw(self._seed, self._task, sample.id, "shots").sample(range(len(self.members)), wanted)
-        return [i for i in chosen if self._group_of[i] != own][: self._n_shots]
+        return [i for i in chosen if self._asked[i] != own][: self._n_shots]
 
-    def _group(self, sample: Sample) -> int:
-        """Return the number of the members that ask what this sample asks."""
-        known = self._known.get(id(sample))
-        return self._groups.get(question_key(self._question(sample)), _NOBODYS) if known is None else known
+    def _noted(self, pool: Iterable[Sample]) -> Iterator[Sample]:
+        """Yield the samples that may be examples, and note what they ask."""
+        for sample in pool:
+            if sample.is_graded:
+                self._asked.append(self._number(sample))
+                yield sample
+
+    def _number(self, sample: Sample) -> int:
+        """Return a number that samples share when they ask the same, in this process."""
+        return hash(question_key(self._question(sample))) % _NUMBERS
+
+    def _n_twins(self, number: int) -> int:
+        """Return how many members ask this."""
+        first = bisect_left(self._in_order, number)
+        return bisect_right(self._in_order, number, first) - first
 
 
 def question_key(text: str) -> str:

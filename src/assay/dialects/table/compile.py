@@ -17,6 +17,7 @@ from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.described_task import KINDS
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
+from assay.dialects.parts.kept_samples import KeptSamples
 from assay.dialects.parts.requested import Lengths, chosen_rows
 from assay.dialects.parts.template import TemplateFailure, field, has_field
 from assay.dialects.table.facts import facts_of
@@ -136,7 +137,7 @@ def compile_table(
             methods, layout.data_type, said, is_faithful=settings.is_faithful, has_shots=pool is not None
         ),
     )
-    table = TableTask(spec, Rows(source, layout, frozenset(found.twins), rows, lengths), prompting, pool)
+    table = TableTask(spec, Rows(source, layout, found.twins, rows, lengths), prompting, pool)
     return CompiledTable(table, found, pool, tuple(notes))
 
 
@@ -169,7 +170,7 @@ def _text_task(
         found.n_rows,
         msgspec.json.decode(msgspec.json.encode(recorded)),
     )
-    return TextTask(spec, Rows(source, found.layout, frozenset(found.twins), rows), windows)
+    return TextTask(spec, Rows(source, found.layout, found.twins, rows), windows)
 
 
 def _without_effect(said: TableMeta, layout: Layout, settings: TaskSettings) -> list[str]:
@@ -228,8 +229,13 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
     if not has_jinja and isinstance(source, DelimitedSource) and set(braces) <= set(source.columns):
         return
+    # Rows that were found to have options have a list of them; most have all else too, seen at a glance.
+    wanted = [name for name in braces if name != OPTION_LIST or layout.data_type != "mcq"]
     for record in source.records():
-        values = values_of(layout.sample(record.fields, record.origin, ""))
+        fields = record.fields
+        if not has_jinja and all(fields.get(name) is not None for name in wanted):
+            continue
+        values = values_of(layout.sample(fields, record.origin, ""))
         for name in braces:
             if field(values, name, None) is None:
                 seen = "is null" if has_field(values, name) else "is not there"
@@ -284,7 +290,7 @@ def _shot_pool(
         return None, None
     other: Source | None = None
     if settings.shots_from is None:
-        samples = list(Rows(source, layout, frozenset(found.twins)).samples())
+        samples = Rows(source, layout, found.twins).samples()
     else:
         given = str(on_disk(Path(settings.shots_from)))
         file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
@@ -293,7 +299,7 @@ def _shot_pool(
         # The examples are read as the dataset is, so that both answer in one form.
         pool_said = msgspec.structs.replace(said, id_column=None, answer_is=layout.answer_form)
         pool_found = survey(other, pool_said)
-        samples = list(Rows(other, pool_found.layout, frozenset(pool_found.twins)).samples())
+        samples = Rows(other, pool_found.layout, pool_found.twins).samples()
     policy: ShotPolicy = "first" if other is not None else "random"
     if settings.shot_policy is not None:
         policy = "first" if settings.shot_policy == "first" else "random"
@@ -304,10 +310,13 @@ def _shot_pool(
         seed=settings.seed,
         task=name,
         question=lambda sample: layout.question_of(sample.fields),
+        keep=KeptSamples,
     )
     # The row with the most twins decides: no row may be given fewer examples than the others in silence.
-    rows = samples if other is None else Rows(source, layout).samples()
-    spare = min((pool.n_left(sample) for sample in rows), default=len(pool))
+    if other is None:
+        spare = pool.n_left_to_any()
+    else:
+        spare = min((pool.n_left(sample) for sample in Rows(source, layout).samples()), default=len(pool))
     if spare < settings.shots:
         raise PlanError(
             Problem(

@@ -111,6 +111,11 @@ def content_id(fields: Mapping[str, Any]) -> str:
     return digest(fields, size=6)
 
 
+def content_number(content: str) -> int:
+    """Return a content id as a number."""
+    return int(content, 16)
+
+
 def values_of(sample: Sample) -> dict[str, Any]:
     """Return what a template may name: the fields, each option by its label, and all of them as lines."""
     if not sample.choices:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from assay.core.sample import Sample
+from assay.dialects.parts.repeated import Repeated
 from assay.dialects.parts.requested import Lengths, in_order
-from assay.dialects.table.layout import Layout, content_id
+from assay.dialects.table.layout import Layout, content_id, content_number
 from assay.dialects.table.survey import Table
 
 
@@ -16,7 +18,7 @@ class Rows(NamedTuple):
 
     table: Table
     layout: Layout
-    twins: frozenset[str] = frozenset()
+    twins: Repeated | None = None
     """Ids that several rows would share, as their content is equal."""
     chosen: range | tuple[int, ...] | None = None
     """Which rows, by position: a range in the table's order, others in their own; None: all."""
@@ -37,12 +39,13 @@ class Rows(NamedTuple):
 
     def _numbered(self) -> Iterator[tuple[int, Sample]]:
         """Yield all rows with their places; rows of equal content are told apart by a number."""
-        occurrences: dict[str, int] = {}
+        twins = self.twins or Repeated()
+        n_before = array("L", bytes(array("L").itemsize * len(twins)))
         for position, record in enumerate(self.table.records()):
             sample_id = self.layout.own_id(record.fields)
             if sample_id is None:
                 sample_id = content_id(record.fields)
-                if sample_id in self.twins:
-                    occurrences[sample_id] = occurrences.get(sample_id, 0) + 1
-                    sample_id = f"{sample_id}-{occurrences[sample_id]}"
+                if twins and (twin := twins.place(content_number(sample_id))) is not None:
+                    n_before[twin] += 1
+                    sample_id = f"{sample_id}-{n_before[twin]}"
             yield position, self.layout.sample(record.fields, record.origin, sample_id)

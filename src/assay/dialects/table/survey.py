@@ -6,6 +6,7 @@ the file is gathered here.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -16,9 +17,10 @@ from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.dialects.parts.choices import AnswerForms, Options, listed, option_columns, read_answer
+from assay.dialects.parts.repeated import Repeated
 from assay.dialects.parts.requested import MAX_TOKENS
 from assay.dialects.parts.template import field
-from assay.dialects.table.layout import Layout, content_id
+from assay.dialects.table.layout import Layout, content_id, content_number
 from assay.dialects.table.meta import TableMeta
 from assay.sources.record import Record
 
@@ -26,6 +28,8 @@ QUESTION_NAMES = ("question", "query", "prompt", "problem", "input", "question_s
 TEXT_NAME = "text"
 ANSWER_NAMES = ("answer", "response", "target", "label", "answerKey", "gold")
 OPTION_LIST_NAMES = ("choices", "options", "endings")
+_MOST_LABELS = 1_000
+"""Labels that are counted; of so many, each is right about as often as another."""
 
 
 class Table(Protocol):
@@ -48,12 +52,12 @@ class Survey(msgspec.Struct):
     n_rows: int = 0
     n_without_answer: int = 0
     label_counts: dict[str, int] = {}
-    """How often each label (of mcq) is the right answer."""
+    """How often each label (of mcq) is the right answer; of more than a thousand, some of them."""
     group_counts: dict[str, int] = {}
     option_counts: dict[int, int] = {}
     """How many rows have how many options."""
-    twins: dict[str, list[int]] = {}
-    """Content ids that several rows share, with those rows."""
+    twins: Repeated = msgspec.field(default_factory=Repeated)
+    """The contents that several rows share, by `content_number`."""
     longest: tuple[int, int] = (0, 0)
     """Characters and row number of the longest record."""
     notes: list[str] = []
@@ -67,8 +71,8 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
     found = Survey(layout, notes=notes)
     forms = AnswerForms(trusts_labels=said.answer_is is None)
     problems = Problems()
-    seen: dict[int, int] = {}
-    ids: Counter[str] = Counter()
+    # Rows and ids are remembered by small numbers: the table may be larger than memory.
+    contents, ids = array("Q"), array("Q")
     labels: Counter[str] = Counter()
     groups: Counter[str] = Counter()
     sizes: Counter[int] = Counter()
@@ -80,8 +84,8 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
         _check_row(layout, record, options, problems)
         own = layout.own_id(fields)
         if own is not None:
-            ids[own] += 1
-        _note_twin(found, seen, content_id(fields), row)
+            ids.append(rank(0, own))
+        contents.append(content_number(content_id(fields)))
         answer = layout.answer_of(fields)
         found.n_without_answer += answer is None and layout.data_type != "text"
         if (group := layout.group_of(fields)) is not None:
@@ -90,13 +94,15 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
             sizes[len(options.texts)] += 1
             if answer is not None:
                 forms.add(answer, options)
-                labels[str(answer)] += 1
+                if len(labels) <= _MOST_LABELS:
+                    labels[str(answer)] += 1
         length = sum(len(value if isinstance(value, str) else str(value)) for value in fields.values())
         found.longest = max(found.longest, (length, row))
     problems.raise_if_any()
     if layout.data_type == "mcq" and forms.n:
         forms = forms if forms.is_whole else _all_readings(table, layout)
         layout = _settle_answer_form(table, layout, said, forms, notes)
+    found.twins = Repeated(contents)
     found.layout = _settle_ids(table, layout, said, ids, notes)
     found.label_counts, found.group_counts, found.option_counts = dict(labels), dict(groups), dict(sizes)
     return found
@@ -308,15 +314,6 @@ def _check_text(layout: Layout, record: Record, problems: Problems) -> None:
     problems.add(Problem("TABLE-008", what, fix, record.origin.at(column)))
 
 
-def _note_twin(found: Survey, seen: dict[int, int], content: str, row: int) -> None:
-    # Rows are remembered by a small number, not by their text: the table may be larger than memory.
-    key = rank(0, content)
-    if key in seen:
-        found.twins.setdefault(content, [seen[key]]).append(row)
-    else:
-        seen[key] = row
-
-
 def _all_readings(table: Table, layout: Layout) -> AnswerForms:
     """Walk the rows again for every way to read their answers: not all of them are labels."""
     forms = AnswerForms()
@@ -374,15 +371,19 @@ def _bad_answers(table: Table, layout: Layout) -> AuthorError:
     return AuthorError(problems.kept, total=problems.total)
 
 
-def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: Counter[str], notes: list[str]) -> Layout:
-    repeated = [name for name, count in ids.items() if count > 1 or not name]
-    if not repeated:
+def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: array[int], notes: list[str]) -> Layout:
+    repeated = Repeated(ids)
+    empty = rank(0, "")
+    n_bad = len(repeated) + (empty in ids and empty not in repeated)
+    if not n_bad:
         return layout
     if said.id_column is not None:
+        own = (layout.own_id(record.fields) or "" for record in table.records())
+        first = next(name for name in own if not name or rank(0, name) in repeated)
         raise AuthorError(
             Problem(
                 "TABLE-012",
-                f"the id {repeated[0]!r} is empty or repeated, and {len(repeated) - 1:,} others too",
+                f"the id {first!r} is empty or repeated, and {n_bad - 1:,} others too",
                 "make them unique, or name another id_column",
                 Origin(table.path, column=said.id_column),
             )

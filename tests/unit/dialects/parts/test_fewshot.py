@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.core.ids import draw
 from assay.core.origin import Origin
 from assay.core.sample import Sample
-from assay.dialects.parts.fewshot import ShotPolicy, ShotPool, Shots
+from assay.dialects.parts.fewshot import ShotPolicy, ShotPool, Shots, question_key
+from assay.dialects.parts.kept_samples import KeptSamples
 
 
 def sample(number: int, question: str | None = None, *, answered: bool = True) -> Sample:
@@ -50,6 +55,43 @@ def test_rows_without_an_answer_are_no_examples() -> None:
 def test_leaks_are_seen_through_white_space_and_case() -> None:
     assert pool(EVERY).leaks(sample(50, " QUESTION\n3"))
     assert not pool(EVERY).leaks(sample(50))
+
+
+def drawn_plainly(members: list[Sample], one: Sample, n: int, policy: ShotPolicy, seed: int) -> list[Sample]:
+    """Return what a pool that holds every question as a text gives."""
+
+    def asks(member: Sample) -> str:
+        return question_key(str(member.fields["q"]))
+
+    n_twins = sum(asks(member) == asks(one) for member in members)
+    wanted = min(len(members), n + n_twins)
+    order = range(len(members))
+    chosen = order[:wanted] if policy == "first" else draw(seed, "t", one.id, "shots").sample(order, wanted)
+    return [members[at] for at in chosen if asks(members[at]) != asks(one)][:n] if n else []
+
+
+@given(
+    questions=st.lists(st.sampled_from(["a", "A", "b  c", "B C", "d", "e", "f"]), max_size=12),
+    answered=st.integers(0, 2**12 - 1),
+    n=st.integers(0, 5),
+    policy=st.sampled_from(["first", "random"]),
+    seed=st.integers(0, 3),
+)
+def test_examples_are_those_of_a_pool_that_holds_every_text(
+    questions: list[str], answered: int, n: int, policy: ShotPolicy, seed: int
+) -> None:
+    rows = [sample(at, text, answered=bool(answered >> at & 1)) for at, text in enumerate(questions)]
+    members = [row for row in rows if row.is_graded]
+    made = ShotPool(
+        iter(rows), n, policy=policy, seed=seed, task="t", question=lambda s: s.fields["q"], keep=KeptSamples
+    )
+    assert list(made.members) == members
+    for row in (*rows, sample(99, "g")):
+        assert made.shots(row) == drawn_plainly(members, row, n, policy, seed)
+        alike = [one for one in members if question_key(one.fields["q"]) == question_key(row.fields["q"])]
+        assert made.n_left(row) == len(members) - len(alike)
+        assert made.leaks(row) == bool(alike)
+    assert made.n_left_to_any() == min((made.n_left(member) for member in members), default=0)
 
 
 def test_fewer_examples_are_those_nearest_to_the_question() -> None:

@@ -1,0 +1,85 @@
+"""Samples that may be wanted again, in any order: the first in memory, the rest of many on disk."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+import weakref
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+from assay.core.sample import Sample
+
+_HELD_CHARS = 64_000_000
+"""Of samples in memory, each counted with what it takes beside its texts."""
+_SAMPLE_CHARS = 1_000
+_WRITTEN_AT_ONCE = 1 << 20
+
+
+class KeptSamples(Sequence[Sample]):
+    """A list of samples that is only read. Beyond what is held, each takes eight bytes of memory.
+
+    What lies on disk was written by this process, into a file that nobody else can open: it comes back as it
+    was, dates and decimals of a parquet file included.
+    """
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._held: list[Sample] = []
+        self._ends = array("Q")
+        """Where each sample that is not held ends in the file."""
+        room = _HELD_CHARS
+        source = iter(samples)
+        for sample in source:
+            self._held.append(sample)
+            room -= _SAMPLE_CHARS + sum(len(value) for value in sample.fields.values() if type(value) is str)
+            if room <= 0:
+                break
+        self._file = -1
+        self._store(source)
+
+    def __len__(self) -> int:
+        return len(self._held) + len(self._ends)
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Sample]: ...
+
+    def __getitem__(self, at: int | slice) -> Sample | list[Sample]:
+        if isinstance(at, slice):
+            return [self[place] for place in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        at %= len(self)
+        return self._held[at] if at < len(self._held) else self._read(at - len(self._held))
+
+    def _read(self, nth: int) -> Sample:
+        begin = self._ends[nth - 1] if nth else 0
+        sample: Sample = pickle.loads(os.pread(self._file, self._ends[nth] - begin, begin))
+        return sample
+
+    def _store(self, samples: Iterable[Sample]) -> None:
+        waiting = bytearray()
+        end = 0
+        for sample in samples:
+            if self._file < 0:
+                file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the list)
+                weakref.finalize(self, file.close)
+                self._file = file.fileno()
+            content = pickle.dumps(sample, pickle.HIGHEST_PROTOCOL)
+            waiting += content
+            end += len(content)
+            self._ends.append(end)
+            if len(waiting) >= _WRITTEN_AT_ONCE:
+                _write(self._file, waiting)
+        if waiting:
+            _write(self._file, waiting)
+
+
+def _write(file: int, content: bytearray) -> None:
+    """Write all; a disk that is nearly full takes a part at a time."""
+    while content:
+        del content[: os.write(file, content)]

@@ -1,0 +1,150 @@
+"""Lines of a file by a name that stands in them: sixteen bytes for each, on disk where there are many.
+
+A run of ten million requests goes on tomorrow: what was answered must be found without being held. Names are
+kept as hashes; who looks for a line reads it anyway, and sees whether it is the one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.int64]
+
+_FEW = 20_000
+"""Lines that are put in order before numpy would be imported."""
+_HELD = 1_000_000
+"""Numbers of a column that are held in memory."""
+
+
+class LineIndex:
+    """The lines of a file. First all are added, then they are looked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115 (closed by close)
+        self._hashes = _Column(path.parent)
+        self._places = _Column(path.parent)
+        self._in_order: tuple[Sequence[int], Sequence[int]] | None = None
+        self._n_names = 0
+
+    def add(self, name: str, place: int) -> None:
+        """Take a line that begins at a place; those of one name in their order."""
+        # A hash of this process alone: quick, and nobody else sees it.
+        self._hashes.append(hash(name))
+        self._places.append(place)
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        self._sorted()
+        return self._n_names
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """Yield the lines with this name, the latest first; hardly ever one with another name."""
+        hashes, places = self._sorted()
+        wanted = hash(name)
+        at = bisect_left(hashes, wanted)
+        if at == len(hashes) or hashes[at] != wanted:
+            return
+        for nth in reversed(range(at, bisect_right(hashes, wanted, at))):
+            self._file.seek(places[nth])
+            yield self._file.readline()
+
+    def close(self) -> None:
+        """Close the file and forget its lines."""
+        self._file.close()
+        self._in_order = ((), ())
+        for column in (self._hashes, self._places):
+            column.close()
+
+    def _sorted(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the hashes in order and the place of each, equal ones in the order of the file."""
+        if self._in_order is None:
+            n = len(self._hashes)
+            self._in_order = self._with_numpy() if n > _FEW else self._without()
+        return self._in_order
+
+    def _without(self) -> tuple[Sequence[int], Sequence[int]]:
+        hashes, places = self._hashes.held, self._places.held
+        self._n_names = len(set(hashes))
+        order = sorted(range(len(hashes)), key=hashes.__getitem__)
+        return array("q", map(hashes.__getitem__, order)), array("q", map(places.__getitem__, order))
+
+    def _with_numpy(self) -> tuple[Sequence[int], Sequence[int]]:
+        import numpy as np
+
+        order = np.argsort(self._hashes.numbers(), kind="stable")
+        hashes, places = self._hashes.taken(order), self._places.taken(order)
+        self._n_names = 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
+        # Python reads a number of a memory view several times as quickly as one of numpy's arrays.
+        return cast(Sequence[int], hashes.data), cast(Sequence[int], places.data)
+
+
+class _Column:
+    """Whole numbers, the first of many in a file that has no name and goes with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: BinaryIO | None = None
+        self._n_stored = 0
+        self.held = array("q")
+        """Those that are in no file."""
+
+    def __len__(self) -> int:
+        return self._n_stored + len(self.held)
+
+    def append(self, number: int) -> None:
+        """Take one more."""
+        self.held.append(number)
+        if len(self.held) >= _HELD:
+            self._store()
+
+    def numbers(self) -> Numbers:
+        """Return all of them."""
+        import numpy as np
+
+        if self._file is None:
+            return np.frombuffer(self.held, dtype=np.int64)
+        if self.held:
+            self._store()
+        return np.memmap(self._file, dtype=np.int64, mode="r+")
+
+    def taken(self, order: Numbers) -> Numbers:
+        """Return them in another order, and let go of them here."""
+        import numpy as np
+
+        numbers = self.numbers()
+        if self._file is None:
+            found = numbers[order]
+        else:
+            with self._new_file() as file:
+                found = np.memmap(file, dtype=np.int64, mode="w+", shape=order.shape)
+            np.take(numbers, order, out=found, mode="clip")
+        self.close()
+        return found
+
+    def close(self) -> None:
+        """Let go of them."""
+        self.held = array("q")
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _store(self) -> None:
+        if self._file is None:
+            self._file = self._new_file()
+        self.held.tofile(self._file)
+        self._file.flush()
+        self._n_stored += len(self.held)
+        self.held = array("q")
+
+    def _new_file(self) -> BinaryIO:
+        # Beside the lines: where they have room, these have. A folder for such files may lie in memory.
+        return cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder))

@@ -1,0 +1,141 @@
+"""Datasets larger than memory, by the program: memory that does not grow with rows, and runs that go on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from assay.app.run import run
+from assay.app.settings import resolve_settings
+from cli import assay
+
+BYTES_A_ROW = 60
+"""Tracemalloc's count over all that a run does. One dict entry for a row would take more."""
+
+
+def rows(n: int) -> Iterator[dict[str, str]]:
+    for nth in range(n):
+        options = {"A": str(nth + 1), "B": str(nth), "C": str(nth + 2)}
+        yield {"question": f"What is {nth} + 1, {'or so ' * 30}?", **options, "answer": "ABC"[nth % 3]}
+
+
+def written(folder: Path, n: int, kind: str) -> Path:
+    path = folder / f"rows-{n}.{kind}"
+    if kind == "csv":
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, next(rows(1)).keys())
+            table.writeheader()
+            table.writerows(rows(n))
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows(n)), encoding="utf-8")
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        source, schema = rows(n), pyarrow.Table.from_pylist([next(rows(1))]).schema
+        writing = pytest.importorskip("pyarrow.parquet").ParquetWriter if kind == "parquet" else None
+        with (writing or pyarrow.ipc.new_file)(str(path), schema) as file:
+            while chunk := list(islice(source, 200)):
+                file.write_table(pyarrow.Table.from_pylist(chunk, schema))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        ("jsonl", "gen"),
+        ("csv", "gen"),
+        ("parquet", "gen"),
+        ("arrow", "gen"),
+        ("jsonl", "ppl"),
+        ("jsonl", "prob"),
+    ],
+)
+def test_memory_of_a_run_does_not_grow_with_its_rows(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch, kind: str, method: str
+) -> None:
+    # As small beside these runs as it is beside a million rows.
+    monkeypatch.setattr("assay.engine.execute._MEMO_LIMIT", 100)
+    monkeypatch.setattr("assay.results.pages.report_file.MOST_ROWS", 100)
+    monkeypatch.setattr("assay.sources.arrow._ROWS_AT_ONCE", 100)
+    few, many = 300, 1_500
+
+    def peak(n: int) -> int:
+        asked = {"model": "mock", "method": (method,), "out": f"run-{n}", "cache": False}
+        settings = resolve_settings(asked, {}, workdir)
+        tracemalloc.start()
+        run((f"rows-{n}.{kind}",), settings)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    for n in (few, many):
+        written(workdir, n, kind)
+    peak(few)
+    shutil.rmtree(f"run-{few}")  # What is imported and made once counts for nobody.
+    first, first_again = peak(few), peak(few)
+    large, large_again = peak(many), peak(many)
+    n_requests = {"gen": 1, "ppl": 6, "prob": 1}[method]
+    assert large - first < (many - few) * BYTES_A_ROW
+    # Sixteen bytes for each answer that is there, and as many while they are put in order.
+    assert large_again - first_again < (many - few) * (BYTES_A_ROW + 80 * n_requests)
+
+
+@pytest.mark.slow
+def test_a_large_run_that_was_killed_goes_on_and_comes_to_the_same(workdir: Path) -> None:
+    """Killed when more is answered than is put in order by Python alone."""
+    table = written(workdir, 26_000, "jsonl")
+    command = ["run", table.name, "-m", "mock", "--method", "gen", "--no-cache", "--out"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "assay", *command, "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    journal = workdir / "killed" / "responses.jsonl"
+    until = time.monotonic() + 300
+    while not journal.is_file() or journal.stat().st_size < 5_000_000:
+        assert process.poll() is None, "it ended before it was killed"
+        assert time.monotonic() < until, "no answers came"
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    for out in ("killed", "whole"):
+        answer = assay(*command, out)
+        assert answer.status == 0, answer.err
+    for name in ("summary.json", "scores.jsonl", "samples.jsonl"):
+        assert (workdir / "killed" / name).read_bytes() == (workdir / "whole" / name).read_bytes(), name
+    ids = Counter(json.loads(line)["request_id"] for line in journal.read_bytes().splitlines())
+    assert len(ids) == 26_000
+    assert set(ids.values()) == {1}
+    manifest = json.loads((workdir / "killed" / "manifest.json").read_bytes())
+    assert 20_000 < manifest["stats"]["requests_journaled"] < 26_000
+
+
+@pytest.mark.slow
+def test_a_file_larger_than_the_memory_that_a_run_may_have(workdir: Path) -> None:
+    """The limit is on all that a process may write to: 200 MiB, for a file of more."""
+    path = workdir / "long.jsonl"
+    filler = "word " * 10_000
+    with open(path, "w", encoding="utf-8") as file:
+        for nth in range(4_500):
+            file.write(json.dumps({"question": f"{nth} {filler}", "answer": "x"}) + "\n")
+    limit = 200 << 20
+    assert path.stat().st_size > limit
+    code = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_DATA, ({limit}, {limit}));"
+        "from assay.faces.cli.main import main; main()"
+    )
+    command = ["run", path.name, "-m", "mock", "--method", "gen", "--no-cache", "--out", "out"]
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((workdir / "out" / "summary.json").read_bytes())[0]["n"] == 4_500

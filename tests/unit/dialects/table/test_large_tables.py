@@ -1,0 +1,82 @@
+"""Memory that compiling a table takes grows by a few bytes for a row, whatever the rows hold."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.core.errors import AuthorError
+from assay.core.task import TaskSettings
+from assay.dialects.parts import kept_samples, repeated
+from assay.dialects.table.compile import CompiledTable, compile_table
+from assay.dialects.table.meta import TableMeta
+
+BYTES_A_ROW = 60
+"""Of what is kept, and of the list that is put in order beside it. A dict of the ids would take 200."""
+
+
+def written(folder: Path, n: int, **more: Any) -> str:
+    path = folder / f"rows-{n}.jsonl"
+    with open(path, "w") as file:
+        for nth in range(n):
+            fields = {"question": f"What is {nth} + 1, {'and ' * 40}?", "A": str(nth + 1), "B": "0"}
+            fields |= {"answer": "A", **{name: value(nth) for name, value in more.items()}}
+            file.write(json.dumps(fields) + "\n")
+    return str(path)
+
+
+def peak(path: str, said: TableMeta | None = None, **settings: Any) -> int:
+    tracemalloc.start()
+    try:
+        one = compile_table(path, TaskSettings(methods=("gen",), **settings), said)
+        for sample in one.task.samples():
+            one.task.requests(sample)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_samples, "_HELD_CHARS", 100_000)
+    monkeypatch.setattr(kept_samples, "_WRITTEN_AT_ONCE", 10_000)
+    monkeypatch.setattr(repeated, "_FEW", 100)
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("shots", [0, 2])
+def test_memory_hardly_grows_with_rows(tmp_path: Path, shots: int) -> None:
+    few, many = (written(tmp_path, n, id=lambda nth: f"row {nth}") for n in (500, 4_000))
+    peak(few, shots=shots)
+    assert peak(many, shots=shots) - peak(few, shots=shots) < 3_500 * BYTES_A_ROW
+
+
+def test_rows_of_equal_content_are_numbered_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"question": question, "answer": "x"} for question in "abacabb"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    one: CompiledTable = compile_table(str(path), TaskSettings())
+    seen = [(str(sample.fields["question"]), sample.id.partition("-")[2]) for sample in one.task.samples()]
+    expected = [("a", "1"), ("b", "1"), ("a", "2"), ("c", ""), ("a", "3"), ("b", "2"), ("b", "3")]
+    assert seen == expected
+    assert [sample.id for sample in one.task.samples()] == [sample.id for sample in one.task.samples()]
+    assert (one.survey.twins.n_more, one.survey.twins.first) == (4, (0, 2))
+
+
+@pytest.mark.parametrize(
+    ("ids", "first", "n_others"),
+    [(["a", "b", "b", "c", "c"], "b", 1), (["a", "", "b"], "", 0), (["", "a", "", "a"], "", 1)],
+)
+def test_ids_that_are_empty_or_repeated_are_counted(
+    tmp_path: Path, ids: list[str], first: str, n_others: int
+) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps({"question": "q", "answer": "x", "id": one}) + "\n" for one in ids))
+    with pytest.raises(AuthorError, match=f"the id {first!r} is empty or repeated, and {n_others} others"):
+        compile_table(str(path), TaskSettings(), TableMeta(id_column="id"))
+    unsaid = compile_table(str(path), TaskSettings())
+    assert any("repeats values" in note for note in unsaid.notes)
