@@ -4,7 +4,7 @@ Run by hand, in an environment that has both; the test beside it reads what came
 once and stored, so that the figures stay those of the same answers whatever a generator draws later:
 
     python -m venv /tmp/figures && /tmp/figures/bin/pip install statsmodels==0.15.0 scipy==1.17.1
-    /tmp/figures/bin/python tests/golden/leaderboard_figures.py
+    /tmp/figures/bin/python tests/unit/results/leaderboard/leaderboard_figures.py
 """
 
 from __future__ import annotations
