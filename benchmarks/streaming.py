@@ -6,8 +6,8 @@
 
 The mock model answers at once. Each command runs in a process of its own, whose memory is looked up twice a
 second. `again` is the same command once more: every answer is in the journal, is found there, scored and
-written anew. Bar: memory does not grow with the rows but for some bytes of each, and stays below 1,500 MiB at ten
-million of them; the run's own process takes below 150 microseconds for a request.
+written anew. Bar: memory does not grow with the rows but for some bytes of each, and stays below 1,500 MiB at
+ten million of them; the run's own process takes below 150 microseconds for a request.
 """
 
 from __future__ import annotations

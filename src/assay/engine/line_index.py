@@ -6,6 +6,7 @@ kept as hashes; who looks for a line reads it anyway, and sees whether it is the
 
 from __future__ import annotations
 
+import os
 import tempfile
 from array import array
 from bisect import bisect_left, bisect_right
@@ -146,5 +147,7 @@ class _Column:
         self.held = array("q")
 
     def _new_file(self) -> BinaryIO:
-        # Beside the lines: where they have room, these have. A folder for such files may lie in memory.
-        return cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder))
+        # Beside the lines: where they have room, these have. A folder for such files may lie in memory, and
+        # is taken only for lines that may be read and not written.
+        folder = self._folder if os.access(self._folder, os.W_OK) else None
+        return cast(BinaryIO, tempfile.TemporaryFile(dir=folder))

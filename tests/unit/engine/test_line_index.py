@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import tracemalloc
 from pathlib import Path
 
@@ -48,6 +50,27 @@ def test_places_beyond_memory_leave_nothing_behind(tmp_path: Path, monkeypatch: 
     assert list(index.lines("700")) == expected["700"]
     assert [path.name for path in tmp_path.iterdir()] == ["lines"]
     index.close()
+
+
+def test_lines_that_may_only_be_read_have_their_places_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    real = tempfile.TemporaryFile
+
+    def noted(dir: object = None) -> object:
+        made.append(dir)
+        return real()
+
+    monkeypatch.setattr(line_index, "_FEW", 1)
+    monkeypatch.setattr(line_index, "_HELD", 2)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(tempfile, "TemporaryFile", noted)
+    index, expected = written(tmp_path / "lines", ["a", "b", "c", "d"])
+    assert len(index) == 4
+    assert list(index.lines("c")) == expected["c"]
+    index.close()
+    assert set(made) == {None}
 
 
 def test_names_of_equal_hash_are_all_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.request import Sampling
+from assay.core.sizes import shown_size
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.described_task import KINDS
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
@@ -32,9 +33,12 @@ from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows
 from assay.sources.delimited import DelimitedSource
 from assay.sources.file_names import on_disk
 from assay.sources.files import open_source
+from assay.sources.json_file import JsonSource
 from assay.sources.source import Source
 
 DEFAULT_MAX_TOKENS = 256
+_LARGE_DOCUMENT = 100_000_000
+"""Bytes of a JSON document from which on a person is told that it is held in memory."""
 
 
 class CompiledTable(msgspec.Struct, frozen=True):
@@ -71,6 +75,7 @@ def compile_table(
     notes: list[str] = []
     source = open_source(path)
     source.check()
+    notes += _held_whole(source)
     said, meta_where = _all_said(path, said or TableMeta(), meta_file, notes)
     said = TableMeta(
         windows=settings.windows, window_tokens=settings.window_tokens, stride=settings.stride
@@ -139,6 +144,13 @@ def compile_table(
     )
     table = TableTask(spec, Rows(source, layout, found.twins, rows, lengths), prompting, pool)
     return CompiledTable(table, found, pool, tuple(notes))
+
+
+def _held_whole(source: Source) -> list[str]:
+    """Say that a large document does not stream, as files of lines and columns do."""
+    if not isinstance(source, JsonSource) or (size := Path(source.path).stat().st_size) < _LARGE_DOCUMENT:
+        return []
+    return [f"a .json document is read whole, {shown_size(size)} of it; JSON lines (.jsonl) take no memory"]
 
 
 def _text_task(
