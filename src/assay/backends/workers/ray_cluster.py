@@ -6,7 +6,6 @@ The only file that speaks with Ray.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import os
 import re
@@ -31,7 +30,7 @@ _FOUND_BY_RAY = ("auto", "local")
 _PACKAGE = Path(__file__).resolve().parents[2]
 """The folder of Assay's own code."""
 _ANSWERS_S = 10.0
-_MOST_WORDS = 400
+_MOST_WORDS = 300
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -130,11 +129,12 @@ def require_ray(address: str | None) -> None:
             raise _not_joined(named, error) from error
 
 
-def wait_for(cluster_ends: Sequence[Any], timeout_s: float) -> None:
+def wait_for(ends: Sequence[Any], timeout_s: float) -> None:
     """Wait until workers have ended, but no longer than this."""
-    ray = importlib.import_module("ray")
-    if cluster_ends:
-        ray.wait(list(cluster_ends), num_returns=len(cluster_ends), timeout=timeout_s)
+    import ray
+
+    if ends:
+        ray.wait(list(ends), num_returns=len(ends), timeout=timeout_s)
 
 
 def death_of(error: Exception, node: str | None, alive: Sequence[Node]) -> Died:
@@ -149,7 +149,9 @@ def death_of(error: Exception, node: str | None, alive: Sequence[Node]) -> Died:
         return Died("its node was lost", is_blameless=True)
     if isinstance(error, ActorUnavailableError):
         return Died("its node could not be reached any more", is_blameless=True)
-    return Died(f"Ray took it away: {_in_words(error)}")
+    # First the numbers of the actor, each in a line set in; last what usually causes such a thing.
+    cause = " ".join(line for line in str(error).splitlines() if line and not line.startswith("\t"))
+    return Died(f"Ray took it away: {cause[:_MOST_WORDS]}")
 
 
 def cannot_start(error: Exception) -> BackendError | None:
