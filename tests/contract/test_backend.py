@@ -42,11 +42,16 @@ ANSWERS: dict[Kind, type] = {Kind.SPAN: Likelihood, Kind.LABELS: LabelProbs, Kin
 BACKENDS = [
     pytest.param(("mock", {}), id="mock"),
     pytest.param(("mock, workers", {}), id="mock, workers"),
+    pytest.param(("mock, ray", {}), id="mock, ray", marks=pytest.mark.slow),
     pytest.param(("smollm2", {}), id="smollm2", marks=pytest.mark.model),
     pytest.param(("ultraeval", {}), id="ultraeval"),
     pytest.param(("openai", {}), id="openai"),
     pytest.param(("openai, scoring", {}), id="openai, scoring"),
 ]
+_IN_WORKERS = {
+    "mock, workers": lambda: open_model(RunSettings(model="mock", workers=2)),
+    "mock, ray": lambda: open_model(RunSettings(model="mock", workers=2, on="ray:local")),
+}
 _OPENED: dict[str, Backend] = {}
 
 
@@ -87,10 +92,20 @@ def scoring_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.model
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _closed() -> Iterator[None]:
+    """Leave no worker behind."""
+    yield
+    while _OPENED:
+        _OPENED.popitem()[1].close()
+
+
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Return the backend under test; opened once, as weights are large."""
     name, args = request.param
+    if name == "mock, ray":
+        pytest.importorskip("ray", reason="the ray extra is not installed")
     if name == "ultraeval":
         name = f"ultraeval:{request.getfixturevalue('infer_url')}"
     elif name == "openai":
@@ -98,12 +113,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
     elif name == "openai, scoring":
         name = request.getfixturevalue("scoring_model")
     if name not in _OPENED:
-        opened = (
-            open_model(RunSettings(model="mock", workers=2))
-            if name == "mock, workers"
-            else open_backend(name, args)
-        )
-        _OPENED[name] = opened
+        _OPENED[name] = _IN_WORKERS[name]() if name in _IN_WORKERS else open_backend(name, args)
         _OPENED[name].probed(frozenset(Kind), is_chat=False)
     return _OPENED[name]
 

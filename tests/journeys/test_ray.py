@@ -72,9 +72,9 @@ class Run:
     def wait_until(self, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         until = time.monotonic() + WAIT_S
         while True:
-            for event in reversed(self.events()):
-                if is_so(event):
-                    return event
+            events: list[dict[str, Any]] = [event for event in self.events() if is_so(event)]
+            if events:
+                return events[-1]
             assert self.process.poll() is None, f"it ended before: {self.said()}"
             assert time.monotonic() < until, f"it never came so far: {self.said()}"
             time.sleep(0.05)

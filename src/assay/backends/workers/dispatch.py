@@ -50,6 +50,8 @@ class _Sent(msgspec.Struct):
     """By id, in their order, what is not answered yet."""
     is_suspect: bool = False
     """Whether one of its requests may have killed a worker."""
+    is_given_up: bool = False
+    """Whether nobody waits for it any more."""
 
 
 class _Worker(msgspec.Struct):
@@ -146,12 +148,14 @@ class Dispatcher:
         for worker in self._workers.values():
             for sent in worker.batches:
                 sent.owed.clear()
+                sent.is_given_up = True
 
     # --- giving out work ---
 
     @property
     def _is_at_work(self) -> bool:
-        return any(sent.owed for worker in self._workers.values() for sent in worker.batches)
+        """Whether answers are owed, or the counters that a model tells at the end of a batch."""
+        return any(not sent.is_given_up for worker in self._workers.values() for sent in worker.batches)
 
     def _n_wanted(self, ahead: Lookahead) -> int:
         """Return how many workers there should be: no more than there is work for."""

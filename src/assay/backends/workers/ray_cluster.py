@@ -6,7 +6,6 @@ The only file that speaks with Ray.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import os
 import re
@@ -27,10 +26,11 @@ _HEAR, _SAY, _END = "hear", "say", "end"
 """Calls of one group come in their order, and wait for none of another."""
 _BOOTSTRAP = "~/ray_bootstrap_config.yaml"
 """What Ray's own launcher leaves on the head of a cluster that grows by itself."""
+_FOUND_BY_RAY = ("auto", "local")
 _PACKAGE = Path(__file__).resolve().parents[2]
 """The folder of Assay's own code."""
 _ANSWERS_S = 10.0
-_MOST_WORDS = 400
+_MOST_WORDS = 300
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -115,16 +115,26 @@ class _Hired(Keeper):
         super().__init__(ray.get_runtime_context().get_node_id(), *told)
 
 
-def require_ray() -> None:
-    """Raise MODEL-004 unless Ray is installed. Imports nothing."""
+def require_ray(address: str | None) -> None:
+    """Raise MODEL-004 unless Ray is installed, WORKER-005 if nobody answers at an address that was named.
+
+    Imports nothing.
+    """
     require_packages("ray", needed_by="--on ray", fix=RAY_EXTRA)
+    named = _named(address)
+    if named is not None and named not in _FOUND_BY_RAY:
+        try:
+            _see_that_it_answers(named)
+        except (OSError, ValueError) as error:
+            raise _not_joined(named, error) from error
 
 
-def wait_for(cluster_ends: Sequence[Any], timeout_s: float) -> None:
+def wait_for(ends: Sequence[Any], timeout_s: float) -> None:
     """Wait until workers have ended, but no longer than this."""
-    ray = importlib.import_module("ray")
-    if cluster_ends:
-        ray.wait(list(cluster_ends), num_returns=len(cluster_ends), timeout=timeout_s)
+    import ray
+
+    if ends:
+        ray.wait(list(ends), num_returns=len(ends), timeout=timeout_s)
 
 
 def death_of(error: Exception, node: str | None, alive: Sequence[Node]) -> Died:
@@ -139,7 +149,9 @@ def death_of(error: Exception, node: str | None, alive: Sequence[Node]) -> Died:
         return Died("its node was lost", is_blameless=True)
     if isinstance(error, ActorUnavailableError):
         return Died("its node could not be reached any more", is_blameless=True)
-    return Died(f"Ray took it away: {_in_words(error)}")
+    # First the numbers of the actor, each in a line set in; last what usually causes such a thing.
+    cause = " ".join(line for line in str(error).splitlines() if line and not line.startswith("\t"))
+    return Died(f"Ray took it away: {cause[:_MOST_WORDS]}")
 
 
 def cannot_start(error: Exception) -> BackendError | None:
@@ -159,7 +171,7 @@ def _join(ray: Any, address: str | None) -> bool:
     """Join a cluster; return whether it had to be started."""
     # Ray would send its statistics to its makers from a cluster that is started here.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    named = address or os.environ.get("RAY_ADDRESS") or None
+    named = _named(address)
     code = {"py_modules": [str(_PACKAGE)], "excludes": ["__pycache__"]}
     with _signals_kept():
         try:
@@ -177,20 +189,28 @@ def _join(ray: Any, address: str | None) -> bool:
     return found is None
 
 
+def _named(address: str | None) -> str | None:
+    return address or os.environ.get("RAY_ADDRESS") or None
+
+
 def _found(ray: Any, named: str | None) -> str | None:
-    """Return where a cluster answers; None: nowhere, and none was named. Ray itself would try for minutes."""
-    found = ray._private.services.canonicalize_bootstrap_address(named)
-    if found is None:
-        return None
-    host, _, port = found.rpartition(":")
+    """Return where a cluster answers; None: nowhere, and none was named."""
+    found: str | None = ray._private.services.canonicalize_bootstrap_address(named)
+    if found is None or named is not None:
+        return found
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_S).close()
+        _see_that_it_answers(found)
     except OSError:
-        if named is None:
-            # What was started here once, and has ended since.
-            return None
-        raise
-    return str(found)
+        return None  # It was started here once, and has ended since.
+    return found
+
+
+def _see_that_it_answers(address: str) -> None:
+    """Raise OSError if nobody does, ValueError if it is no address. Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError("an address is HOST:PORT")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_S).close()
 
 
 def _not_joined(named: str | None, error: Exception) -> BackendError:

@@ -53,7 +53,7 @@ class RayCrew:
         environment beside that of the node. `n`: at most so many workers. `uses_gpu`: whether the model has
         use for a GPU.
         """
-        require_ray()
+        require_ray(address)
         self._address = address
         self._command = command
         self._setup = cache(setup)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -351,3 +352,32 @@ def test_counters_of_the_dead_still_count() -> None:
 def test_limits_are_those_the_errors_page_tells() -> None:
     assert (dispatch._MOST_DEATHS, dispatch._DEATHS_AT_FIRST, dispatch._DEATHS_IN_A_ROW) == (3, 8, 24)
     assert Died("x").is_blameless is False
+
+
+def test_the_counters_of_the_last_batches_are_in_the_sum() -> None:
+    class Slow(FakeCrew):
+        """One word at a time."""
+
+        waiting: ClassVar[list[Word]] = []
+
+        def listen(self, timeout_s: float) -> Sequence[Word]:
+            self.waiting.extend(super().listen(timeout_s))
+            return [self.waiting.pop(0)] if self.waiting else []
+
+    pool = dispatcher(Slow(2))
+    found = list(pool.run(asked(40)))
+    assert pool.stats["tokens"] == len(found) == 40
+
+
+def test_a_cluster_that_shrinks_keeps_who_has_a_model() -> None:
+    class Shrinking(FakeCrew):
+        """Two places, of which one is gone before its worker was up."""
+
+        def listen(self, timeout_s: float) -> Sequence[Word]:
+            assert self._n_steps < 1000, "the one that is left never comes up"
+            self.n = 1
+            return [word for word in super().listen(timeout_s) if word.worker == 1]
+
+    crew = Shrinking(2)
+    assert len(list(dispatcher(crew).run(asked(200)))) == 200
+    assert crew.ended == [2]

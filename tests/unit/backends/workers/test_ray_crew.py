@@ -92,7 +92,7 @@ def crew_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[..., RayC
     def made(cluster: FakeCluster, n: int | None = None, **asked: Any) -> RayCrew:
         monkeypatch.setattr(ray_crew, "RayCluster", lambda address: cluster)
         values = {"num_gpus": None, "num_cpus": None, "uses_gpu": True, **asked}
-        return RayCrew("there:1", ("-m", "worker"), lambda: b"setup", {"OMP_NUM_THREADS": "3"}, n=n, **values)
+        return RayCrew(None, ("-m", "worker"), lambda: b"setup", {"OMP_NUM_THREADS": "3"}, n=n, **values)
 
     return made
 
