@@ -1,0 +1,142 @@
+"""What can be set on a model in vLLM's engine, and what of it changes answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from assay.backends.arguments import read_arguments
+from assay.backends.hf_arguments import Count
+from assay.backends.problems import missing_files, wrong_argument
+from assay.backends.weights import hash_files
+from assay.core.errors import listing
+
+ENGINE = "engine."
+"""What begins so names an argument of vLLM's engine that Assay does not know."""
+_LORA_FILES = ("adapter_model.safetensors", "adapter_model.bin")
+_ELSEWHERE = {
+    "model": "write vllm:MODEL",
+    "tokenizer": "the model's own is used",
+    "max_model_len": "write context_length=N",
+    "enable_lora": "write lora=FOLDER",
+    "max_lora_rank": "it is read from the adapter",
+    "load_format": "the files decide",
+    "skip_tokenizer_init": "the tokenizer is needed",
+    "disable_log_stats": "Assay keeps its own",
+}
+
+
+class VllmArgs(msgspec.Struct, frozen=True):
+    """What can be set on the engine."""
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    revision: str | None = None
+    trust_remote_code: bool = False
+    chat_template: str | None = None
+    """Path of a jinja file to use instead of the model's own template."""
+    context_length: Count | None = None
+    """Tokens it is given at most, where that should be fewer than it can read."""
+    tensor_parallel_size: Count = 1
+    """GPUs that each layer is spread over."""
+    pipeline_parallel_size: Count = 1
+    """GPUs that the layers are spread over."""
+    gpu_memory_utilization: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    """Share of the device's memory that the engine may take."""
+    kv_cache_gib: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Memory for keys and values, where a share of the device is too coarse."""
+    max_num_seqs: Count | None = None
+    """Sequences that are computed together."""
+    max_num_batched_tokens: Count | None = None
+    """Tokens that are computed together."""
+    block_size: Count | None = None
+    """Tokens of a block: beginnings are shared in whole blocks."""
+    enforce_eager: bool | None = None
+    """Whether nothing is compiled and no graphs are captured."""
+    enable_prefix_caching: bool = True
+    quantization: str | None = None
+    kv_cache_dtype: str | None = None
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Of the engine; texts that are drawn have seeds of their own."""
+    lora: str | None = None
+    """Folder of an adapter that is put upon the model."""
+
+
+class VllmAsked(msgspec.Struct, frozen=True):
+    """The arguments as they are used."""
+
+    args: VllmArgs
+    engine: dict[str, Any]
+    """Further arguments of the engine, by vLLM's names."""
+
+    def changing_answers(self) -> dict[str, str | int | float | bool]:
+        """Return what another value of would be another model, as far as answers go."""
+        names = ("context_length", "quantization", "kv_cache_dtype")
+        changed: dict[str, str | int | float | bool] = {
+            name: value for name in names if (value := getattr(self.args, name)) is not None
+        }
+        if self.args.lora is not None:
+            changed["lora"] = lora_hash(self.args.lora)
+        for name, value in self.engine.items():
+            is_plain = isinstance(value, str | int | float | bool)
+            changed[ENGINE + name] = (
+                value if is_plain else msgspec.json.encode(value, order="sorted").decode()
+            )
+        return changed
+
+
+def read_asked(given: Mapping[str, str]) -> VllmAsked:
+    """Return the arguments that a person gave, or raise MODEL-002 or MODEL-003."""
+    plain = {name: value for name, value in given.items() if not name.startswith(ENGINE)}
+    args = read_arguments("vllm", VllmArgs, plain)
+    further = {name.removeprefix(ENGINE): given[name] for name in given.keys() - plain.keys()}
+    if args.lora is not None:
+        _adapter(args.lora)
+    return VllmAsked(args, {name: _further(name, further[name]) for name in sorted(further)})
+
+
+def _further(name: str, value: str) -> Any:
+    """Return the value of an argument of the engine: JSON where it is such, else the text itself."""
+    if name in VllmArgs.__struct_fields__:
+        raise wrong_argument(f"vllm argument {ENGINE}{name}: {name!r} has a name", f"write {name}={value}")
+    if name in _ELSEWHERE:
+        raise wrong_argument(f"vllm argument {ENGINE}{name}: Assay sets {name!r} itself", _ELSEWHERE[name])
+    if not name:
+        raise wrong_argument(f"vllm argument {ENGINE!r} names nothing", f"write {ENGINE}cpu_offload_gb=8")
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
+
+
+# --- an adapter ---
+
+
+def lora_hash(path: str) -> str:
+    """Return the hash of an adapter's files."""
+    return hash_files(_adapter(path))
+
+
+def lora_rank(path: str) -> int:
+    """Return the rank that an adapter needs room for: the highest of all its layers."""
+    config = msgspec.json.decode((Path(path).expanduser() / "adapter_config.json").read_bytes())
+    ranks = [config.get("r"), *(config.get("rank_pattern") or {}).values()]
+    found = [rank for rank in ranks if isinstance(rank, int) and rank > 0]
+    if not found:
+        raise missing_files(f"lora={path}: adapter_config.json names no rank r", "save the adapter again")
+    return max(found)
+
+
+def _adapter(path: str) -> list[Path]:
+    """Return the files of an adapter, or raise MODEL-003."""
+    folder = Path(path).expanduser()
+    config = folder / "adapter_config.json"
+    weights = [folder / name for name in _LORA_FILES if (folder / name).is_file()]
+    if not config.is_file() or not weights:
+        raise missing_files(
+            f"lora={path}: there is no adapter: looked for {listing(('adapter_config.json', *_LORA_FILES))}",
+            "give the folder that the adapter was saved into",
+        )
+    return [config, weights[0]]

@@ -1,0 +1,73 @@
+"""Where vLLM writes what it would write on the screen: into a file, which stays when something goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from assay.backends.cache_dir import cache_dir
+
+
+class EngineLog:
+    """A file of one engine."""
+
+    def __init__(self) -> None:
+        folder = cache_dir() / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f"vllm-{os.getpid()}-", suffix=".log", dir=folder)
+        os.close(handle)
+        self.path = Path(name)
+        self._config = self.path.with_suffix(".json")
+        self._config.write_text(json.dumps(_config(self.path)), encoding="utf-8")
+        self._is_kept = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables by which vLLM, and every process that it starts, finds the file."""
+        return {"VLLM_LOGGING_CONFIG_PATH": str(self._config)}
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Let everything that is written meanwhile, by native code too, go into the file."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with open(self.path, "ab") as file:
+            kept = {number: os.dup(number) for number in (1, 2)}
+            try:
+                for number in kept:
+                    os.dup2(file.fileno(), number)
+                yield
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                for number, own in kept.items():
+                    os.dup2(own, number)
+                    os.close(own)
+
+    def keep(self) -> None:
+        """Leave the file where it is: a person may want to read it."""
+        self._is_kept = True
+
+    def close(self) -> None:
+        """Remove what nobody needs any more."""
+        for path in (self._config, *(() if self._is_kept else (self.path,))):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _config(path: Path) -> dict[str, object]:
+    """Return the settings of Python's logging that send all of vLLM's to a file."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+        "handlers": {
+            "file": {"class": "logging.FileHandler", "filename": str(path), "mode": "a", "formatter": "plain"}
+        },
+        "loggers": {"vllm": {"handlers": ["file"], "level": "INFO", "propagate": False}},
+    }
