@@ -56,7 +56,7 @@ class HfBackend(LocalModel):
     def __init__(self, where: str, args: Mapping[str, str], *, files: ModelFiles | None = None) -> None:
         """Check arguments, packages and files; load nothing."""
         self._args = read_arguments(self.kind, HfArgs, args)
-        super().__init__(where, self._args, files=files, media=None)
+        super().__init__(where, self._args, files=files)
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
         self._loaded: Loaded | None = None
         self._trial: Trial | None = None

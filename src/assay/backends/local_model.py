@@ -22,7 +22,6 @@ from assay.backends.scoring_plans import ScoringPlan, Waiting, plan_labels, plan
 from assay.backends.tokenization import Encoded, EncodedLabels, EncodedWindows, Tokenization
 from assay.backends.writing_jobs import WritingJob
 from assay.core.ids import digest
-from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, Response
@@ -52,23 +51,17 @@ class LocalModel:
     """What is known of a model without its weights."""
 
     kind = ""
+    takes_media = True
+    """Whether the engine can show a model what it takes beside text."""
 
-    def __init__(
-        self,
-        where: str,
-        args: FileArguments,
-        *,
-        files: ModelFiles | None = None,
-        media: frozenset[Medium] | None = None,
-    ) -> None:
-        """Check that the files are there. `media`: what it is shown beside text; None: all that it takes."""
+    def __init__(self, where: str, args: FileArguments, *, files: ModelFiles | None = None) -> None:
+        """Check that the files are there."""
         self._where = where
         self._file_args = args
         if files is None:
             check_revision(where, args.revision, backend=self.kind)
             files = find_files(where, args.revision, with_code=args.trust_remote_code, backend=self.kind)
         self._files = files
-        self._media = files.media if media is None else media
         self._own_template = read_template(args.chat_template)
         self._counters = Counters()
 
@@ -84,7 +77,7 @@ class LocalModel:
             kinds=frozenset(Kind),
             is_chat=self._template is not None,
             context_length=self._context_length,
-            media=self._media,
+            media=self._files.media if self.takes_media else frozenset(),
         )
 
     def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:

@@ -39,12 +39,13 @@ class VllmBackend(LocalModel):
     """A causal language model in vLLM's engine."""
 
     kind = "vllm"
+    takes_media = False
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         """Check arguments, packages and files; load nothing."""
         self._asked = read_asked(args)
         require_packages("vllm", needed_by=f"vllm:{where}", fix=VLLM_EXTRA)
-        super().__init__(where, self._asked.args, media=frozenset())
+        super().__init__(where, self._asked.args)
         if isinstance(self._files, GgufFiles):
             raise does_not_load(f"{self._name}: vLLM does not read GGUF files", f"write hf:{where}")
         self._engine: VllmEngine | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +14,7 @@ from assay.backends.arguments import read_arguments
 from assay.backends.hf_arguments import Count
 from assay.backends.problems import missing_files, wrong_argument
 from assay.backends.weights import hash_files
-from assay.core.errors import listing
+from assay.core.errors import listing, nearest
 
 ENGINE = "engine."
 """What begins so names an argument of vLLM's engine that Assay does not know."""
@@ -94,7 +96,10 @@ def read_asked(given: Mapping[str, str]) -> VllmAsked:
     further = {name.removeprefix(ENGINE): given[name] for name in given.keys() - plain.keys()}
     if args.lora is not None:
         _adapter(args.lora)
-    return VllmAsked(args, {name: _further(name, further[name]) for name in sorted(further)})
+    asked = VllmAsked(args, {name: _further(name, further[name]) for name in sorted(further)})
+    if further:
+        _check_known(further)
+    return asked
 
 
 def _further(name: str, value: str) -> Any:
@@ -109,6 +114,30 @@ def _further(name: str, value: str) -> Any:
         return msgspec.json.decode(value)
     except msgspec.DecodeError:
         return value
+
+
+def _check_known(names: Mapping[str, str]) -> None:
+    """Raise MODEL-002 where vLLM's engine has no such argument; where vLLM is not here, it is not known."""
+    known = _engine_arguments()
+    for name in names:
+        if known and name not in known:
+            raise wrong_argument(
+                f"vllm argument {ENGINE}{name}: vLLM's engine has no argument {name!r}{nearest(name, known)}",
+                "see the engine arguments in vLLM's documentation",
+            )
+
+
+def _engine_arguments() -> list[str]:
+    """Return the names of the engine's arguments, read from its source: importing it takes half a minute."""
+    spec = importlib.util.find_spec("vllm")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        source = Path(folder) / "engine" / "arg_utils.py"
+        if source.is_file():
+            for one in ast.parse(source.read_text("utf-8")).body:
+                if isinstance(one, ast.ClassDef) and one.name == "EngineArgs":
+                    fields = (part.target for part in one.body if isinstance(part, ast.AnnAssign))
+                    return [field.id for field in fields if isinstance(field, ast.Name)]
+    return []
 
 
 # --- an adapter ---

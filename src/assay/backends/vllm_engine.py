@@ -113,6 +113,7 @@ def open_engine(
         raise
     except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
         log.keep()
+        log.close()
         raise _problem(f"{source} does not load", trouble, log) from trouble
 
 
@@ -143,8 +144,27 @@ def _opened(
         model=str(source), dtype=dtype, disable_log_stats=True, use_tqdm_on_load=False, **{**more, **settings}
     )
     engine = LLMEngine.from_engine_args(args)
+    if current_platform.is_cpu():
+        _sum_exactly(engine)
     request = LoRARequest("adapter", 1, str(Path(lora).expanduser().resolve())) if lora is not None else None
     return VllmEngine(engine, log, request)
+
+
+def _sum_exactly(engine: Any) -> None:
+    """Give the sampler of an engine on a CPU a log-softmax that is right to fp32's own last digits.
+
+    torch's sums up a vocabulary one by one there, which puts each token's log-probability off by some 1e-5,
+    to the same side. An engine with processes of its own cannot be reached, and keeps it.
+    """
+    worker = getattr(getattr(engine, "model_executor", None), "driver_worker", None)
+    sampler = getattr(getattr(worker, "model_runner", None), "sampler", None)
+    if sampler is not None:
+        sampler.compute_logprobs = _log_softmax
+
+
+def _log_softmax(logits: Any) -> Any:
+    logits = logits.float()
+    return logits - logits.logsumexp(dim=-1, keepdim=True)
 
 
 def room_for_rank(rank: int) -> int:
