@@ -17,7 +17,7 @@ from typing import Any
 from assay.backends.batching import is_out_of_memory
 from assay.backends.problems import does_not_fit, does_not_load
 from assay.backends.token_engine import EngineAnswer, EngineAsk, ReadAsk, Refused
-from assay.backends.vllm_log import EngineLog
+from assay.backends.vllm_log import EngineLog, engine_log
 from assay.backends.vllm_outputs import read_answer, write_answer
 from assay.core.errors import BackendError
 
@@ -86,7 +86,6 @@ class VllmEngine:
         with suppress(Exception):  # It may be gone already.
             self._engine.engine_core.shutdown()
         self._engine = None
-        self._log.close()
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -104,7 +103,7 @@ def open_engine(
     source: Path, *, dtype: str, context_length: int | None, settings: Mapping[str, Any], lora: str | None
 ) -> VllmEngine:
     """Return the engine with the model of a folder. `settings` are arguments of vLLM's engine."""
-    log = EngineLog()
+    log = engine_log()
     try:
         with log.holding(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -113,7 +112,6 @@ def open_engine(
         raise
     except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
         log.keep()
-        log.close()
         raise _problem(f"{source} does not load", trouble, log) from trouble
 
 

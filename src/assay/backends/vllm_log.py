@@ -1,20 +1,33 @@
-"""Where vLLM writes what it would write on the screen: into a file, which stays when something goes wrong."""
+"""Where vLLM writes what it would write on the screen: into a file, which stays when something goes wrong.
+
+vLLM sets its log up once in a process, so all engines of a process share one file.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from assay.backends.cache_dir import cache_dir
 
 
+@cache
+def engine_log() -> EngineLog:
+    """Return the file of this process."""
+    log = EngineLog()
+    atexit.register(log.close)
+    return log
+
+
 class EngineLog:
-    """A file of one engine."""
+    """A file, until it is closed."""
 
     def __init__(self) -> None:
         folder = cache_dir() / "logs"
