@@ -38,6 +38,7 @@ class FakeEngine:
     def __init__(self, *, block: int = 4, room: int = 3, shares: bool = True, longest: int = 10**6) -> None:
         self.room = room
         self.shares = shares
+        self.reads_own = True
         self.block = block
         self.longest = longest
         self.asked: list[EngineAsk] = []
@@ -67,6 +68,7 @@ class FakeEngine:
         if isinstance(ask, WriteAsk):
             return self._written(ask, n_cached)
         assert isinstance(ask, ReadAsk)
+        assert self.reads_own or ask.first is None
         assert len(ask.next_ids) <= 128
         following = {token: logprob(ask.prompt, token) for token in ask.next_ids}
         top = first_choice(ask.prompt)

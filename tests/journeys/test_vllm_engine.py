@@ -26,7 +26,9 @@ pytestmark = pytest.mark.slow
 
 BLOCK = 32
 """Tokens of a block on a CPU."""
-WORDS = "one two three four five six seven eight nine ten apple stone chair river yes no the answer is".split()
+WORDS = (
+    "one two three four five six seven eight nine ten apple stone chair river yes no the answer is".split()
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -64,7 +66,9 @@ def compared(found: Sequence[Outcome], expected: Sequence[Outcome], *, abs_sum: 
             if one.n_tokens <= 20 and abs_sum == 1e-4:
                 same(one, other)
             assert one.token_logprobs == pytest.approx(other.token_logprobs, abs=1e-4)
-            assert one.sum_logprob == pytest.approx(other.sum_logprob, abs=abs_sum * max(1, one.n_tokens / 100))
+            assert one.sum_logprob == pytest.approx(
+                other.sum_logprob, abs=abs_sum * max(1, one.n_tokens / 100)
+            )
             assert one.token_ids == other.token_ids
         elif isinstance(one, LabelProbs):
             close(one, other)
@@ -95,7 +99,10 @@ def everything() -> list[Ask]:
         Span("The capital", 0),
         Span(long, 0),
         Span(long, len(long) // 2),
-        *(Span(long, 0, windows=windows) for windows in (Windows("classic", 40), Windows("hf-stride", 40, 7))),
+        *(
+            Span(long, 0, windows=windows)
+            for windows in (Windows("classic", 40), Windows("hf-stride", 40, 7))
+        ),
         Span(text(500, "windows"), 0, windows=Windows("classic")),
         Labels("hello", tuple((f" {word}", word) for word in WORDS)),
         *(Generate(text(n, n), Sampling(max_tokens=9)) for n in range(1, 12)),
@@ -180,7 +187,10 @@ def test_what_ends_a_text(engine: Backend) -> None:
 # --- an adapter ---
 
 
-def test_an_adapter_is_the_model_that_it_is_merged_into(tiny: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layers", [["q_proj", "v_proj"], ["down_proj", "lm_head"]], ids=str)
+def test_an_adapter_is_the_model_that_it_is_merged_into(
+    tiny: Path, tmp_path: Path, layers: list[str]
+) -> None:
     peft: Any = pytest.importorskip("peft", reason="peft makes the adapter")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -188,7 +198,7 @@ def test_an_adapter_is_the_model_that_it_is_merged_into(tiny: Path, tmp_path: Pa
     base = AutoModelForCausalLM.from_pretrained(tiny)
     torch.manual_seed(5)
     config = peft.LoraConfig(
-        r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"], init_lora_weights=False, task_type="CAUSAL_LM"
+        r=4, lora_alpha=8, target_modules=layers, init_lora_weights=False, task_type="CAUSAL_LM"
     )
     adapted = peft.get_peft_model(base, config)
     adapted.save_pretrained(tmp_path / "adapter")
@@ -263,7 +273,9 @@ def test_a_run_by_all_methods_alone_offline_and_with_workers(tiny: Path, sums: s
     expected = values(run(sums, f"hf:{tiny}", "hf"))
     assert values(run(sums, f"vllm:{tiny}", "alone", *settings)) == pytest.approx(expected)
     assert values(run(sums, f"vllm:{tiny}", "offline", *settings, "--offline")) == pytest.approx(expected)
-    assert values(run(sums, f"vllm:{tiny}", "workers", *settings, "--workers", "2")) == pytest.approx(expected)
+    assert values(run(sums, f"vllm:{tiny}", "workers", *settings, "--workers", "2")) == pytest.approx(
+        expected
+    )
 
 
 def values(found: dict[str, Any]) -> dict[str, float]:
@@ -278,5 +290,3 @@ def test_trouble_is_told_with_the_place_of_the_log(tiny: Path, sums: str) -> Non
     log = Path(said[said.index("log is ") + len("log is ") : said.index(".log") + 4].replace(" ", ""))
     assert "block size" in log.read_text(encoding="utf-8")
     log.unlink()
-
-

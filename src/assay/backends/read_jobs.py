@@ -89,7 +89,7 @@ class ReadJob:
     def _again(self) -> ReadJob:
         """Return the first of the jobs that read the same beside the cache."""
         salt = f"again {next(_SALTS)}"
-        jobs = _chained(self.ask.prompt, self.reads, self.rows, known=0, salt=salt)
+        jobs = _chained(self.ask.prompt, self.reads, self.rows, known=0, piece=PIECE, salt=salt)
         jobs[-1].followers.extend(self.followers)
         return jobs[0]
 
@@ -97,11 +97,20 @@ class ReadJob:
 _SALTS = count(1)
 
 
-def plan_reads(rows: Sequence[Row], *, shares: bool) -> list[ReadJob]:
-    """Return the jobs that read rows; others follow them. Without a cache each row is one by itself."""
+def plan_reads(rows: Sequence[Row], *, shares: bool, reads_own: bool = True) -> list[ReadJob]:
+    """Return the jobs that read rows; others follow them.
+
+    Where the engine shares nothing, each row is read by itself. Where it does not read a prompt's own tokens,
+    each is asked for as the one that comes next.
+    """
     if not shares:
         reads = [[(begin, end, n, number) for begin, end, number in row.runs] for n, row in enumerate(rows)]
-        return [_job(row.inputs, mine, rows, _first(mine)) for row, mine in zip(rows, reads, strict=True)]
+        piece = max((len(row.inputs) for row in rows), default=1) if reads_own else 1
+        return [
+            _chained(row.inputs, mine, rows, known=len(row.inputs), piece=piece)[0]
+            for row, mine in zip(rows, reads, strict=True)
+        ]
+    piece = PIECE if reads_own else 1
     planned: list[ReadJob] = []
     # A node, what stands before it, how much of that was asked for, and where its jobs go.
     waiting: list[tuple[Node, tuple[int, ...], int, list[ReadJob]]] = []
@@ -111,7 +120,7 @@ def plan_reads(rows: Sequence[Row], *, shares: bool) -> list[ReadJob]:
         node, before, known, behind = waiting.pop()
         path = (*before, *node.ids)
         if node.reads:
-            jobs = _chained(path, node.reads, rows, known=known)
+            jobs = _chained(path, node.reads, rows, known=known, piece=piece)
             behind.append(jobs[0])
             known, behind = len(path), jobs[-1].followers
         waiting.extend((child, path, known, behind) for child in reversed(node.children))
@@ -119,7 +128,13 @@ def plan_reads(rows: Sequence[Row], *, shares: bool) -> list[ReadJob]:
 
 
 def _chained(
-    path: tuple[int, ...], reads: Sequence[Read], rows: Sequence[Row], *, known: int, salt: str = ""
+    path: tuple[int, ...],
+    reads: Sequence[Read],
+    rows: Sequence[Row],
+    *,
+    known: int,
+    piece: int,
+    salt: str = "",
 ) -> list[ReadJob]:
     """Return jobs that follow one another and read all that is to be read along a path.
 
@@ -127,21 +142,21 @@ def _chained(
     """
     jobs = [
         _job(path[:end], within(reads, begin, end), rows, begin, salt)
-        for begin, end in _parts(_first(reads), len(path), known)
+        for begin, end in _parts(_first(reads), len(path), known, piece)
     ]
     for job, following in pairwise(jobs):
         job.followers.append(following)
     return jobs
 
 
-def _parts(first: int, end: int, known: int) -> Iterator[tuple[int, int]]:
+def _parts(first: int, end: int, known: int, piece: int) -> Iterator[tuple[int, int]]:
     """Yield from which position on and up to which each ask reads."""
     if first - known > SLACK and first + 1 < end:
         yield first, first + 1
         first += 1
-    while end - first > PIECE:
-        yield first, first + PIECE
-        first += PIECE
+    while end - first > piece:
+        yield first, first + piece
+        first += piece
     yield first, end
 
 

@@ -88,6 +88,10 @@ class TokenEngine(Protocol):
     def shares(self) -> bool:
         """Return whether it keeps beginnings."""
 
+    @property
+    def reads_own(self) -> bool:
+        """Return whether a prompt's own tokens can be asked for."""
+
     def add(self, number: int, ask: EngineAsk) -> None:
         """Take an ask under a number; raise Refused where it cannot be one."""
 

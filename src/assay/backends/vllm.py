@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from assay.backends.adapter_files import find_adapter
 from assay.backends.batching import windows
 from assay.backends.engine_flow import Flow
 from assay.backends.generation import Draft, Ending
@@ -22,8 +23,8 @@ from assay.backends.problems import VLLM_EXTRA, does_not_load, require_packages
 from assay.backends.read_jobs import ReadJob, plan_reads
 from assay.backends.request_sizes import n_chars
 from assay.backends.scoring_plans import Waiting, finished
-from assay.backends.vllm_arguments import lora_rank, read_asked
-from assay.backends.vllm_engine import VllmEngine, open_engine, room_for_rank
+from assay.backends.vllm_arguments import read_asked
+from assay.backends.vllm_engine import VllmEngine, open_engine
 from assay.backends.write_jobs import WriteJob
 from assay.backends.writing_jobs import WritingJob
 from assay.core.model import ModelIdentity
@@ -119,7 +120,7 @@ class VllmBackend(LocalModel):
                 dtype=self._dtype,
                 context_length=self._context_length,
                 settings=self._settings(),
-                lora=self._asked.args.lora,
+                adapter=None if self._asked.args.lora is None else find_adapter(self._asked.args.lora),
             )
             self._counters.load_seconds += time.perf_counter() - began
         return self._engine
@@ -143,8 +144,6 @@ class VllmBackend(LocalModel):
             "seed": args.seed,
         }
         settings = {name: value for name, value in named.items() if value is not None}
-        if args.lora is not None:
-            settings |= {"enable_lora": True, "max_lora_rank": room_for_rank(lora_rank(args.lora))}
         return settings | self._asked.engine
 
     # --- requests to jobs ---
@@ -155,7 +154,8 @@ class VllmBackend(LocalModel):
         """Let the jobs of a window wait for the engine; yield the failures of requests that have none."""
         rows = Rows()
         yield from self._planned([r for r in window if not isinstance(r.ask, Generate)], rows, waiting)
-        flow.add(plan_reads(list(rows), shares=self._load().shares))
+        engine = self._load()
+        flow.add(plan_reads(list(rows), shares=engine.shares, reads_own=engine.reads_own))
         new: dict[Draft, WritingJob] = {}
         yield from self._drafted([r for r in window if isinstance(r.ask, Generate)], new)
         owner.update(new)

@@ -10,21 +10,21 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from assay.backends.adapter_files import find_adapter
 from assay.backends.arguments import read_arguments
 from assay.backends.hf_arguments import Count
-from assay.backends.problems import missing_files, wrong_argument
-from assay.backends.weights import hash_files
-from assay.core.errors import listing, nearest
+from assay.backends.problems import wrong_argument
+from assay.core.errors import nearest
 
 ENGINE = "engine."
 """What begins so names an argument of vLLM's engine that Assay does not know."""
-_LORA_FILES = ("adapter_model.safetensors", "adapter_model.bin")
 _ELSEWHERE = {
     "model": "write vllm:MODEL",
     "tokenizer": "the model's own is used",
     "max_model_len": "write context_length=N",
     "enable_lora": "write lora=FOLDER",
     "max_lora_rank": "it is read from the adapter",
+    "lora_target_modules": "they are read from the adapter",
     "load_format": "the files decide",
     "skip_tokenizer_init": "the tokenizer is needed",
     "disable_log_stats": "Assay keeps its own",
@@ -80,7 +80,7 @@ class VllmAsked(msgspec.Struct, frozen=True):
             name: value for name in names if (value := getattr(self.args, name)) is not None
         }
         if self.args.lora is not None:
-            changed["lora"] = lora_hash(self.args.lora)
+            changed["lora"] = find_adapter(self.args.lora).digest
         for name, value in self.engine.items():
             is_plain = isinstance(value, str | int | float | bool)
             changed[ENGINE + name] = (
@@ -95,7 +95,7 @@ def read_asked(given: Mapping[str, str]) -> VllmAsked:
     args = read_arguments("vllm", VllmArgs, plain)
     further = {name.removeprefix(ENGINE): given[name] for name in given.keys() - plain.keys()}
     if args.lora is not None:
-        _adapter(args.lora)
+        find_adapter(args.lora)
     asked = VllmAsked(args, {name: _further(name, further[name]) for name in sorted(further)})
     if further:
         _check_known(further)
@@ -138,34 +138,3 @@ def _engine_arguments() -> list[str]:
                     fields = (part.target for part in one.body if isinstance(part, ast.AnnAssign))
                     return [field.id for field in fields if isinstance(field, ast.Name)]
     return []
-
-
-# --- an adapter ---
-
-
-def lora_hash(path: str) -> str:
-    """Return the hash of an adapter's files."""
-    return hash_files(_adapter(path))
-
-
-def lora_rank(path: str) -> int:
-    """Return the rank that an adapter needs room for: the highest of all its layers."""
-    config = msgspec.json.decode((Path(path).expanduser() / "adapter_config.json").read_bytes())
-    ranks = [config.get("r"), *(config.get("rank_pattern") or {}).values()]
-    found = [rank for rank in ranks if isinstance(rank, int) and rank > 0]
-    if not found:
-        raise missing_files(f"lora={path}: adapter_config.json names no rank r", "save the adapter again")
-    return max(found)
-
-
-def _adapter(path: str) -> list[Path]:
-    """Return the files of an adapter, or raise MODEL-003."""
-    folder = Path(path).expanduser()
-    config = folder / "adapter_config.json"
-    weights = [folder / name for name in _LORA_FILES if (folder / name).is_file()]
-    if not config.is_file() or not weights:
-        raise missing_files(
-            f"lora={path}: there is no adapter: looked for {listing(('adapter_config.json', *_LORA_FILES))}",
-            "give the folder that the adapter was saved into",
-        )
-    return [config, weights[0]]

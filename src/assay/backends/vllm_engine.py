@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from assay.backends.adapter_files import Adapter
 from assay.backends.batching import is_out_of_memory
 from assay.backends.problems import does_not_fit, does_not_load
 from assay.backends.token_engine import EngineAnswer, EngineAsk, ReadAsk, Refused
@@ -38,10 +39,11 @@ _LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 class VllmEngine:
     """An engine that has its model."""
 
-    def __init__(self, engine: Any, log: EngineLog, lora: Any = None) -> None:
+    def __init__(self, engine: Any, log: EngineLog, lora: Any = None, *, reads_own: bool = True) -> None:
         self._engine = engine
         self._log = log
         self._lora = lora
+        self.reads_own = reads_own
         self._asks: dict[str, EngineAsk] = {}
         self.room = int(engine.vllm_config.scheduler_config.max_num_seqs)
         self.shares = bool(engine.vllm_config.cache_config.enable_prefix_caching)
@@ -100,14 +102,19 @@ class VllmEngine:
 
 
 def open_engine(
-    source: Path, *, dtype: str, context_length: int | None, settings: Mapping[str, Any], lora: str | None
+    source: Path,
+    *,
+    dtype: str,
+    context_length: int | None,
+    settings: Mapping[str, Any],
+    adapter: Adapter | None,
 ) -> VllmEngine:
     """Return the engine with the model of a folder. `settings` are arguments of vLLM's engine."""
     log = engine_log()
     try:
         with log.holding(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _opened(source, dtype, context_length, settings, lora, log)
+            return _opened(source, dtype, context_length, settings, adapter, log)
     except BackendError:
         raise
     except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
@@ -120,7 +127,7 @@ def _opened(
     dtype: str,
     context_length: int | None,
     settings: Mapping[str, Any],
-    lora: str | None,
+    adapter: Adapter | None,
     log: EngineLog,
 ) -> VllmEngine:
     for name, value in {**_ENVIRONMENT, **log.environment}.items():
@@ -136,6 +143,13 @@ def _opened(
         more = {"block_size": CPU_BLOCK, "enforce_eager": True}
         if "gpu_memory_utilization" not in settings and "VLLM_CPU_KVCACHE_SPACE" not in os.environ:
             more["kv_cache_memory_bytes"] = int(CPU_KV_GIB * 2**30)
+    if adapter is not None:
+        # Told which layers, vLLM leaves the head alone: with an adapter on it, it reads no prompt's own rows.
+        more |= {
+            "enable_lora": True,
+            "max_lora_rank": next((room for room in _LORA_RANKS if room >= adapter.rank), adapter.rank),
+            "lora_target_modules": adapter.modules,
+        }
     if context_length is not None:
         more["max_model_len"] = context_length + 1
     args = EngineArgs(
@@ -144,8 +158,11 @@ def _opened(
     engine = LLMEngine.from_engine_args(args)
     if current_platform.is_cpu():
         _sum_exactly(engine)
-    request = LoRARequest("adapter", 1, str(Path(lora).expanduser().resolve())) if lora is not None else None
-    return VllmEngine(engine, log, request)
+    if adapter is None:
+        return VllmEngine(engine, log)
+    changes_head = adapter.modules is None or "lm_head" in adapter.modules
+    request = LoRARequest("adapter", 1, str(adapter.folder))
+    return VllmEngine(engine, log, request, reads_own=not changes_head)
 
 
 def _sum_exactly(engine: Any) -> None:
@@ -163,11 +180,6 @@ def _sum_exactly(engine: Any) -> None:
 def _log_softmax(logits: Any) -> Any:
     logits = logits.float()
     return logits - logits.logsumexp(dim=-1, keepdim=True)
-
-
-def room_for_rank(rank: int) -> int:
-    """Return the rank that vLLM makes room for where an adapter has this one."""
-    return next((room for room in _LORA_RANKS if room >= rank), rank)
 
 
 def _parameters(ask: EngineAsk) -> Any:

@@ -23,7 +23,7 @@ def compute(engine: FakeEngine, rows: Rows) -> Counters:
     """Read all rows; each must be done when the last job is."""
     counters = Counters()
     flow = Flow(engine, counters)
-    flow.add(plan_reads(list(rows), shares=engine.shares))
+    flow.add(plan_reads(list(rows), shares=engine.shares, reads_own=engine.reads_own))
     while not flow.is_idle:
         flow.step()
     assert all(row.is_done for row in rows)
@@ -46,17 +46,25 @@ def asked(engine: FakeEngine) -> list[ReadAsk]:
 
 
 TOKENS = st.lists(st.integers(1, 3), min_size=2, max_size=24).map(tuple)
-TEXTS = st.lists(TOKENS.flatmap(lambda ids: st.tuples(st.just(ids), st.integers(1, len(ids) - 1))), max_size=12)
+TEXTS = st.lists(
+    TOKENS.flatmap(lambda ids: st.tuples(st.just(ids), st.integers(1, len(ids) - 1))), max_size=12
+)
 
 
-@given(TEXTS, st.integers(1, 5), st.booleans(), st.integers(1, 4), st.integers(0, 6))
+@given(TEXTS, st.integers(1, 5), st.booleans(), st.booleans(), st.integers(1, 4), st.integers(0, 6))
 def test_numbers_depend_on_nothing_else(
-    texts: list[tuple[tuple[int, ...], int]], block: int, shares: bool, piece: int, slack: int
+    texts: list[tuple[tuple[int, ...], int]],
+    block: int,
+    shares: bool,
+    reads_own: bool,
+    piece: int,
+    slack: int,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(read_jobs, "PIECE", piece)
         patch.setattr(read_jobs, "SLACK", slack)
         engine = FakeEngine(block=block, shares=shares)
+        engine.reads_own = reads_own
         for _ in range(2):  # The second time the cache holds everything.
             rows, booked = book(texts)
             compute(engine, rows)

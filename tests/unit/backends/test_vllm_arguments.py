@@ -9,14 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from assay.backends.vllm_arguments import lora_rank, read_asked
+from assay.backends.adapter_files import find_adapter
+from assay.backends.vllm_arguments import read_asked
 from assay.core.errors import BackendError
 
 
-def adapter(folder: Path, *, rank: int | None = 8, weights: bytes = b"w", **more: object) -> Path:
+def adapter(
+    folder: Path, *, rank: int | None = 8, layers: tuple[str, ...] = ("q_proj",), **more: object
+) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "adapter_config.json").write_text(json.dumps({"r": rank, **more}), encoding="utf-8")
-    (folder / "adapter_model.safetensors").write_bytes(weights)
+    names = [f"base_model.model.layers.0.{layer}.lora_{side}.weight" for layer in layers for side in "AB"]
+    header = json.dumps({"__metadata__": {}, **dict.fromkeys(names, {})}).encode()
+    (folder / "adapter_model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     return folder
 
 
@@ -35,7 +40,12 @@ def vllm_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_values_have_types() -> None:
     asked = read_asked(
-        {"tensor_parallel_size": "2", "enforce_eager": "true", "gpu_memory_utilization": "0.5", "dtype": "float16"}
+        {
+            "tensor_parallel_size": "2",
+            "enforce_eager": "true",
+            "gpu_memory_utilization": "0.5",
+            "dtype": "float16",
+        }
     )
     args = asked.args
     assert (args.tensor_parallel_size, args.enforce_eager, args.dtype) == (2, True, "float16")
@@ -78,16 +88,27 @@ def test_further_arguments_of_the_engine_are_passed_on_and_change_who_it_is() ->
 def test_an_adapter_is_known_by_its_files(tmp_path: Path) -> None:
     one = read_asked({"lora": str(adapter(tmp_path / "one"))}).changing_answers()
     same = read_asked({"lora": str(adapter(tmp_path / "moved"))}).changing_answers()
-    other = read_asked({"lora": str(adapter(tmp_path / "other", weights=b"v"))}).changing_answers()
+    other = read_asked({"lora": str(adapter(tmp_path / "other", layers=("v_proj",)))}).changing_answers()
     assert one == same
     assert one != other
 
 
 def test_the_rank_of_an_adapter_is_its_highest(tmp_path: Path) -> None:
-    assert lora_rank(str(adapter(tmp_path / "plain"))) == 8
-    assert lora_rank(str(adapter(tmp_path / "mixed", rank_pattern={"q_proj": 64, "v_proj": 4}))) == 64
+    assert find_adapter(str(adapter(tmp_path / "plain"))).rank == 8
+    mixed = adapter(tmp_path / "mixed", rank_pattern={"q_proj": 64, "v_proj": 4})
+    assert find_adapter(str(mixed)).rank == 64
     with pytest.raises(BackendError, match=r"MODEL-003.*no rank"):
-        lora_rank(str(adapter(tmp_path / "none", rank=None)))
+        _ = find_adapter(str(adapter(tmp_path / "none", rank=None))).rank
+
+
+def test_the_layers_that_an_adapter_changes_are_those_that_it_has_weights_for(tmp_path: Path) -> None:
+    written = adapter(tmp_path / "two", layers=("self_attn.v_proj", "lm_head"), target_modules=".*")
+    assert find_adapter(str(written)).modules == ["lm_head", "v_proj"]
+    (written / "adapter_model.safetensors").rename(written / "adapter_model.bin")
+    assert find_adapter(str(written)).modules is None
+    listed = adapter(tmp_path / "listed", target_modules=["v_proj", "q_proj"])
+    (listed / "adapter_model.safetensors").rename(listed / "adapter_model.bin")
+    assert find_adapter(str(listed)).modules == ["q_proj", "v_proj"]
 
 
 def test_a_folder_without_an_adapter_is_refused(tmp_path: Path) -> None:

@@ -86,9 +86,7 @@ def test_end_tokens_end_and_the_context_is_kept_to(engine: FakeEngine, folder: P
     backend: Any = open_backend(f"vllm:{folder}", {"context_length": "16"})
     prompt = "hello world, the answer"
     n = backend.n_tokens(Generate(prompt, Sampling(max_tokens=0)))
-    long, too_long = answers(
-        backend, [Generate(prompt, Sampling(max_tokens=50)), Span(prompt * 4, 0)]
-    )
+    long, too_long = answers(backend, [Generate(prompt, Sampling(max_tokens=50)), Span(prompt * 4, 0)])
     assert isinstance(long, Completion)
     assert long.outputs[0].finish in (Finish.LENGTH, Finish.END)
     assert long.outputs[0].n_tokens <= 16 - n
