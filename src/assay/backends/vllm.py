@@ -64,13 +64,11 @@ class VllmBackend(LocalModel):
         owner: dict[Draft, WritingJob] = {}
         flow: Flow | None = None
         while True:
-            while flow is None or flow.wants_more:
-                window = next(source, None)
-                if window is None:
-                    break
+            # One window for a step: many requests may be one job, and would be pulled without end.
+            if (flow is None or flow.wants_more) and (window := next(source, None)) is not None:
                 flow = flow or Flow(self._load(), self._counters)
                 yield from self._submitted(window, flow, waiting, owner)
-            if flow is None or flow.is_idle:
+            elif flow is None or flow.is_idle:
                 return
             for job in flow.step():
                 if isinstance(job, ReadJob):

@@ -155,14 +155,45 @@ def _opened(
     args = EngineArgs(
         model=str(source), dtype=dtype, disable_log_stats=True, use_tqdm_on_load=False, **{**more, **settings}
     )
-    engine = LLMEngine.from_engine_args(args)
+    with _without_sockets(args):
+        engine = LLMEngine.from_engine_args(args)
     if current_platform.is_cpu():
         _sum_exactly(engine)
+        if args.enforce_eager:
+            _compile_nothing()
     if adapter is None:
         return VllmEngine(engine, log)
     changes_head = adapter.modules is None or "lm_head" in adapter.modules
     request = LoRARequest("adapter", 1, str(adapter.folder))
     return VllmEngine(engine, log, request, reads_own=not changes_head)
+
+
+@contextmanager
+def _without_sockets(args: Any) -> Iterator[None]:
+    """Keep torch's groups of processes from sockets where a run is kept offline and has none.
+
+    A group of one process says nothing to anybody, but opens a socket to do so.
+    """
+    is_alone = args.tensor_parallel_size * args.pipeline_parallel_size == 1
+    if os.environ.get("HF_HUB_OFFLINE") != "1" or not is_alone:
+        yield
+        return
+    import torch.distributed as groups
+    from torch.testing._internal.distributed import fake_pg
+
+    assert fake_pg  # Its import is what makes the name known.
+    own = {name: getattr(groups, name) for name in ("init_process_group", "new_group")}
+
+    def silent(name: str) -> Any:
+        return lambda *given, **named: own[name](*given, **{**named, "backend": "fake"})
+
+    for name in own:
+        setattr(groups, name, silent(name))
+    try:
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(groups, name, function)
 
 
 def _sum_exactly(engine: Any) -> None:
@@ -175,6 +206,16 @@ def _sum_exactly(engine: Any) -> None:
     sampler = getattr(getattr(worker, "model_runner", None), "sampler", None)
     if sampler is not None:
         sampler.compute_logprobs = _log_softmax
+
+
+def _compile_nothing() -> None:
+    """Keep torch from compiling what little vLLM's sampler has compiled even so.
+
+    On a CPU that takes a compiler and half a minute, to save less.
+    """
+    import torch._dynamo
+
+    torch._dynamo.config.disable = True
 
 
 def _log_softmax(logits: Any) -> Any:
