@@ -137,7 +137,8 @@ def _sides(python: Path, weights: str, peer: str) -> Iterator[tuple[Side, Side]]
 
 
 def _measure(one: Workload, ours: Side, theirs: Side) -> Measured:
-    mine, others = [], []
+    mine: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
     for number, asked in enumerate(one.turns):
         # Who begins changes with every turn.
         order = [(ours, mine), (theirs, others)][:: -1 if number % 2 else 1]
