@@ -37,7 +37,7 @@ from benchmarks.scoring import DATA, _hellaswag, _letters, embedded_weights
 WORKER = Path(__file__).resolve().with_name("vllm_offline_worker.py")
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 TURNS = 3
-QUESTIONS = 12
+QUESTIONS = 6
 PROMPTS, PROMPT_TOKENS, MAX_TOKENS = 64, 128, 32
 TOLERANCE = 2e-3
 """Of a sum: the peer's log-softmax is torch's, which sums a vocabulary up one by one on a CPU."""

@@ -97,7 +97,7 @@ class VllmEngine:
                 warnings.simplefilter("ignore")
                 yield
         except Exception as trouble:  # Kernels and processes of their own may raise anything.
-            self._log.keep()
+            self._log.keep(trouble)
             raise _problem("vLLM's engine stopped", trouble, self._log) from trouble
 
 
@@ -118,7 +118,7 @@ def open_engine(
     except BackendError:
         raise
     except Exception as trouble:  # Loaders and a checkpoint's own code may raise anything.
-        log.keep()
+        log.keep(trouble)
         raise _problem(f"{source} does not load", trouble, log) from trouble
 
 
@@ -130,7 +130,8 @@ def _opened(
     adapter: Adapter | None,
     log: EngineLog,
 ) -> VllmEngine:
-    for name, value in {**_ENVIRONMENT, **log.environment}.items():
+    log.name()
+    for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     # Without it vLLM computes in one thread of a CPU.
     os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))

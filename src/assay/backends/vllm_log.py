@@ -10,12 +10,16 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from assay.backends.cache_dir import cache_dir
+
+
+_VARIABLE = "VLLM_LOGGING_CONFIG_PATH"
 
 
 @cache
@@ -39,10 +43,14 @@ class EngineLog:
         self._config.write_text(json.dumps(_config(self.path)), encoding="utf-8")
         self._is_kept = False
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Return the variables by which vLLM, and every process that it starts, finds the file."""
-        return {"VLLM_LOGGING_CONFIG_PATH": str(self._config)}
+    def name(self) -> None:
+        """Name the file in the environment, where vLLM and every process that it starts finds it.
+
+        A person's own settings stay; a name that another process of ours left there does not.
+        """
+        named = os.environ.get(_VARIABLE)
+        if named is None or Path(named).parent == self.path.parent:
+            os.environ[_VARIABLE] = str(self._config)
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -62,8 +70,10 @@ class EngineLog:
                     os.dup2(own, number)
                     os.close(own)
 
-    def keep(self) -> None:
-        """Leave the file where it is: a person may want to read it."""
+    def keep(self, trouble: BaseException) -> None:
+        """Write down what went wrong, and leave the file where it is: a person may want to read it."""
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.writelines(traceback.format_exception(trouble))
         self._is_kept = True
 
     def close(self) -> None:

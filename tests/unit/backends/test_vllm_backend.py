@@ -179,7 +179,9 @@ def test_kinds_and_media(engine: FakeEngine, folder: Path) -> None:
     assert card.media == frozenset()
 
 
-def test_what_is_said_while_loading_goes_into_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_said_while_loading_goes_into_the_log(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = EngineLog()
     with log.holding():
         os.write(1, b"native words")
@@ -188,10 +190,16 @@ def test_what_is_said_while_loading_goes_into_the_log(capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("afterwards", "")
     said = log.path.read_text(encoding="utf-8")
     assert said == "native wordsand others"
-    log.keep()
+    log.keep(ValueError("no common block size"))
     log.close()
-    assert log.path.is_file()
+    assert "no common block size" in log.path.read_text(encoding="utf-8")
     log.path.unlink()
+    monkeypatch.setenv("VLLM_LOGGING_CONFIG_PATH", "/my/own.json")
     other = EngineLog()
+    other.name()
+    assert os.environ["VLLM_LOGGING_CONFIG_PATH"] == "/my/own.json"
+    monkeypatch.setenv("VLLM_LOGGING_CONFIG_PATH", str(log.path.with_suffix(".json")))
+    other.name()
+    assert os.environ["VLLM_LOGGING_CONFIG_PATH"] == str(other.path.with_suffix(".json"))
     other.close()
     assert not other.path.exists()
