@@ -4,9 +4,10 @@
     python -m benchmarks.vllm_offline --write     # puts it into RESULTS.md
     python -m benchmarks.vllm_offline --only letters --turns 1
 
-Each side is a process of its own with SmolLM2-135M in fp32, both in vLLM's environment, and both are asked
-in turns: what else the machine does meets both alike. Every turn has other questions, after the same five
-examples, so that nobody is asked the same twice. The ratio is the median over the turns.
+Each side is a process of its own with SmolLM2-135M in fp32, both in vLLM's environment and with as many
+threads (`OMP_NUM_THREADS`, 1), and both are asked in turns: what else the machine does meets both alike.
+Every turn has other questions, after the same five examples, so that nobody is asked the same twice. The
+ratio is the median over the turns.
 
 Bars: generation at least 0.97 of raw LLM.generate on the same 64 prompts of 128 tokens; four-option letters
 at least 5 times, and endings of several tokens at least 3 times as fast as lm-eval's `vllm`.
@@ -39,6 +40,12 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 TURNS = 3
 QUESTIONS = 6
 PROMPTS, PROMPT_TOKENS, MAX_TOKENS = 64, 128, 32
+AROUND = {
+    "VLLM_NO_USAGE_STATS": "1",
+    # As many threads for both: left alone, an engine with a process of its own takes others than one without.
+    "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+}
 TOLERANCE = 2e-3
 """Of a sum: the peer's log-softmax is torch's, which sums a vocabulary up one by one on a CPU."""
 
@@ -71,7 +78,7 @@ class Side:
     def __init__(self, name: str, python: Path, weights: str, log: Path) -> None:
         theirs, self._asked = os.pipe()
         self._answered, ours = os.pipe()
-        around = {**os.environ, "PYTHONPATH": str(SOURCE), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+        around = {**os.environ, **AROUND, "PYTHONPATH": str(SOURCE)}
         with log.open("wb") as said:
             self.process = subprocess.Popen(
                 [str(python), str(WORKER), name, weights, str(theirs), str(ours)],

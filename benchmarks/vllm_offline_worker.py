@@ -14,7 +14,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+if not __package__:  # run by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.scoring_worker import leave
 
 CONTEXT = 2048
 KV_GIB = 1
@@ -34,7 +40,7 @@ def main(side: str, weights: str, asked_fd: int, answered_fd: int) -> None:
             found["seconds"] = time.perf_counter() - began
             answered.write(json.dumps(found) + "\n")
             answered.flush()
-    os._exit(0)  # vLLM's own processes end with their parent.
+    leave()
 
 
 def _assay(weights: str) -> Answer:

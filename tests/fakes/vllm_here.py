@@ -1,4 +1,4 @@
-"""Tests of vLLM's engine run in an environment that has it; `make test-vllm` makes one and runs them there."""
+"""Tests of vLLM's engine run in an environment that has it: `make test-vllm` makes one."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from assay.backends.cache_dir import cache_dir
 
-
 _VARIABLE = "VLLM_LOGGING_CONFIG_PATH"
 
 

@@ -20,7 +20,7 @@ def adapter(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "adapter_config.json").write_text(json.dumps({"r": rank, **more}), encoding="utf-8")
     names = [f"base_model.model.layers.0.{layer}.lora_{side}.weight" for layer in layers for side in "AB"]
-    header = json.dumps({"__metadata__": {}, **dict.fromkeys(names, {})}).encode()
+    header = json.dumps({"__metadata__": {}, **{name: {} for name in names}}).encode()
     (folder / "adapter_model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     return folder
 

@@ -23,11 +23,11 @@ QUESTION = "Question: which of these is a fruit?\nAnswer:"
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     made = FakeEngine(room=4)
     monkeypatch.setattr(vllm, "require_packages", lambda *_, **__: None)
     monkeypatch.setattr(vllm, "open_engine", lambda *_, **__: made)
-    yield made
+    return made
 
 
 @pytest.fixture
