@@ -16,7 +16,7 @@ import pytest
 from assay.backends.registry import open_backend
 from assay.core.ids import draw
 from assay.core.ports import Backend
-from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, Windows, request
+from assay.core.request import Ask, Generate, Labels, Sampling, Span, Windows
 from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Outcome
 from fakes.scoring_asks import CHATS, LABELS, SPANS, close, in_chat, outcomes, same
 from fakes.tiny_models import write_tiny_model
@@ -31,7 +31,6 @@ WORDS = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
     "apple", "stone", "chair", "river", "yes", "no", "the", "answer", "is",
 )  # fmt: skip
-)
 
 
 @pytest.fixture(autouse=True, scope="module")
