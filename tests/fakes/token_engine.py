@@ -55,10 +55,17 @@ class FakeEngine:
         self._waiting.append((number, ask))
         self.n_held = max(self.n_held, len(self._waiting))
 
+    @property
+    def n_left(self) -> int:
+        return len(self._waiting)
+
     def step(self) -> Sequence[tuple[int, EngineAnswer]]:
         now, self._waiting = self._waiting[: self.room], self._waiting[self.room :]
         # The last first: nobody may count on an order.
         return [(number, self._answer(ask)) for number, ask in reversed(now)]
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        self._waiting = [(number, ask) for number, ask in self._waiting if number not in numbers]
 
     def close(self) -> None:
         self.is_closed = True

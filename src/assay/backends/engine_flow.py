@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import NamedTuple, Protocol
 
 from assay.backends.counters import Counters
@@ -15,6 +16,10 @@ from assay.backends.token_engine import EngineAnswer, EngineAsk, Refused, TokenE
 
 AHEAD = 1.25
 """How many jobs the engine has, of those it computes together: who leaves is followed at once."""
+
+
+_NUMBERS = count(1)
+"""Never the same twice: an engine may outlive the flow that asked it."""
 
 
 class Job(Protocol):
@@ -45,7 +50,6 @@ class Flow:
         self._counters = counters
         self._waiting: deque[Job] = deque()
         self._running: dict[int, _Running] = {}
-        self._n_asked = 0
         self._clock = 0.0
         """Counts the seconds of each step, shared by all jobs that were in the engine then."""
 
@@ -81,19 +85,26 @@ class Flow:
         self._waiting.extendleft(reversed(following))
         return done
 
+    def close(self) -> None:
+        """Let the engine drop what it still has: nobody waits for it."""
+        if self._running:
+            self._engine.drop(list(self._running))
+        self._running.clear()
+        self._waiting.clear()
+
     def _fill(self) -> list[Job]:
         """Give the engine what it has room for; return jobs that it refuses."""
         refused: list[Job] = []
         while self._waiting and len(self._running) < self._engine.room * AHEAD:
             job = self._waiting.popleft()
-            self._n_asked += 1
+            number = next(_NUMBERS)
             try:
-                self._engine.add(self._n_asked, job.ask)
+                self._engine.add(number, job.ask)
             except Refused as why:
                 job.refuse(str(why))
                 refused.append(job)
             else:
-                self._running[self._n_asked] = _Running(job, self._clock)
+                self._running[number] = _Running(job, self._clock)
         return refused
 
     def _count(self, ask: EngineAsk, answer: EngineAnswer) -> None:

@@ -63,13 +63,14 @@ class ReadJob:
         return self.followers
 
     def refuse(self, why: str) -> None:
-        """Note that the rows have no answers, nor those that follow."""
-        waiting = [self]
+        """Note that neither its rows have answers nor those of jobs that would follow, which are its own now."""
+        waiting = list(self.followers)
         while waiting:
             job = waiting.pop()
             waiting.extend(job.followers)
-            for row in job.own_rows:
-                row.failure = Failure("engine", why)
+            self.reads = [*self.reads, *job.reads]
+        for row in self.own_rows:
+            row.failure = Failure("engine", why)
 
     def _put(self, answer: ReadAnswer, begin: int, end: int, row: Row, number: int) -> None:
         assert answer.own_logprobs is not None

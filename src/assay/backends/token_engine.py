@@ -98,5 +98,8 @@ class TokenEngine(Protocol):
     def step(self) -> Sequence[tuple[int, EngineAnswer]]:
         """Compute once for all that it has; return what is now answered."""
 
+    def drop(self, numbers: Sequence[int]) -> None:
+        """Forget asks that are not answered yet."""
+
     def close(self) -> None:
         """Let go of memory and processes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from assay.backends.adapter_files import find_adapter
@@ -60,21 +61,14 @@ class VllmBackend(LocalModel):
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Pull requests while the engine has room, answer them as it gets them done."""
         source = windows(requests, at_most=WINDOW_REQUESTS, size=_n_chars, total=WINDOW_CHARS)
-        waiting: Waiting = {}
-        owner: dict[Draft, WritingJob] = {}
-        flow: Flow | None = None
-        while True:
-            # One window for a step: many requests may be one job, and would be pulled without end.
-            if (flow is None or flow.wants_more) and (window := next(source, None)) is not None:
-                flow = flow or Flow(self._load(), self._counters)
-                yield from self._submitted(window, flow, waiting, owner)
-            elif flow is None or flow.is_idle:
-                return
-            for job in flow.step():
-                if isinstance(job, ReadJob):
-                    yield from finished([row for row in job.own_rows if row.is_done], waiting)
-                elif isinstance(job, WriteJob):
-                    yield from _written(job.draft, owner)
+        first = next(source, None)
+        if first is None:
+            return
+        flow = Flow(self._load(), self._counters)
+        try:
+            yield from self._answered(chain([first], source), flow)
+        finally:
+            flow.close()
 
     @property
     def has_more_at_hand(self) -> bool:
@@ -145,6 +139,21 @@ class VllmBackend(LocalModel):
         return settings | self._asked.engine
 
     # --- requests to jobs ---
+
+    def _answered(self, source: Iterator[Sequence[Request]], flow: Flow) -> Iterator[Response]:
+        waiting: Waiting = {}
+        owner: dict[Draft, WritingJob] = {}
+        while True:
+            # One window for a step: many requests may be one job, and would be pulled without end.
+            if flow.wants_more and (window := next(source, None)) is not None:
+                yield from self._submitted(window, flow, waiting, owner)
+            elif flow.is_idle:
+                return
+            for job in flow.step():
+                if isinstance(job, ReadJob):
+                    yield from finished([row for row in job.own_rows if row.is_done], waiting)
+                elif isinstance(job, WriteJob):
+                    yield from _written(job.draft, owner)
 
     def _submitted(
         self, window: Sequence[Request], flow: Flow, waiting: Waiting, owner: dict[Draft, WritingJob]

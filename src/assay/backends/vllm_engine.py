@@ -76,12 +76,22 @@ class VllmEngine:
             outputs = [output for output in self._engine.step() if output.finished]
         found: list[tuple[int, EngineAnswer]] = []
         for output in outputs:
-            ask = self._asks.pop(output.request_id)
+            ask = self._asks.pop(output.request_id, None)
+            if ask is None:  # Dropped.
+                continue
             answer: EngineAnswer = (
                 read_answer(output, ask) if isinstance(ask, ReadAsk) else write_answer(output, ask)
             )
             found.append((int(output.request_id), answer))
         return found
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        """Forget asks that are not answered yet."""
+        names = [str(number) for number in numbers]
+        for name in names:
+            self._asks.pop(name, None)
+        if self._engine is not None:
+            self._engine.abort_request(names)
 
     def close(self) -> None:
         """Let go of the model and of its processes."""

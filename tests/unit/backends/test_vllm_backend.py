@@ -117,6 +117,9 @@ def test_the_engine_is_kept_full_and_no_more(engine: FakeEngine, folder: Path) -
         next(stream)
     assert pulled <= 3000 + 2 * vllm.WINDOW_REQUESTS
     assert engine.n_held <= 5
+    stream.close()  # type: ignore[attr-defined]
+    assert engine.n_left == 0, "nobody waits for what is still there"
+    assert len(answers(backend, [Span("hello world", 5)])) == 1
 
 
 def test_identity_is_that_of_the_files_and_of_what_changes_answers(engine: FakeEngine, folder: Path) -> None:
