@@ -63,7 +63,7 @@ class ReadJob:
         return self.followers
 
     def refuse(self, why: str) -> None:
-        """Note that neither its rows have answers nor those of jobs that would follow, which are its own now."""
+        """Note that its rows have no answers, nor those of jobs that would follow: they are its own now."""
         waiting = list(self.followers)
         while waiting:
             job = waiting.pop()
