@@ -67,6 +67,8 @@ class Measured(NamedTuple):
     ratios: list[float]
     seconds: float
     peer_seconds: float
+    cpu_ratio: float
+    """The peer's processor time for ours: it does not depend on what else the machine does."""
     agreement: str
     is_equal: bool
     sharing: float | None
@@ -151,7 +153,9 @@ def _measure(one: Workload, ours: Side, theirs: Side) -> Measured:
         order = [(ours, mine), (theirs, others)][:: -1 if number % 2 else 1]
         for side, answers in order:
             answers.append(side.ask(asked))
-        print(f"{one.name}: {mine[-1]['seconds']:.1f} s, {others[-1]['seconds']:.1f} s", file=sys.stderr)
+        for name, answer in (("Assay", mine[-1]), (one.peer, others[-1])):
+            told = f"{answer['seconds']:.1f} s, {answer['cpu_seconds']:.1f} s of processors"
+            print(f"{one.name}: {name} {told}", file=sys.stderr)
     ratios = [b["seconds"] / a["seconds"] for a, b in zip(mine, others, strict=True)]
     agreement, is_equal = _agreement(mine, others)
     stats = [answer["stats"] for answer in mine]
@@ -161,6 +165,7 @@ def _measure(one: Workload, ours: Side, theirs: Side) -> Measured:
         ratios,
         statistics.median(answer["seconds"] for answer in mine),
         statistics.median(answer["seconds"] for answer in others),
+        sum(answer["cpu_seconds"] for answer in others) / sum(answer["cpu_seconds"] for answer in mine),
         agreement,
         is_equal,
         sum(one["prompt_tokens"] for one in stats) / computed if one.peer == "lm-eval" else None,
@@ -233,6 +238,7 @@ def _section(found: Sequence[Measured]) -> str:
         "workload",
         "peer",
         "times as fast",
+        "by processor time",
         "bar",
         "turns",
         "agreement",
@@ -245,6 +251,7 @@ def _section(found: Sequence[Measured]) -> str:
             one.workload.what,
             names[one.workload.peer],
             f"**{statistics.median(one.ratios):.2f}**",
+            f"{one.cpu_ratio:.2f}",
             f"{one.workload.bar:g}",
             ", ".join(f"{ratio:.2f}" for ratio in one.ratios),
             one.agreement,

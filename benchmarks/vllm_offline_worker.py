@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,21 @@ def main(side: str, weights: str, asked_fd: int, answered_fd: int) -> None:
         answered.flush()
         for line in asked:
             ask = json.loads(line)
-            began = time.perf_counter()
+            began, used = time.perf_counter(), _cpu_seconds()
             found = answer(ask)
             found["seconds"] = time.perf_counter() - began
+            found["cpu_seconds"] = _cpu_seconds() - used
             answered.write(json.dumps(found) + "\n")
             answered.flush()
     leave()
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time of this process and of all below it: vLLM may compute in one of its own."""
+    psutil: Any = import_module("psutil")  # Comes with vLLM.
+    own = psutil.Process()
+    times = [one.cpu_times() for one in (own, *own.children(recursive=True))]
+    return sum(float(one.user + one.system) for one in times)
 
 
 def _assay(weights: str) -> Answer:
