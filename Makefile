@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-vllm check format bench bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
+.PHONY: help setup demo test test-vllm check format bench bench-vllm bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,6 +41,7 @@ test: $(VENV)/.dev ## run the tests, in two processes side by side
 
 test-vllm: $(VENV)/.dev ## run the tests against the real vLLM, in an environment of its own
 	ASSAY_VLLM_PYTHON=$$($(BIN)/python -m benchmarks.peers vllm) $(BIN)/python -m pytest tests/journeys/test_vllm_server.py
+	PYTHONPATH=src $$($(BIN)/python -m benchmarks.peers vllm) -m pytest -k vllm tests/contract/test_backend.py tests/journeys/test_vllm_engine.py
 
 check: $(VENV)/.dev ## format, lint, types, architecture
 	$(BIN)/ruff format --check .
@@ -54,6 +55,9 @@ format: $(VENV)/.dev ## put the code into the house style
 
 bench: $(VENV)/.dev ## measure scoring and writing against the classic harness (half an hour; --quick takes ten minutes)
 	$(BIN)/python benchmarks/scoring.py --markdown
+
+bench-vllm: $(VENV)/.dev ## measure vLLM's engine in Assay against vLLM alone and against the classic harness on it
+	$(BIN)/python -m benchmarks.vllm_offline --markdown
 
 bench-parity: $(VENV)/.dev ## compare log-likelihoods with the classic harness
 	$(BIN)/python -m benchmarks.parity --markdown

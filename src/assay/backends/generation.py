@@ -83,16 +83,20 @@ class Ending:
             id_ for id_ in (*known, tokenizer.eos_token_id, *more_end_ids) if id_ is not None
         )
 
+    def special_ids(self, stops: Sequence[str]) -> frozenset[int]:
+        """Return the special tokens among stop strings: they leave no text behind."""
+        return frozenset(self._special[stop] for stop in stops if stop in self._special)
+
     def check(self, draft: Draft) -> None:
         """Give a draft its output if its newest token ended it."""
         newest, stops = draft.ids[-1], draft.sampling.stop
         if newest in self.end_ids:
-            draft.output = Output(self._text(draft.ids), Finish.END, len(draft.ids))
+            draft.output = Output(self.text(draft.ids), Finish.END, len(draft.ids))
             return
         if stops:
-            is_stop = newest in {self._special.get(stop) for stop in stops}
+            is_stop = newest in self.special_ids(stops)
             if is_stop or self._may_stop(draft.ids, stops):
-                text = self._text(draft.ids)
+                text = self.text(draft.ids)
                 cuts = [at for stop in stops if (at := text.find(stop)) >= 0]
                 if is_stop:
                     # A special token leaves no text behind to find the stop string in.
@@ -101,7 +105,7 @@ class Ending:
                     draft.output = Output(text[: min(cuts)], Finish.STOP, len(draft.ids))
                     return
         if len(draft.ids) >= draft.max_new:
-            draft.output = Output(self._text(draft.ids), Finish.LENGTH, len(draft.ids))
+            draft.output = Output(self.text(draft.ids), Finish.LENGTH, len(draft.ids))
 
     def _may_stop(self, ids: Sequence[int], stops: Sequence[str]) -> bool:
         """Whether the newest token may have completed a stop string; only the end of the text is looked at.
@@ -112,15 +116,16 @@ class Ending:
         needed = max(len(stop) for stop in stops) + EDGE_CHARS
         n = needed
         while n < len(ids):
-            end = self._text(ids[-n:])
+            end = self.text(ids[-n:])
             if UNREADABLE in end:  # Characters in parts: only the whole text tells what they are.
                 return True
-            if len(self._text(ids[-n:-1])) >= needed:
+            if len(self.text(ids[-n:-1])) >= needed:
                 return any(stop in end for stop in stops)
             n *= 2
         return True
 
-    def _text(self, ids: Sequence[int]) -> str:
+    def text(self, ids: Sequence[int]) -> str:
+        """Return what tokens say, special ones left out."""
         text: str = self._decode(ids, skip_special_tokens=True)
         return text
 

@@ -9,21 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from assay.backends.arguments import read_arguments
 from assay.backends.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, windows
-from assay.backends.context import too_long
-from assay.backends.counters import Counters
-from assay.backends.generation import Ending, new_draft, nothing_to_write
-from assay.backends.hf_arguments import HfArgs, check_revision, read_template, settle_context_length
-from assay.backends.likelihood import Row, Rows
+from assay.backends.generation import Draft, Ending
+from assay.backends.hf_arguments import HfArgs
+from assay.backends.likelihood import Rows
 from assay.backends.loaded import Loaded
-from assay.backends.loading import load_model, load_processor, load_tokenizer
+from assay.backends.loading import load_model, load_processor
+from assay.backends.local_model import LocalModel
 from assay.backends.media_prompts import MediaPrompts
 from assay.backends.media_writing import MediaWriting
-from assay.backends.model_files import ModelFiles, find_files
+from assay.backends.model_files import ModelFiles
 from assay.backends.packed import Trunks
 from assay.backends.placement import resolve_device, resolve_dtype
 from assay.backends.problems import VISION_EXTRA, require_packages
@@ -37,14 +34,12 @@ from assay.backends.row_scoring import (
     prepare_packing,
 )
 from assay.backends.row_writing import RowWriting
-from assay.backends.scoring_plans import ScoringPlan, plan_labels, plan_span, plan_windows, respond
-from assay.backends.tokenization import Encoded, EncodedLabels, EncodedWindows, Tokenization
+from assay.backends.scoring_plans import Waiting, finished
 from assay.backends.writing_jobs import WritingJob
-from assay.core.ids import digest
 from assay.core.media import Medium
-from assay.core.model import ModelCard, ModelIdentity, Token
+from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import media_of
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
+from assay.core.request import Ask, Generate, Request
 from assay.core.response import Failure, Response
 
 WINDOW_REQUESTS = 2048
@@ -54,61 +49,26 @@ CPU_WRITES = 256
 """Texts that are written from one window on a CPU. Samples land in order, and their texts in any: with more,
 a person would wait an hour for the first score."""
 
-Waiting = dict[Row, list[ScoringPlan]]
-"""Rows that are not done, and what waits for each."""
 
-
-class HfBackend:
+class HfBackend(LocalModel):
     """A causal language model read by transformers."""
 
     def __init__(self, where: str, args: Mapping[str, str], *, files: ModelFiles | None = None) -> None:
         """Check arguments, packages and files; load nothing."""
-        self._where = where
         self._args = read_arguments(self.kind, HfArgs, args)
-        if files is None:
-            check_revision(where, self._args.revision)
-            files = find_files(where, self._args.revision, with_code=self._args.trust_remote_code)
-        self._files = files
+        super().__init__(where, self._args, files=files)
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
-        self._own_template = read_template(self._args.chat_template)
         self._loaded: Loaded | None = None
         self._trial: Trial | None = None
-        self._counters = Counters()
 
     kind = "hf"
 
-    @property
-    def _name(self) -> str:
-        return f"{self.kind}:{self._where}" if self._where else self.kind
-
     # --- the port ---
-
-    @cached_property
-    def card(self) -> ModelCard:
-        """Return what the model can do, from its small files."""
-        return ModelCard(
-            name=self._name,
-            kinds=frozenset(Kind),
-            is_chat=self._template is not None,
-            context_length=self._context_length,
-            media=self._files.media,
-        )
-
-    def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card: it is known without asking."""
-        return self.card
 
     def identity(self) -> ModelIdentity:
         """Return who the model is: the hash of its files, its number type, its template."""
         deciding = {"attn": self._args.attn, "context_length": self._args.context_length}
-        return ModelIdentity(
-            backend=self.kind,
-            name=self._name,
-            weights=self._files.weights(),
-            dtype=self._dtype,
-            template=digest(self._template) if self._template else "",
-            args={name: value for name, value in deciding.items() if value},
-        )
+        return self._identity(self._dtype, {name: value for name, value in deciding.items() if value})
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Pull a window of requests, answer it batch by batch, pull the next."""
@@ -126,7 +86,7 @@ class HfBackend:
             for request in shows:
                 yield from self._media_writing.answer(request)
         if waiting:
-            yield from _finished(self._scoring.rest(), waiting)
+            yield from finished(self._scoring.rest(), waiting)
 
     @property
     def has_more_at_hand(self) -> bool:
@@ -136,14 +96,14 @@ class HfBackend:
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask; reads the tokenizer, not the weights."""
         if not self._shows_media(ask):
-            return self._tokenization.tokens(ask)
+            return super().tokens(ask)
         prompt = self._media_prompts.ready(ask.prompt)
         return () if isinstance(prompt, Failure) else self._tokenization.named(prompt.ids)
 
     def n_tokens(self, ask: Ask) -> int | None:
         """Return how much of the context an ask needs; reads the tokenizer, not the weights."""
         if not self._shows_media(ask):
-            return self._tokenization.n_tokens(ask)
+            return super().n_tokens(ask)
         assert isinstance(ask, Generate)  # As all that shows media.
         prompt = self._media_prompts.ready(ask.prompt)
         return None if isinstance(prompt, Failure) else len(prompt.ids) + ask.sampling.max_tokens
@@ -184,30 +144,6 @@ class HfBackend:
         if self._args.dtype != "auto":
             return self._args.dtype
         return resolve_dtype("auto", self._device, self._files.dtype)
-
-    @cached_property
-    def _context_length(self) -> int | None:
-        return settle_context_length(self._args.context_length, self._files.context_length)
-
-    @property
-    def _template(self) -> str | None:
-        return self._own_template if self._own_template is not None else self._files.chat_template
-
-    @cached_property
-    def _source(self) -> Path:
-        return self._files.ready()
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        # A processor's template is its own; the tokenizer beside it need not have it.
-        template = self._template if self._files.media else self._own_template
-        return load_tokenizer(
-            self._source, chat_template=template, trust_remote_code=self._args.trust_remote_code
-        )
-
-    @cached_property
-    def _tokenization(self) -> Tokenization:
-        return Tokenization(self._tokenizer, self.card.context_length, in_parts=bool(self._files.media))
 
     @cached_property
     def _media_prompts(self) -> MediaPrompts:
@@ -288,80 +224,17 @@ class HfBackend:
 
     def _score(self, requests: Sequence[Request], waiting: Waiting) -> Iterator[Response]:
         rows = Rows()
-        for request, encoded in self._encoded(requests):
-            trouble = (
-                encoded if isinstance(encoded, Failure) else too_long(encoded.n_tokens, self._context_length)
-            )
-            if trouble is not None:
-                yield Response(request.id, request.key, trouble)
-                continue
-            plan: ScoringPlan
-            if isinstance(encoded, Encoded):
-                plan = plan_span(rows, request, encoded)
-                self._counters.prompt_tokens += len(encoded.ids)
-            elif isinstance(encoded, EncodedWindows):
-                plan = plan_windows(rows, request, encoded)
-                self._counters.prompt_tokens += encoded.n_prompt_tokens + encoded.n_scored
-            else:
-                assert isinstance(encoded, EncodedLabels)
-                plan = plan_labels(rows, request, encoded)
-                self._counters.prompt_tokens += len(encoded.context)
-            for row in {reading.row for reading in plan.readings}:
-                waiting.setdefault(row, []).append(plan)
+        yield from self._planned(requests, rows, waiting)
         for done in self._scoring.run(list(rows)):
-            yield from _finished(done, waiting)
-
-    def _encoded(
-        self, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Encoded | EncodedWindows | EncodedLabels | Failure]]:
-        spans = [(r, r.ask) for r in requests if isinstance(r.ask, Span)]
-        yield from zip(
-            [r for r, _ in spans], self._tokenization.spans([ask for _, ask in spans]), strict=True
-        )
-        labels = [(r, r.ask) for r in requests if isinstance(r.ask, Labels)]
-        yield from zip(
-            [r for r, _ in labels], self._tokenization.labels([ask for _, ask in labels]), strict=True
-        )
+            yield from finished(done, waiting)
 
     # --- GENERATE ---
 
     def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
-        jobs: dict[object, WritingJob] = {}
-        prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
-        for request, prompt in zip(requests, prompts, strict=True):
-            assert isinstance(request.ask, Generate)
-            trouble = (
-                prompt if isinstance(prompt, Failure) else too_long(len(prompt) + 1, self._context_length)
-            )
-            trouble = nothing_to_write(request.ask.sampling) or trouble
-            if trouble is not None:
-                yield Response(request.id, request.key, trouble)
-                continue
-            assert isinstance(prompt, tuple)
-            self._counters.prompt_tokens += len(prompt)
-            sampling = request.ask.sampling
-            is_sampled = sampling.temperature > 0
-            same = (prompt, sampling, request.key if is_sampled else "")
-            if same not in jobs:
-                # Greedy repeats are equal: written once.
-                room = None if self._context_length is None else self._context_length - len(prompt)
-                drafts = [
-                    new_draft(prompt, sampling, room, request.key, n)
-                    for n in range(sampling.n if is_sampled else 1)
-                ]
-                jobs[same] = WritingJob(drafts, [])
-            jobs[same].requests.append(request)
-        owner = {draft: job for job in jobs.values() for draft in job.drafts}
+        owner: dict[Draft, WritingJob] = {}
+        yield from self._drafted(requests, owner)
         for done in self._writing.run(list(owner)):
             for draft in done:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):
                     yield from job.responses()
-
-
-def _finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
-    """Yield what these rows complete. A request that reads several rows waits for the last."""
-    for row in done:
-        for plan in waiting.pop(row, ()):
-            if not any(reading.row in waiting for reading in plan.readings):
-                yield respond(plan)

@@ -35,12 +35,12 @@ class HfArgs(msgspec.Struct, frozen=True):
     """Tokens it is given at most, where that should be fewer than it can read."""
 
 
-def check_revision(where: str, revision: str | None) -> None:
+def check_revision(where: str, revision: str | None, *, backend: str = "hf") -> None:
     """Raise MODEL-002 when a revision is named twice and not alike."""
     written = where.rpartition("@")[2] if "@" in where else ""
     if revision and written and revision != written and not Path(where).expanduser().exists():
         raise wrong_argument(
-            f"hf:{where} names revision {written!r}, and revision={revision!r} another", "name it once"
+            f"{backend}:{where} names revision {written!r}, and revision={revision!r} another", "name it once"
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from assay.backends.loaded import Loaded
 from assay.backends.prefix_tree import Run
+from assay.core.response import Failure
 
 
 class Piece(NamedTuple):
@@ -46,7 +47,7 @@ class Row:
     """Reads that have no answer yet."""
     seconds: float = 0.0
     n_users: int = 0
-    failure: str | None = None
+    failure: Failure | None = None
     """Why there are no answers."""
     is_window: bool = False
     """Whether it is a window of a long text, which begins like no other row."""

@@ -68,15 +68,15 @@ class FolderFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def check(self) -> FolderFiles:
+    def check(self, backend: str = "hf") -> FolderFiles:
         """Raise MODEL-003 unless configuration, weights and tokenizer are there."""
         folder = self.folder
         if not folder.is_dir():
-            raise _absent(folder, "folder")
+            raise _absent(folder, "folder", backend)
         if not (folder / "config.json").is_file():
             raise missing_files(
                 f"{folder} has no config.json; it has {listing(_names(folder)) or 'nothing'}",
-                _config_fix(folder),
+                _config_fix(folder, backend),
             )
         if not self.weight_files():
             raise missing_files(
@@ -285,17 +285,19 @@ class HubFiles:
             ) from trouble
 
 
-def find_files(where: str, revision: str | None, *, with_code: bool = False) -> ModelFiles:
-    """Return the files `hf:WHERE` names: a folder, a GGUF file, or a repository `org/name[@revision]`."""
+def find_files(
+    where: str, revision: str | None, *, with_code: bool = False, backend: str = "hf"
+) -> ModelFiles:
+    """Return the files that `WHERE` names: a folder, a GGUF file, or a repository `org/name[@revision]`."""
     path = Path(where).expanduser()
     if path.is_dir():
-        return FolderFiles(path).check()
+        return FolderFiles(path).check(backend)
     if path.suffix == ".gguf":
         return GgufFiles(path)
     repository, _, written = where.partition("@")
     if HUB_ID.match(repository) and not where.startswith((".", "~", "/")):
         return HubFiles(repository, written or revision, with_code=with_code)
-    raise _absent(path, "folder")
+    raise _absent(path, "folder", backend)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -321,27 +323,31 @@ def _parsed(path: Path) -> Any:
         raise does_not_load(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
 
 
-def _absent(path: Path, kind: str) -> Exception:
+def _absent(path: Path, kind: str, backend: str = "hf") -> Exception:
     """Return the error for a path that is not there, with its nearest sibling."""
     parent = path.parent
     siblings = _names(parent) if parent.is_dir() else []
     hint = nearest(path.name, siblings) if siblings else ""
     if path.is_file():
         return missing_files(
-            f"{path} is a file; expected a model folder or a .gguf file", f"write hf:{parent}"
+            f"{path} is a file; expected a model folder or a .gguf file", f"write {backend}:{parent}"
         )
     looked = "with config.json, weights and a tokenizer in it" if kind == "folder" else "to read"
     return missing_files(f"there is no {kind} {path}{hint}", f"give the path of a {kind} {looked}")
 
 
-def _config_fix(folder: Path) -> str:
+def _config_fix(folder: Path, backend: str) -> str:
     """Return what to do about a folder without config.json, by what is in it instead."""
     if (folder / "adapter_config.json").is_file():
         return "this is an adapter: merge it into its base model and save the result"
     if ggufs := sorted(folder.glob("*.gguf")):
         return f"write hf:{ggufs[0]}"
     inner = [child for child in sorted(folder.glob("*/config.json"))]
-    return f"write hf:{inner[0].parent}" if inner else "give the folder that holds config.json and weights"
+    return (
+        f"write {backend}:{inner[0].parent}"
+        if inner
+        else "give the folder that holds config.json and weights"
+    )
 
 
 def _names(folder: Path) -> list[str]:

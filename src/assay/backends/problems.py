@@ -14,6 +14,7 @@ from assay.core.errors import BackendError, Problem
 
 HF_EXTRA = "pip install 'assay-eval[hf]'"
 VISION_EXTRA = "pip install 'assay-eval[vision]'"
+VLLM_EXTRA = "pip install 'assay-eval[vllm]'"
 
 
 def unknown_model(what: str, fix: str) -> BackendError:

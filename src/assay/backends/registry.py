@@ -1,6 +1,7 @@
 """Names of backends, and how a model named on the command line becomes one.
 
     MODEL = backend[:where[@url]]      smollm2 · mock · hf:/folder · hf:org/name@revision · hf:/path/x.gguf
+                                       vllm:/folder · vllm:org/name@revision
                                        openai:model@http://host:port/v1 · ultraeval:http://host:port/infer
 
 The table holds strings, so that naming a backend imports nothing of it.
@@ -24,6 +25,7 @@ BACKENDS: dict[str, str] = {
     "openai": "assay.backends.openai_server:OpenAIBackend",
     "smollm2": "assay.backends.embedded:SmolLM2Backend",
     "ultraeval": "assay.backends.infer_server:InferServerBackend",
+    "vllm": "assay.backends.vllm:VllmBackend",
 }
 """Name -> `module:Class`; the class is called with (where, args)."""
 TIMED_CLIENTS: dict[str, str] = {"openai": "assay.backends.openai_timed:OpenAITimedClient"}

@@ -20,6 +20,7 @@ from assay.backends.likelihood import Answers, Row, Rows, compute
 from assay.backends.loaded import Loaded
 from assay.backends.packed import Trunk, Trunks, compute_lanes, lane_padding
 from assay.backends.prefix_tree import LEAST_SAVING, Group, Lane, plan
+from assay.core.response import Failure
 
 TRUNK_BYTES = 1 << 29
 """How much memory beginnings may hold."""
@@ -181,7 +182,7 @@ def _done(touched: Iterable[Row]) -> list[Row]:
 
 
 def _give_up(row: Row) -> None:
-    row.failure = f"memory ran out on one sequence of {len(row.inputs):,} tokens alone"
+    row.failure = Failure("memory", f"memory ran out on one sequence of {len(row.inputs):,} tokens alone")
 
 
 class Trial(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from assay.backends.likelihood import Reading, Row, Rows
@@ -92,6 +92,8 @@ class LabelsPlan:
 
 
 ScoringPlan = SpanPlan | WindowsPlan | LabelsPlan
+Waiting = dict[Row, list[ScoringPlan]]
+"""Rows that are not done, and what waits for each."""
 
 
 def plan_span(rows: Rows, request: Request, encoded: Encoded) -> SpanPlan:
@@ -133,9 +135,17 @@ def respond(plan: ScoringPlan) -> Response:
     trouble = next((row.failure for row in rows if row.failure is not None), None)
     outcome: Outcome
     if trouble is not None:
-        outcome = Failure("memory", trouble)
+        outcome = trouble
     elif not all(math.isfinite(logprob) for reading in plan.readings for logprob in reading.logprobs):
         outcome = Failure("not_finite", "the model gave a probability that is no finite number")
     else:
         outcome = plan.outcome()
     return Response(plan.request.id, plan.request.key, outcome, seconds)
+
+
+def finished(done: Sequence[Row], waiting: Waiting) -> Iterator[Response]:
+    """Yield what these rows complete. A request that reads several rows waits for the last."""
+    for row in done:
+        for plan in waiting.pop(row, ()):
+            if not any(reading.row in waiting for reading in plan.readings):
+                yield respond(plan)

@@ -38,11 +38,11 @@ REFUSED: Mapping[str, str] = {
     "MindieStreamApi": "use the server's OpenAI-compatible address, and name VLLMCustomAPI",
     "VITAGenerateAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPIChat",
     "VLLMFunctionCallAPIChat": "function calls are not asked for here; name VLLMCustomAPIChat",
-    "VLLM": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name VLLMCustomAPI",
-    "VLLMwithChatTemplate": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
-    "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
-    "VLLMOfflineVLModel": "vLLM inside Assay comes later; serve the model (`vllm serve`), and name "
-    "VLLMCustomAPIChat",
+    "VLLM": "give the model on the command line, --model vllm:PATH; or serve it (`vllm serve`), and name "
+    "VLLMCustomAPI",
+    "VLLMwithChatTemplate": "give the model on the command line, --model vllm:PATH; or serve it "
+    "(`vllm serve`), and name VLLMCustomAPIChat",
+    "VLLMOfflineVLModel": "serve the model (`vllm serve`), and name VLLMCustomAPIChat",
     "TurboMindModel": "serve the model (`lmdeploy serve api_server`), and name VLLMCustomAPI",
     "TurboMindModelwithChatTemplate": "serve the model (`lmdeploy serve api_server`), and name "
     "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",

@@ -144,7 +144,7 @@ def test_a_key_is_in_no_text_that_is_made_of_a_model() -> None:
         (service(pred_postprocessor={"gsm8k*": {"type": "f"}}), ("one for each of the datasets 'gsm8k*'",)),
         (service(pred_postprocessor={"type": "f", "tag": 1}), ("the arguments 'tag'",)),
         ({"type": "TGICustomAPI", "abbr": "t"}, ("TGICustomAPI are not opened here", "OpenAI-compatible")),
-        ({"type": "VLLMwithChatTemplate", "path": "p"}, ("VLLMwithChatTemplate", "comes later")),
+        ({"type": "VLLMwithChatTemplate", "path": "p"}, ("VLLMwithChatTemplate", "vllm:PATH")),
         ({"type": "HuggingFaceChat", "path": "p"}, ("no model class 'HuggingFaceChat'", "did you mean")),
         ({"abbr": "m"}, ("no 'type'",)),
         ({"type": "HuggingFace", "abbr": "m"}, ("no 'path'",)),

@@ -1,0 +1,95 @@
+"""Where vLLM writes what it would write on the screen: into a file, which stays when something goes wrong.
+
+vLLM sets its log up once in a process, so all engines of a process share one file.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from assay.backends.cache_dir import cache_dir
+
+_VARIABLE = "VLLM_LOGGING_CONFIG_PATH"
+
+
+@cache
+def engine_log() -> EngineLog:
+    """Return the file of this process."""
+    log = EngineLog()
+    atexit.register(log.close)
+    return log
+
+
+class EngineLog:
+    """A file, until it is closed."""
+
+    def __init__(self) -> None:
+        folder = cache_dir() / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f"vllm-{os.getpid()}-", suffix=".log", dir=folder)
+        os.close(handle)
+        self.path = Path(name)
+        self._config = self.path.with_suffix(".json")
+        self._config.write_text(json.dumps(_config(self.path)), encoding="utf-8")
+        self._is_kept = False
+
+    def name(self) -> None:
+        """Name the file in the environment, where vLLM and every process that it starts finds it.
+
+        A person's own settings stay; a name that another process of ours left there does not.
+        """
+        named = os.environ.get(_VARIABLE)
+        if named is None or Path(named).parent == self.path.parent:
+            os.environ[_VARIABLE] = str(self._config)
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Let everything that is written meanwhile, by native code too, go into the file."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with open(self.path, "ab") as file:
+            kept = {number: os.dup(number) for number in (1, 2)}
+            try:
+                for number in kept:
+                    os.dup2(file.fileno(), number)
+                yield
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                for number, own in kept.items():
+                    os.dup2(own, number)
+                    os.close(own)
+
+    def keep(self, trouble: BaseException) -> None:
+        """Write down what went wrong, and leave the file where it is: a person may want to read it."""
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.writelines(traceback.format_exception(trouble))
+        self._is_kept = True
+
+    def close(self) -> None:
+        """Remove what nobody needs any more."""
+        for path in (self._config, *(() if self._is_kept else (self.path,))):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _config(path: Path) -> dict[str, object]:
+    """Return the settings of Python's logging that send all of vLLM's to a file."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+        "handlers": {
+            "file": {"class": "logging.FileHandler", "filename": str(path), "mode": "a", "formatter": "plain"}
+        },
+        "loggers": {"vllm": {"handlers": ["file"], "level": "INFO", "propagate": False}},
+    }
