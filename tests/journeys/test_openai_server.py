@@ -302,7 +302,7 @@ def test_a_full_disk_is_told_and_what_was_kept_is_used(workdir: Path) -> None:
         command = shlex.join([sys.executable, *program, *asked])
         full = subprocess.run(["bash", "-c", f"ulimit -f 24; {command}"], capture_output=True, text=True)
         assert full.returncode == 2, full.stderr
-        assert "STORE-012" in full.stderr
+        assert "STORE-009 run" in full.stderr
         assert "Traceback" not in full.stderr
         n_kept = (workdir / "run" / "responses.jsonl").read_bytes().count(b"\n")
         assert 0 < n_kept < 300

@@ -15,13 +15,21 @@ _REASONS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The disk is full, or this account's share of it, or no file may be as large."""
 
 
+def told_as_full(error: OSError, fix: str, folder: Path | None = None) -> StoreError | None:
+    """Return STORE-009 where the reason of an error is that there is no room; None where it is another."""
+    if error.errno not in _REASONS:
+        return None
+    what = f"there is no room to write: {error.strerror}"
+    return StoreError(Problem(NO_ROOM, what, fix, None if folder is None else Origin(str(folder))))
+
+
 @contextmanager
 def while_there_is_room(folder: Path, fix: str) -> Iterator[None]:
     """Raise STORE-009 where what is written into a folder finds no room; any other error stays as it is."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _REASONS:
+        full = told_as_full(error, fix, folder)
+        if full is None:
             raise
-        what = f"there is no room to write: {error.strerror}"
-        raise StoreError(Problem(NO_ROOM, what, fix, Origin(str(folder)))) from error
+        raise full from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import sys
@@ -51,7 +50,6 @@ _COMMANDS = {
 }
 
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _COLLECT_AT = (50_000, 20, 50)
 """Rows and answers form no cycles: looking for some at every 700th object took a seventh of a run."""
 
@@ -121,11 +119,13 @@ def _mendable(error: Exception) -> AssayError | None:
     from assay.core.errors import AssayError, Problem, StoreError
     from assay.core.origin import Origin
 
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        what = f"nothing more can be written: {error.strerror}"
-        return StoreError(
-            Problem("STORE-012", what, "make room; the same command goes on from what was kept")
-        )
+    if isinstance(error, OSError):
+        from assay.results.full_disk import told_as_full
+
+        if (
+            full := told_as_full(error, "make room; the same command goes on from what was kept")
+        ) is not None:
+            return full
     if isinstance(error, PermissionError):
         what = f"the system does not allow it: {error.strerror}"
         where = None if error.filename is None else Origin(os.fsdecode(error.filename))
