@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 N_ROWS = 90
 DEADLY, ENDLESS = "What is 17+18?", "What is 5+6?"
-WAIT_S = 120.0
+WAIT_S = 240.0
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,8 @@ def test_one_process_and_three_nodes_give_the_same_run(cluster: RayNodes, workdi
         shown = [event["workers"] for event in run.events() if event["workers"]]
     assert answer["status"] == "complete"
     assert_same_result(alone("ppl,gen"), "far")
-    assert (stats("far")["model_workers"], stats("far")["model_nodes"]) == (3, 3)
+    # One that is slow to start may come when all is done.
+    assert 1 <= stats("far")["model_nodes"] == stats("far")["model_workers"] <= 3
     assert shown[0] == {"n_up": 0, "n_awaited": 0, "n_nodes": 0, "n_lost": 0}
     assert shown[-1]["n_up"] >= 1
     assert shown[-1]["n_nodes"] >= 1
@@ -155,8 +156,8 @@ def test_one_process_and_three_nodes_give_the_same_run(cluster: RayNodes, workdi
 
 
 def test_nodes_go_and_come_and_a_killed_run_goes_on_without_ray(cluster: RayNodes, workdir: Path) -> None:
-    with Run("--on", f"ray:{cluster.address}", "--model-arg", "delay_ms=400", out="shaken") as run:
-        run.wait_until(lambda now: now["workers"]["n_nodes"] == 3 and now["n_answered"] >= 6)
+    with Run("--on", f"ray:{cluster.address}", "--model-arg", "delay_ms=2000", out="shaken") as run:
+        run.wait_until(lambda now: now["workers"]["n_nodes"] == 3 and now["n_answered"] >= 3)
         cluster.lose_one()
         lost = run.wait_until(lambda now: now["workers"]["n_lost"] == 1)
         run.wait_until(lambda now: now["n_answered"] > lost["n_answered"])
@@ -176,8 +177,8 @@ def test_nodes_go_and_come_and_a_killed_run_goes_on_without_ray(cluster: RayNode
 
 
 def test_a_stopped_run_goes_on_with_another_number_of_workers(cluster: RayNodes, workdir: Path) -> None:
-    with Run("--on", f"ray:{cluster.address}", "--model-arg", "delay_ms=300", out="stopped") as run:
-        run.wait_until(lambda now: now["n_answered"] >= 5)
+    with Run("--on", f"ray:{cluster.address}", "--model-arg", "delay_ms=1000", out="stopped") as run:
+        run.wait_until(lambda now: now["n_answered"] >= 3)
         run.process.send_signal(signal.SIGINT)
         run.process.communicate(timeout=WAIT_S)
     assert_nobody_is_left(workdir)
