@@ -6,6 +6,7 @@ Making the backend checks files and arguments; weights are read when the first r
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -48,6 +49,9 @@ WINDOW_CHARS = 2_000_000
 CPU_WRITES = 256
 """Texts that are written from one window on a CPU. Samples land in order, and their texts in any: with more,
 a person would wait an hour for the first score."""
+
+_WITH_WEIGHTS = ("_scoring", "_writing", "_media_writing", "_trunks", "_ending")
+"""Parts that hold the weights, or what was computed with them."""
 
 
 class HfBackend(LocalModel):
@@ -124,13 +128,18 @@ class HfBackend(LocalModel):
 
     def close(self) -> None:
         """Let go of the weights."""
-        if self._loaded is not None:
-            on_gpu = self._loaded.device.type == "cuda"
-            self._loaded = None
-            if on_gpu:
-                import torch
+        if self._loaded is None:
+            return
+        on_gpu = self._loaded.device.type == "cuda"
+        self._loaded = None
+        for part in _WITH_WEIGHTS:
+            self.__dict__.pop(part, None)
+        # A model's modules know each other in circles: without looking for those, the weights would stay.
+        gc.collect()
+        if on_gpu:
+            import torch
 
-                torch.cuda.empty_cache()
+            torch.cuda.empty_cache()
 
     # --- parts, made when they are first needed ---
 
