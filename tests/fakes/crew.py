@@ -37,6 +37,8 @@ class FakeCrew:
     hangs: Callable[[Request], bool] = lambda request: False
     dies_by_itself: Callable[[int], str | None] = lambda step: None
     """By the number of a step: whether a worker then dies `guilty` or `blameless`."""
+    up_at: Callable[[int], int] = lambda worker: 0
+    """By the number of a worker: the step at which it comes up."""
     forgets: bool = False
     """Whether answers that a worker had not yet sent when it died are lost, those of whole batches too."""
     n_step: int = 3
@@ -91,6 +93,8 @@ class FakeCrew:
     def _step(self, worker: int) -> list[Message]:
         hand = self.hands[worker]
         if not hand.is_up:
+            if self._n_steps < self.up_at(worker):
+                return []
             hand.is_up = True
             return [Up("here")]
         if not hand.batches:

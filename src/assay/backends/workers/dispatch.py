@@ -196,7 +196,9 @@ class Dispatcher:
                     continue
                 if any(sent.is_suspect for sent in worker.batches):
                     continue
-                requests = self._innocent.popleft() if self._innocent else ahead.take(len(up))
+                # Those that are still starting count: who is up first must not take their share too.
+                n_sharing = len(self._workers)
+                requests = self._innocent.popleft() if self._innocent else ahead.take(n_sharing)
                 if not requests:
                     return
                 self._give(number, worker, requests)

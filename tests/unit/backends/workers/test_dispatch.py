@@ -335,6 +335,15 @@ def test_work_is_shared_out_to_the_end() -> None:
     assert max(by_worker.values()) < 1.25 * min(by_worker.values())
 
 
+def test_who_is_up_first_leaves_their_share_to_the_others() -> None:
+    crew = FakeCrew(n=4, up_at=lambda worker: 0 if worker == 1 else 5)
+    assert len(list(dispatcher(crew).run(asked(640)))) == 640
+    taken = Counter[int]()
+    for worker, batch in crew.sent:
+        taken[worker] += len(batch.requests)
+    assert max(taken.values()) < 640 / 4 * 1.5
+
+
 def test_a_worker_lost_near_the_end_is_replaced_while_others_are_busy() -> None:
     crew = FakeCrew(2, n_step=1, dies_by_itself=lambda step: "blameless" if step == 8 else None)
     assert len(list(dispatcher(crew).run(asked(64)))) == 64
