@@ -88,7 +88,7 @@ def test_where_a_worker_is_put_is_no_argument_of_the_model() -> None:
     plain = crews.open_model(RunSettings(model="mock", model_args={"answer": "A"}))
     assert isinstance(placed, WorkersBackend)
     assert placed.identity() == plain.identity()
-    with pytest.raises(BackendError, match="num_cpus"):
+    with pytest.raises(UsageError, match="num_cpus"):
         crews.open_model(RunSettings(model="mock", model_args={"num_cpus": "1"}))
     with pytest.raises(BackendError, match="num_gpus='many'"):
         crews.open_model(RunSettings(model="mock", model_args={"num_gpus": "many"}, workers=1))
