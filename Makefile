@@ -27,8 +27,8 @@ setup: $(VENV)/.dev ## make .venv with everything
 demo: $(VENV)/.hf ## evaluate the embedded model on the questions in examples/, by all three methods
 	$(BIN)/assay run examples/arithmetic.csv --method ppl,prob,gen --ppl-target text --max-tokens 48
 
-# Tests that mostly wait, for programs, servers and browsers: they run beside those that compute.
-WAITING := tests/journeys tests/browser
+# Tests that mostly wait, for programs and servers: they run beside all others, and take about as long.
+WAITING := tests/journeys
 
 test: $(VENV)/.dev ## run the tests, in two processes side by side
 	@log=$$(mktemp); \
