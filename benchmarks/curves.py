@@ -29,7 +29,8 @@ class Panel(NamedTuple):
 
 def draw(panels: Sequence[Panel], path: Path, label: str) -> None:
     """Draw panels from left to right; `label` is read out to who does not see them."""
-    width, height = len(panels) * (WIDTH + GAP) - GAP, TOP + HEIGHT + BOTTOM
+    # Half a label stands out on the right.
+    width, height = len(panels) * (WIDTH + GAP), TOP + HEIGHT + BOTTOM
     drawn = "".join(_drawn(number, panel) for number, panel in enumerate(panels))
     path.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
