@@ -117,7 +117,8 @@ class Side:
 def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--only", nargs="+", default=["generation", "letters", "endings"])
+    parts = ["generation", "letters", "endings"]
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="of each dataset in a turn")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of datasets")
