@@ -7,6 +7,7 @@ What is written here is SQL that both understand; where they differ, this file a
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ _TURN = 0x5455524E
 """The number of PostgreSQL's lock by which those who write the same rows anew take turns."""
 _BUSY_S = 30.0
 """How long a writer waits for another one's transaction to end."""
+_AGAIN_S = 0.02
 _QUIET: dict[str, Any] = {"hide_parameters": True}
 """Errors tell the statement, not what was to be written: that may be anybody's answers."""
 _DRIVERS = {"sqlite": "sqlite", "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
@@ -197,7 +199,7 @@ def _as_shared_file(engine: Engine) -> None:
     def _connected(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -206,3 +208,18 @@ def _as_shared_file(engine: Engine) -> None:
         # A reader that became a writer could not wait for another writer; so writers say it first.
         is_writer = connection.get_execution_options().get("is_writer", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Give the file its write-ahead log. A new file is changed for it, and for that SQLite does not wait
+    while somebody else opens the same one.
+    """
+    give_up = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(_AGAIN_S)

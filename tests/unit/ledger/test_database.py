@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -40,6 +41,20 @@ def test_writers_wait_for_each_other_and_lose_nothing(tmp_path: Path) -> None:
     with database.reading() as connection:
         assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION + 200
     database.close()
+
+
+def test_opening_a_new_file_waits_for_somebody_who_is_writing_it(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "assay.db", isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE theirs (one)")
+    other.execute("BEGIN IMMEDIATE")
+    done = threading.Timer(0.3, other.execute, ["COMMIT"])
+    done.start()
+    database = open_database(tmp_path / "assay.db")
+    with database.reading() as connection:
+        assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION
+    database.close()
+    done.join()
+    other.close()
 
 
 def test_a_strange_address_is_told_without_its_password() -> None:
