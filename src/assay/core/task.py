@@ -126,6 +126,16 @@ class Evaluation(NamedTuple):
     """What a person should know about how it was scored."""
     digits: int | None = None
     """Decimals that values over all samples are rounded to; None: they are left as they are."""
+    judged_by: frozenset[tuple[str, str, str]] = frozenset()
+    """Tasks, tracks and metrics by which these are judged, beside those of `scores`."""
+
+
+@runtime_checkable
+class RunningScorer(Scorer, Protocol):
+    """Scores samples as they come, and has something to say of all of them in the end."""
+
+    def finish(self) -> Evaluation:
+        """Return what there is to say of all samples that were scored, without their scores."""
 
 
 class CorpusScorer(Protocol):

@@ -7,6 +7,7 @@ is held after it is scored. What the journal or the cache already knows is never
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Protocol
 
 import msgspec
@@ -17,7 +18,7 @@ from assay.core.response import Completion, Failure, Likelihood, Outcome, Respon
 from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, CorpusScorer, Scorer, Task
+from assay.core.task import Answered, CorpusScorer, RunningScorer, Scorer, Task
 from assay.engine.fit import Fitting
 from assay.engine.flights import Flight, Flights
 from assay.engine.judging import JudgeTally
@@ -289,7 +290,10 @@ class Execution:
         self._sink.write(task, flight.sample, flight.requests, scores)
 
     def _score_corpora(self) -> None:
-        """Score the tracks that wait for all of their samples."""
+        """Score the tracks that wait for all of their samples, and tell what others have to say of all."""
+        for scorer in chain.from_iterable(self._scorers.values()):
+            if isinstance(scorer, RunningScorer):
+                self._aggregator.take(scorer.finish())
         for task, scorers in self._corpus_scorers.items():
             evaluations = [scorer.finish() for scorer in scorers]
             if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_HELD:

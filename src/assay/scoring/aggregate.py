@@ -162,6 +162,7 @@ class MeanAggregator:
             self._headlines.update((score.task, score.track, name) for name in names)
             if evaluation.digits is not None:
                 self._digits[(score.task, score.track)] = evaluation.digits
+        self._headlines |= evaluation.judged_by
         self._given += evaluation.metrics
         self._lower |= evaluation.lower_is_better
         self._off_scale |= evaluation.off_scale

@@ -12,7 +12,7 @@ from assay.scoring.evaluators.evaluator import EvaluatedRow
 from assay.scoring.metrics.checks import Misfit, each_row, missing
 from assay.scoring.metrics.rouge import Words, has_ascii_words, rouge
 from assay.scoring.metrics.rouge_sets import rouge_of_sets
-from assay.scoring.metrics.translation import corpus_bleu, corpus_bleu_interval, sentence_bleu
+from assay.scoring.metrics.translation import bleu_counts, counted, sentence_bleu
 from assay.scoring.normalize import words_of_any_script
 from assay.scoring.postprocess import POSTPROCESSORS
 from assay.scoring.postprocess.chinese import parted
@@ -112,12 +112,13 @@ class BleuEvaluator(RowEvaluator):
         rows = each_row(self, self.prepared(predictions), references, _texts)
         texts, golds = [text for text, _ in rows], [gold for _, gold in rows]
         self.last_intervals.clear()
-        if len(rows) > 1:
-            self.last_intervals["score"] = corpus_bleu_interval(texts, golds, tokenize=self._tokenize)
+        corpus = counted(bleu_counts(tokenize=self._tokenize), texts, golds)
+        if interval := corpus.interval():
+            self.last_intervals["score"] = interval
         self.last_score_lists = {
             "score": [sentence_bleu(text, gold, tokenize=self._tokenize) / self.scale for text, gold in rows]
         }
-        return {"score": corpus_bleu(texts, golds, tokenize=self._tokenize)}
+        return {"score": corpus.value()}
 
 
 class BleuFloresEvaluator(BleuEvaluator):

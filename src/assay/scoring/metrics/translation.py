@@ -9,11 +9,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 from assay.scoring.metrics.checks import check_option, each_row, joined_text, reference_texts
+from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.metrics.list_metric import ListMetric
-
-_N_BOOTSTRAP = 1000
-_SEED = 12345
-"""The one that sacrebleu draws by."""
 
 Tokenizer = Literal["intl", "13a", "zh", "char"]
 
@@ -21,11 +18,23 @@ References = Sequence[Sequence[str]]
 """For each prediction its references."""
 
 
-def corpus_bleu(predictions: Sequence[str], references: References, *, tokenize: str = "13a") -> float:
-    """Return BLEU over a corpus, 0 to 100: sums of n-gram counts over all rows, not a mean over rows."""
+def bleu_counts(*, tokenize: str = "13a") -> CorpusCounts:
+    """Return the counts of a corpus's BLEU, 0 to 100: of n-grams over all rows, not a mean over rows."""
     from sacrebleu.metrics import BLEU
 
-    return _corpus_score(BLEU(tokenize=tokenize), predictions, references)
+    return CorpusCounts(BLEU(tokenize=tokenize))
+
+
+def chrf_counts(*, word_order: int = 0) -> CorpusCounts:
+    """Return the counts of a corpus's chrF, 0 to 100; chrF++ with `word_order` 2."""
+    from sacrebleu.metrics import CHRF
+
+    return CorpusCounts(CHRF(word_order=word_order))
+
+
+def corpus_bleu(predictions: Sequence[str], references: References, *, tokenize: str = "13a") -> float:
+    """Return BLEU over a corpus, 0 to 100."""
+    return counted(bleu_counts(tokenize=tokenize), predictions, references).value()
 
 
 def sentence_bleu(prediction: str, references: Sequence[str], *, tokenize: str = "13a") -> float:
@@ -43,70 +52,30 @@ def bleu_up_to(order: int, prediction: str, references: Sequence[str]) -> float:
     from sacrebleu.metrics import BLEU
 
     metric = BLEU(max_ngram_order=order, smooth_method="none", effective_order=False)
-    return _corpus_score(metric, [prediction], [references])
+    return counted(CorpusCounts(metric), [prediction], [references]).value()
 
 
 def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> float:
     """Return chrF over a corpus, 0 to 100; chrF++ with `word_order` 2."""
-    from sacrebleu.metrics import CHRF
-
-    return _corpus_score(CHRF(word_order=word_order), predictions, references)
+    return counted(chrf_counts(word_order=word_order), predictions, references).value()
 
 
 def ter(predictions: Sequence[str], references: References) -> float:
     """Return the translation edit rate over a corpus in percent; lower is better, and 100 is no bound."""
     from sacrebleu.metrics import TER
 
-    return _corpus_score(TER(), predictions, references)
+    return counted(CorpusCounts(TER()), predictions, references).value()
 
 
-def corpus_bleu_interval(
-    predictions: Sequence[str], references: References, *, tokenize: str = "13a"
-) -> tuple[float, float]:
-    """Return the 95 % interval of a corpus's BLEU by sacrebleu: rows drawn again, by a fixed seed."""
-    from sacrebleu.metrics import BLEU
-
-    return _corpus_interval(BLEU(tokenize=tokenize), predictions, references)
-
-
-def chrf_interval(predictions: Sequence[str], references: References) -> tuple[float, float]:
-    """Return the same of a corpus's chrF."""
-    from sacrebleu.metrics import CHRF
-
-    return _corpus_interval(CHRF(), predictions, references)
-
-
-def _corpus_interval(metric: Any, predictions: Sequence[str], references: References) -> tuple[float, float]:
-    import numpy as np
-
-    # sacrebleu's own draws, one after the other: all at once, as it has them, are 40 kB for each row.
-    counts = metric._extract_corpus_statistics(list(predictions), _streams(references))
-    score: Any = metric._aggregate_and_compute(counts)
-    rows = np.array(counts, dtype="float32")
-    draw = np.random.default_rng(_SEED)
-    score.estimate_ci(
-        [
-            metric._compute_score_from_stats(rows[draw.choice(len(rows), size=len(rows))].sum(0))
-            for _ in range(_N_BOOTSTRAP)
-        ]
-    )
-    return float(score._mean - score._ci), float(score._mean + score._ci)
-
-
-def _corpus_score(metric: Any, predictions: Sequence[str], references: References) -> float:
+def counted(counts: CorpusCounts, predictions: Sequence[str], references: References) -> CorpusCounts:
+    """Add the rows of whole lists to counts, and return these."""
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions but references for {len(references)}")
     if not predictions or not all(references):
         raise ValueError("expected at least one prediction, and a reference for each")
-    return float(metric.corpus_score(list(predictions), _streams(references)).score)
-
-
-def _streams(references: References) -> list[list[str | None]]:
-    """Turn references as sacrebleu wants them: one of each row in a stream, None where a row has no more."""
-    return [
-        [row[index] if index < len(row) else None for row in references]
-        for index in range(max(map(len, references)))
-    ]
+    for prediction, several in zip(predictions, references, strict=True):
+        counts.add(prediction, several)
+    return counts
 
 
 class Bleu(ListMetric):
@@ -127,14 +96,15 @@ class Bleu(ListMetric):
         """Return `Sentence_BLEU` and `Corpus_BLEU`."""
         rows = each_row(self, predictions, references, _text_and_references)
         texts, targets = [text for text, _ in rows], [target for _, target in rows]
-        if len(rows) > 1:
-            self.last_intervals["Corpus_BLEU"] = corpus_bleu_interval(texts, targets, tokenize=self.tokenize)
+        corpus = counted(bleu_counts(tokenize=self.tokenize), texts, targets)
+        if interval := corpus.interval():
+            self.last_intervals["Corpus_BLEU"] = interval
         sentences = [
             sentence_bleu(text, target, tokenize=self.tokenize) / self.scale for text, target in rows
         ]
         return {
             **self._mean("Sentence_BLEU", sentences),
-            "Corpus_BLEU": corpus_bleu(texts, targets, tokenize=self.tokenize),
+            "Corpus_BLEU": corpus.value(),
         }
 
 

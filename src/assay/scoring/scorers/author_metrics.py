@@ -22,7 +22,7 @@ from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.judges.binding import bind_judge, needs_judge
 from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics
 from assay.scoring.scorers.list_values import Values, evaluate
-from assay.scoring.scorers.outcomes import score_of
+from assay.scoring.scorers.outcomes import score_of, task_of
 
 AUTHOR_RULE = "post_processing"
 """Begins the name of every rule by which an author's code, or a post-processor of theirs, finds answers."""
@@ -70,7 +70,7 @@ class _Kept(NamedTuple):
     """What is kept of one sample until all are there."""
 
     sample: Sample
-    answers: tuple[Answered, ...]
+    task: str
     raw: tuple[Any, ...] | Failure
     inner: Score | None
     is_truncated: bool
@@ -108,8 +108,7 @@ class AuthorMetrics:
             if isinstance(answered.response.outcome, Completion)
             for output in answered.response.outcome.outputs
         )
-        # The first request stands for all: it is needed for its task's name alone.
-        self._kept.append(_Kept(sample, tuple(answers[:1]), self._author.raw(answers), inner, cut))
+        self._kept.append(_Kept(sample, task_of(answers), self._author.raw(answers), inner, cut))
 
     def finish(self) -> Evaluation:
         """Call the metrics, and return every sample's score."""
@@ -176,25 +175,25 @@ class AuthorMetrics:
             }
         if isinstance(kept.raw, Failure):
             why = f"{kept.raw.kind}: {kept.raw.message}"
-            return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
+            return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
         if kept.inner is None or self._author.chooses_itself:
             known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
         if at is not None:
             known["judged"] = values.replies.get(at, ())
         if at is not None and at in values.troubles:
             why = values.troubles[at]
-            return score_of(self.track, kept.sample, kept.answers, Verdict.FAILED, why=why, **known)
+            return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
         if at is None or not values.per_row:
-            return score_of(self.track, kept.sample, kept.answers, Verdict.UNGRADED, **known)
+            return score_of(self.track, kept.sample, kept.task, Verdict.UNGRADED, **known)
         if (
             kept.inner is not None
             and kept.inner.verdict is Verdict.UNANSWERED
             and not self._author.chooses_itself
         ):
-            return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
+            return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
         value, *_ = every = [values.per_row[name][at] for name in names]
         if not value and self._author.is_unanswered(number):
-            return score_of(self.track, kept.sample, kept.answers, Verdict.UNANSWERED, **known)
+            return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
         known["ratios"] = {
             name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
         }
@@ -203,7 +202,7 @@ class AuthorMetrics:
             for name, one in zip(names[1:], every[1:], strict=True)
             if one is not None and name not in known["ratios"]
         }
-        return score_of(self.track, kept.sample, kept.answers, Verdict.SCORED, value=value, **known)
+        return score_of(self.track, kept.sample, kept.task, Verdict.SCORED, value=value, **known)
 
     def _metrics(
         self,

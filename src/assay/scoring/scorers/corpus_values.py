@@ -1,14 +1,18 @@
-"""Metrics over whole lists that are no mean of the rows' values: of a task, of its groups, and their mean."""
+"""Values over all rows that are no mean of the rows' own: of a task, of its groups, and their mean.
+
+Of whole lists, by calling a metric; or of counts that are added up as rows come.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from assay.core.score import MACRO, Metric, Score, Verdict
+from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.scorers.list_values import interval, is_costly, whole_value
 
 
@@ -28,7 +32,7 @@ def corpus_metrics(
         return [_metric(track, metric, name, None, scores, rows, known)]
     whole = _metric(track, metric, name, None, scores, rows)
     parts = [_metric(track, metric, name, group, some, rows) for group, some in _groups(scores).items()]
-    return [whole, *parts, _macro(whole, parts)] if len(parts) > 1 else [whole, *parts]
+    return _with_macro(whole, parts)
 
 
 def counted_metrics(
@@ -39,8 +43,90 @@ def counted_metrics(
     for group, some in [(None, scores), *_groups(scores).items()]:
         counted = [parts[score.sample_id] for score in some if score.sample_id in parts]
         value = math.fsum(counted) if counted else None
-        made.append(_made(track, name, group, value, (None, None), some, len(counted)))
+        made.append(
+            _made(scores[0].task, track, name, group, value, (None, None), _Outcomes.of(some), len(counted))
+        )
     return made
+
+
+class RunningCorpus:
+    """One value of a track over all rows and over each group, of counts that are added up as rows come.
+
+    Memory does not depend on the number of rows, but on that of groups.
+    """
+
+    def __init__(self, name: str, make: Callable[[], CorpusCounts], scale: float) -> None:
+        """`scale`: what is told is divided by it."""
+        self.name = name
+        self._make = make
+        self._scale = scale
+        self._task = ""
+        self._whole = _Part(make())
+        self._groups: dict[str, _Part] = {}
+
+    def add(self, score: Score, row: tuple[str, Sequence[str]] | None) -> None:
+        """Take a sample: its score, and its prediction and references where it counts."""
+        self._task = score.task
+        parts = [self._whole] if score.group is None else [self._whole, self._group(score.group)]
+        for part in parts:
+            part.outcomes.add(score)
+            if row is not None:
+                part.counts.add(*row)
+            # Many small groups have as many rows as all: they keep theirs no longer than the whole.
+            if not self._whole.counts.are_rows_kept and part.counts.are_rows_kept:
+                part.counts.let_go()
+
+    def _group(self, name: str) -> _Part:
+        part = self._groups.get(name)
+        if part is None:
+            self._groups[name] = part = _Part(self._make())
+        return part
+
+    def metrics(self, track: str) -> list[Metric]:
+        """Return the value over all, over each group, and the mean of these; nothing where no row counts."""
+        if not self._whole.counts.n:
+            return []
+        if not self._whole.counts.are_rows_kept:
+            for part in self._groups.values():
+                part.counts.let_go()
+        whole = self._metric(track, None, self._whole)
+        parts = [self._metric(track, group, part) for group, part in self._groups.items()]
+        return _with_macro(whole, parts)
+
+    def _metric(self, track: str, group: str | None, part: _Part) -> Metric:
+        counts = part.counts
+        value = counts.value() / self._scale if counts.n else None
+        low, high = counts.interval() or (None, None)
+        bounds = (None, None) if low is None or high is None else (low / self._scale, high / self._scale)
+        return _made(self._task, track, self.name, group, value, bounds, part.outcomes, counts.n)
+
+
+class _Part:
+    """All rows, or those of a group."""
+
+    def __init__(self, counts: CorpusCounts) -> None:
+        self.counts = counts
+        self.outcomes = _Outcomes()
+
+
+class _Outcomes:
+    """How many samples ended how."""
+
+    def __init__(self) -> None:
+        self.n = self.n_unanswered = self.n_truncated = self.n_failed = 0
+
+    @classmethod
+    def of(cls, scores: Iterable[Score]) -> _Outcomes:
+        outcomes = cls()
+        for score in scores:
+            outcomes.add(score)
+        return outcomes
+
+    def add(self, score: Score) -> None:
+        self.n += 1
+        self.n_unanswered += score.verdict is Verdict.UNANSWERED
+        self.n_truncated += score.is_truncated
+        self.n_failed += score.verdict is Verdict.FAILED
 
 
 def _groups(scores: Sequence[Score]) -> dict[str, list[Score]]:
@@ -65,32 +151,37 @@ def _metric(
     predictions, references = [prediction for prediction, _ in pairs], [reference for _, reference in pairs]
     value = whole_value(metric, name, predictions, references) if known is None else known
     bounds = interval(metric, name, predictions, references)
-    return _made(track, name, group, value, bounds, scores, len(pairs))
+    return _made(scores[0].task, track, name, group, value, bounds, _Outcomes.of(scores), len(pairs))
 
 
 def _made(
+    task: str,
     track: str,
     name: str,
     group: str | None,
     value: float | None,
     bounds: tuple[float | None, float | None],
-    scores: Sequence[Score],
+    outcomes: _Outcomes,
     n_scored: int,
 ) -> Metric:
     return Metric(
-        scores[0].task,
+        task,
         track,
         name,
         group,
         value,
         *bounds,
-        n=len(scores),
+        n=outcomes.n,
         n_scored=n_scored,
-        n_unanswered=sum(score.verdict is Verdict.UNANSWERED for score in scores),
-        n_truncated=sum(score.is_truncated for score in scores),
-        n_failed=sum(score.verdict is Verdict.FAILED for score in scores),
+        n_unanswered=outcomes.n_unanswered,
+        n_truncated=outcomes.n_truncated,
+        n_failed=outcomes.n_failed,
         is_headline=True,
     )
+
+
+def _with_macro(whole: Metric, parts: Sequence[Metric]) -> list[Metric]:
+    return [whole, *parts, _macro(whole, parts)] if len(parts) > 1 else [whole, *parts]
 
 
 def _macro(whole: Metric, parts: Sequence[Metric]) -> Metric:

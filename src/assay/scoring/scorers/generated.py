@@ -17,7 +17,15 @@ from assay.scoring.extract.reply import visible
 from assay.scoring.normalize import are_numbers, contains, normalize, numbers_equal, words
 from assay.scoring.scorers.extractors import find_extractor
 from assay.scoring.scorers.original import infer_option
-from assay.scoring.scorers.outcomes import ACCURACY, Unscorable, failed, option_target, outputs_of, score_of
+from assay.scoring.scorers.outcomes import (
+    ACCURACY,
+    Unscorable,
+    failed,
+    option_target,
+    outputs_of,
+    score_of,
+    task_of,
+)
 
 VOTE = "vote"
 """The rule of an answer that most samples of one question agree on."""
@@ -62,7 +70,7 @@ class GeneratedOption:
         return score_of(
             self.track,
             sample,
-            answers,
+            task_of(answers),
             verdict,
             value=value,
             answer=found.answer,
@@ -130,7 +138,7 @@ class GeneratedAnswer:
         return score_of(
             self.track,
             sample,
-            answers,
+            task_of(answers),
             verdict,
             value=value,
             answer=graded.found.answer,

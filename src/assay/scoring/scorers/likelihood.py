@@ -18,6 +18,7 @@ from assay.scoring.scorers.outcomes import (
     only,
     option_target,
     score_of,
+    task_of,
 )
 
 ScoreBy: TypeAlias = Literal["sum", "per_token", "per_char", "per_byte", "pmi"]
@@ -177,7 +178,7 @@ def _ranked(
     return score_of(
         track,
         sample,
-        answers,
+        task_of(answers),
         Verdict.SCORED if sample.gold else Verdict.UNGRADED,
         value=float(best in sample.gold) if sample.gold else None,
         answer=sample.labels[best],

@@ -57,15 +57,15 @@ def option_target(sample: Sample) -> str | None:
 def score_of(
     track: str,
     sample: Sample,
-    answers: Sequence[Answered],
+    task: str,
     verdict: Verdict,
     *,
     metric: str = ACCURACY,
     **known: Any,
 ) -> Score:
-    """Return a sample's score, with all that follows from the sample and its requests filled in."""
+    """Return a sample's score, with all that follows from the sample filled in."""
     return Score(
-        task=task_of(answers),
+        task=task,
         sample_id=sample.id,
         track=track,
         metric=metric,
@@ -86,7 +86,7 @@ def failed(
     metric: str = ACCURACY,
 ) -> Score:
     """Return the score of a sample for which no answer came."""
-    return score_of(track, sample, answers, Verdict.FAILED, metric=metric, target=target, why=why)
+    return score_of(track, sample, task_of(answers), Verdict.FAILED, metric=metric, target=target, why=why)
 
 
 def lead(values: Sequence[float], best: int) -> float | None:

@@ -17,6 +17,7 @@ from assay.scoring.scorers.outcomes import (
     only,
     option_target,
     score_of,
+    task_of,
 )
 
 UNDECIDED = "label_probability: undecided, as the server did not tell every label's probability"
@@ -56,7 +57,7 @@ class LabelProbability:
         return score_of(
             self.track,
             sample,
-            answers,
+            task_of(answers),
             verdict,
             value=float(best in sample.gold) if verdict is Verdict.SCORED else None,
             answer=None if best is None else sample.labels[best],

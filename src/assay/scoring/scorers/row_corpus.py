@@ -1,28 +1,24 @@
-"""Metrics of rows that want all rows at once: corpus values, programs to run, questions to a judge."""
+"""Metrics of rows that want all rows at once: programs to run, questions to a judge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import islice
-from typing import Any, ClassVar, Protocol
+from typing import Protocol
 
 import msgspec
 
 from assay.core.ports import Judge
 from assay.core.sample import Sample
-from assay.core.score import JudgeReply, Metric, Score, Verdict
+from assay.core.score import JudgeReply, Score, Verdict
 from assay.core.task import Answered, Evaluation
 from assay.scoring.judges.agreement import agreement_question
 from assay.scoring.judges.binding import last_replies
 from assay.scoring.judges.judgement import Unaskable, judge_all
 from assay.scoring.metrics.estimators import pass_at_k
 from assay.scoring.metrics.gpteval import no_judge
-from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.metrics.row_programs import checking_program
-from assay.scoring.metrics.translation import chrf, chrf_interval, corpus_bleu, corpus_bleu_interval
 from assay.scoring.sandbox import Protections, Sandbox
-from assay.scoring.scorers.corpus_values import corpus_metrics
 from assay.scoring.scorers.named_metrics import PASS_K, NamedMetric
 from assay.scoring.scorers.outcomes import Unscorable
 from assay.scoring.scorers.row_reading import Reading
@@ -156,39 +152,6 @@ LATE_METRICS: Mapping[str, Callable[..., LateMetric]] = {
 """The metrics that judge all rows together."""
 
 
-class _CorpusValue(ListMetric):
-    """A corpus's own value of a metric by sacrebleu, with its interval."""
-
-    scale: ClassVar[float] = 100.0
-
-    def __init__(self, name: str, measure: Callable[..., float], spread: Callable[..., Any]) -> None:
-        self.name = name
-        self._measure = measure
-        self._spread = spread
-
-    def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
-        """Return the value."""
-        if len(predictions) > 1:
-            self.last_intervals[self.name] = self._spread(predictions, references)
-        return {self.name: self._measure(predictions, references)}
-
-
-def _corpus_bleu(name: str, *, tokenizer: str = "13a") -> _CorpusValue:
-    measure, spread = (
-        partial(corpus_bleu, tokenize=tokenizer),
-        partial(corpus_bleu_interval, tokenize=tokenizer),
-    )
-    return _CorpusValue(name, measure, spread)
-
-
-def _corpus_chrf(name: str) -> _CorpusValue:
-    return _CorpusValue(name, chrf, chrf_interval)
-
-
-CORPUS_METRICS: Mapping[str, Callable[..., _CorpusValue]] = {"bleu": _corpus_bleu, "chrf": _corpus_chrf}
-"""The metrics of rows that a corpus has a value of its own for."""
-
-
 class Rows(Protocol):
     """What scores single rows (row_metrics.py)."""
 
@@ -203,13 +166,15 @@ class Rows(Protocol):
     def scored(self, reading: Reading, late: Mapping[str, float | Unscorable]) -> Score:
         """Return a sample's score."""
 
+    def count(self, reading: Reading | Score, score: Score) -> None:
+        """Add a sample to the values over all samples."""
+
+    def finish(self) -> Evaluation:
+        """Return the values over all samples that were counted."""
+
 
 class RowCorpus:
-    """Scores a track when all of its samples are there.
-
-    BLEU and chrF have the mean of the rows' values under the name that the config gives, as the original
-    reports it, and beside it the corpus's own as `corpus_bleu` and `corpus_chrf`, of the first outputs.
-    """
+    """Scores a track when all of its samples are there, since one of its metrics judges all together."""
 
     def __init__(self, rows: Rows, named: Sequence[NamedMetric], faithful: bool) -> None:
         self.track = rows.track
@@ -217,7 +182,6 @@ class RowCorpus:
         self._late = [
             LATE_METRICS[one.type](one, faithful, **one.options) for one in named if one.type in LATE_METRICS
         ]
-        self._corpus = _corpus_values(named)
         self._kept: list[Reading | Score] = []
 
     @property
@@ -255,28 +219,7 @@ class RowCorpus:
             )
             for one in self._kept
         ]
+        for one, score in zip(self._kept, scores, strict=True):
+            self._rows.count(one, score)
         notes = tuple(note for one in self._late for note in one.notes())
-        return Evaluation(scores, self._metrics(scores, readings), notes=notes)
-
-    def _metrics(self, scores: Sequence[Score], readings: Sequence[Reading]) -> list[Metric]:
-        # A row without an answer is a translation that is missing: it counts as an empty one.
-        rows = {one.sample.id: (one.texts[0] or "", one.sample.targets) for one in readings if one.has_target}
-        if not rows:
-            return []
-        return [
-            metric
-            for value in self._corpus
-            for metric in corpus_metrics(self.track, value, value.name, scores, rows)
-        ]
-
-
-def _corpus_values(named: Sequence[NamedMetric]) -> list[_CorpusValue]:
-    types = [one.type for one in named]
-    return [
-        CORPUS_METRICS[one.type](
-            f"corpus_{one.type}" if types.count(one.type) == 1 else f"corpus_{one.type}_{one.display}",
-            **one.options,
-        )
-        for one in named
-        if one.type in CORPUS_METRICS
-    ]
+        return self._rows.finish()._replace(scores=scores, notes=notes)

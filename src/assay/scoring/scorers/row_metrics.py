@@ -1,23 +1,27 @@
 """Answers scored row by row, with the metrics and the post-processor that a task config names.
 
-Most metrics look at one answer and score it as it comes. Others want all rows at once (row_corpus.py): BLEU
-and chrF for the corpus's own value, programs for the sandbox, a judge for one batch of questions.
+Most metrics look at one answer and score it as it comes. Others want all rows at once (row_corpus.py):
+programs for the sandbox, a judge for one batch of questions.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, CorpusScorer, Scorer
+from assay.core.task import Answered, CorpusScorer, Evaluation, Scorer
+from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.metrics.row_values import ROW_METRICS, ZERO_ON_ERROR, Row
+from assay.scoring.metrics.translation import bleu_counts, chrf_counts
+from assay.scoring.scorers.corpus_values import RunningCorpus
 from assay.scoring.scorers.named_metrics import PASS_K, NamedMetric, named_metrics
 from assay.scoring.scorers.outcomes import Unscorable, failed, score_of
-from assay.scoring.scorers.row_corpus import CORPUS_METRICS, LATE_METRICS, RowCorpus, pass_names
+from assay.scoring.scorers.row_corpus import LATE_METRICS, RowCorpus, pass_names
 from assay.scoring.scorers.row_reading import Reader, Reading
 
 _EXECUTION = "function_execution"
@@ -41,7 +45,7 @@ def row_metrics(
     for one in named:
         _check(one)
     rows = RowMetrics(track, named, Reader(postprocess, faithful, extract), faithful)
-    needs_all = any(one.type in LATE_METRICS or one.type in CORPUS_METRICS for one in named)
+    needs_all = any(one.type in LATE_METRICS for one in named)
     return RowCorpus(rows, named, faithful) if needs_all else rows
 
 
@@ -58,6 +62,9 @@ class RowMetrics:
 
     Of several outputs for one sample, the mean of their values counts, an output without an answer as 0; with
     `faithful` the first output alone counts, and one without an answer is an empty text.
+
+    BLEU and chrF have the mean of the rows' values under the name that the config gives, as the original
+    reports it, and beside it the corpus's own as `corpus_bleu` and `corpus_chrf`, of the first outputs.
     """
 
     def __init__(
@@ -71,11 +78,30 @@ class RowMetrics:
         self._named = named
         self._reader = reader
         self._faithful = faithful
+        self._corpora = _corpora(named)
+        self._told: set[tuple[str, str, str]] = set()
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
-        """Return the sample's score."""
+        """Return the sample's score, and count it for the values over all samples."""
         reading = self.read(sample, answers)
-        return reading if isinstance(reading, Score) else self.scored(reading, {})
+        score = reading if isinstance(reading, Score) else self.scored(reading, {})
+        self.count(reading, score)
+        return score
+
+    def count(self, reading: Reading | Score, score: Score) -> None:
+        """Add a sample to the values over all samples."""
+        self._told.update((score.task, self.track, name) for name in (score.metric, *score.also))
+        row = None
+        if isinstance(reading, Reading) and reading.has_target:
+            # A row without an answer is a translation that is missing: it counts as an empty one.
+            row = reading.texts[0] or "", reading.sample.targets
+        for corpus in self._corpora:
+            corpus.add(score, row)
+
+    def finish(self) -> Evaluation:
+        """Return the values over all samples; a task is judged by everything that its config names."""
+        metrics = [one for corpus in self._corpora for one in corpus.metrics(self.track)]
+        return Evaluation((), metrics, judged_by=frozenset(self._told))
 
     def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading | Score:
         """Return what was read in the outputs, or the score of a sample for which none came."""
@@ -108,15 +134,15 @@ class RowMetrics:
         if verdict is Verdict.UNANSWERED:
             known["also"] = dict.fromkeys(names[1:], 0.0)
         if verdict is not None:
-            return score_of(self.track, reading.sample, reading.requests, verdict, **known)
+            return score_of(self.track, reading.sample, reading.task, verdict, **known)
         try:
             values = self._values(reading, late)
         except Unscorable as error:
             known["why"] = str(error)
-            return score_of(self.track, reading.sample, reading.requests, Verdict.FAILED, **known)
+            return score_of(self.track, reading.sample, reading.task, Verdict.FAILED, **known)
         known["also"] = {name: values[name] for name in names[1:]}
         return score_of(
-            self.track, reading.sample, reading.requests, Verdict.SCORED, value=values[names[0]], **known
+            self.track, reading.sample, reading.task, Verdict.SCORED, value=values[names[0]], **known
         )
 
     def _names(self, n_outputs: int) -> list[str]:
@@ -154,3 +180,23 @@ class RowMetrics:
 
 def _target(sample: Sample) -> str | None:
     return " | ".join(sample.targets) if sample.targets else None
+
+
+_CORPUS_COUNTS: Mapping[str, Callable[..., CorpusCounts]] = {
+    "bleu": lambda *, tokenizer="13a": bleu_counts(tokenize=tokenizer),
+    "chrf": chrf_counts,
+}
+"""The metrics of rows that a corpus has a value of its own for."""
+
+
+def _corpora(named: Sequence[NamedMetric]) -> list[RunningCorpus]:
+    types = [one.type for one in named]
+    return [
+        RunningCorpus(
+            f"corpus_{one.type}" if types.count(one.type) == 1 else f"corpus_{one.type}_{one.display}",
+            partial(_CORPUS_COUNTS[one.type], **one.options),
+            scale=100.0,
+        )
+        for one in named
+        if one.type in _CORPUS_COUNTS
+    ]

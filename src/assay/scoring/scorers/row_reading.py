@@ -12,7 +12,7 @@ from assay.scoring.extract import Extraction
 from assay.scoring.extract.reply import spoken
 from assay.scoring.postprocess import find_postprocessor, postprocessor_name
 from assay.scoring.scorers.extractors import find_extractor, span_of
-from assay.scoring.scorers.outcomes import outputs_of
+from assay.scoring.scorers.outcomes import outputs_of, task_of
 
 WHOLE_OUTPUT = "whole_output"
 """The rule of an answer that no post-processor made."""
@@ -24,8 +24,7 @@ class Reading(NamedTuple):
     """What was read in all outputs for one sample."""
 
     sample: Sample
-    requests: tuple[Answered, ...]
-    """The first request, which stands for all: it is needed for its task's name alone."""
+    task: str
     texts: tuple[str | None, ...]
     """The answer in each output; None where none was found."""
     span: tuple[int, int] | None
@@ -71,7 +70,7 @@ class Reader:
         first = found[0]
         texts = tuple(one.answer for one in found)
         is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
-        return Reading(sample, tuple(answers[:1]), texts, first.span, first.rule, is_truncated)
+        return Reading(sample, task_of(answers), texts, first.span, first.rule, is_truncated)
 
     def _found(self, text: str, sample: Sample) -> Extraction:
         if self._extract is not None:

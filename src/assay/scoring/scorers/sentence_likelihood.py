@@ -30,6 +30,7 @@ from assay.scoring.scorers.outcomes import (
     only,
     option_target,
     score_of,
+    task_of,
 )
 
 PLAIN, NORMALISED = "sum", "per_token"
@@ -141,7 +142,7 @@ class SentenceLikelihood:
         return score_of(
             self.track,
             sample,
-            answers,
+            task_of(answers),
             Verdict.SCORED if is_graded else Verdict.UNGRADED,
             metric=deciding,
             value=values.get(deciding),

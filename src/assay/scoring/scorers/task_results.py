@@ -21,7 +21,7 @@ from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.aggregations import traits_of
 from assay.scoring.scorers.corpus_values import corpus_metrics
 from assay.scoring.scorers.list_values import Values, evaluate
-from assay.scoring.scorers.outcomes import option_target, score_of
+from assay.scoring.scorers.outcomes import option_target, score_of, task_of
 
 TASK_RULE = "process_results"
 """The rule of an answer that the author's own code judges as it stands."""
@@ -59,7 +59,7 @@ class _Kept(NamedTuple):
     """What is kept of one sample until all are there."""
 
     sample: Sample
-    answers: tuple[Answered, ...]
+    task: str
     values: Mapping[str, Any] | Failure
     inner: Score | None
     answer: str | None
@@ -91,8 +91,7 @@ class TaskResults:
         )
         values = self._author.values(sample, answers)
         answer = self._author.answer(sample, answers)
-        # The first request stands for all: it is needed for its task's name alone.
-        self._kept.append(_Kept(sample, tuple(answers[:1]), values, inner, answer, cut))
+        self._kept.append(_Kept(sample, task_of(answers), values, inner, answer, cut))
 
     def finish(self) -> Evaluation:
         """Call the author's functions, and return every sample's score."""
@@ -163,7 +162,7 @@ class TaskResults:
             }
 
         def scored(verdict: Verdict, **more: Any) -> Score:
-            return score_of(self.track, kept.sample, kept.answers, verdict, **known, **more)
+            return score_of(self.track, kept.sample, kept.task, verdict, **known, **more)
 
         if isinstance(kept.values, Failure):
             return scored(Verdict.FAILED, why=f"{kept.values.kind}: {kept.values.message}")

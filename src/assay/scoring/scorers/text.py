@@ -9,7 +9,7 @@ from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import Ratio, Score, Verdict
 from assay.core.task import Answered
-from assay.scoring.scorers.outcomes import Unscorable, failed, only, score_of
+from assay.scoring.scorers.outcomes import Unscorable, failed, only, score_of, task_of
 
 PERPLEXITY = "perplexity_token"
 
@@ -43,7 +43,13 @@ class TextLikelihood:
             "bits_per_byte": Ratio(surprise / math.log(2), likelihood.n_bytes),
         }
         return score_of(
-            self.track, sample, answers, Verdict.SCORED, metric=PERPLEXITY, value=value, ratios=ratios
+            self.track,
+            sample,
+            task_of(answers),
+            Verdict.SCORED,
+            metric=PERPLEXITY,
+            value=value,
+            ratios=ratios,
         )
 
 

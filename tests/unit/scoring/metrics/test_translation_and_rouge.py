@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import math
-import random
-import tracemalloc
 from collections import Counter
 
 import pytest
-import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +13,7 @@ from assay.scoring.metrics.rouge import rouge
 from assay.scoring.metrics.translation import (
     bleu_up_to,
     chrf,
-    chrf_interval,
     corpus_bleu,
-    corpus_bleu_interval,
     sentence_bleu,
     ter,
 )
@@ -90,28 +85,6 @@ def test_the_whole_corpus_counts_and_not_its_first_row() -> None:
     predictions, references = ["same", "good morning"], [["same"], ["entirely different"]]
     assert chrf(predictions, references) < 50
     assert ter(predictions, references) == pytest.approx(100 * 2 / 3)
-
-
-@pytest.mark.parametrize("n", [2, 7, 60])
-def test_intervals_are_those_of_sacrebleu(n: int) -> None:
-    draw = random.Random(n)
-    words = ["the", "fox", "runs", "home", "red", "blue", "sleeps"]
-    texts, golds = ([" ".join(draw.choices(words, k=8)) for _ in range(n)] for _ in range(2))
-    for metric, found in (
-        (sacrebleu.BLEU(), corpus_bleu_interval(texts, [[gold] for gold in golds])),
-        (sacrebleu.CHRF(), chrf_interval(texts, [[gold] for gold in golds])),
-    ):
-        score = metric.corpus_score(texts, [golds], n_bootstrap=1000)
-        assert found == (score._mean - score._ci, score._mean + score._ci)
-
-
-def test_an_interval_takes_memory_for_its_rows_and_not_for_all_draws() -> None:
-    n = 2_000
-    tracemalloc.start()
-    corpus_bleu_interval(["the red fox runs home"] * n, [["the red fox sleeps"]] * n)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < n * 4_000
 
 
 @pytest.mark.parametrize("references", [[["a"], ["b"]], [[]], []])

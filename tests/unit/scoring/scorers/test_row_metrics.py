@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,9 @@ from assay.core.request import Generate, Sampling, request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, ComponentSpec, Evaluation, Scorer
+from assay.core.task import Answered, ComponentSpec, Evaluation, RunningScorer, Scorer
 from assay.scoring.aggregate import MeanAggregator
+from assay.scoring.metrics import corpus_counts
 from assay.scoring.scorers.registry import make_scorer
 from assay.scoring.scorers.row_corpus import RowCorpus
 from fakes.judges import ScriptedJudge
@@ -171,7 +173,17 @@ def test_a_score_says_what_was_found_and_how() -> None:
 
 def test_plain_tasks_score_as_answers_come() -> None:
     assert isinstance(scorer(EXACT), Scorer)
-    assert not isinstance(scorer({"b": {"type": "bleu"}}), Scorer)
+    assert isinstance(scorer({"b": {"type": "bleu"}}), Scorer)
+    assert not isinstance(scorer({"b": {"type": "bleu"}, "p": {"type": "function_execution"}}), Scorer)
+
+
+def test_a_task_is_judged_by_everything_that_its_config_names() -> None:
+    metrics = {**EXACT, "f1": {"type": "f1_score"}}
+    made = scorer(metrics)
+    aggregator = MeanAggregator()
+    aggregator.add(made.score(sample("18"), wrote(sample("18"), "18")))
+    aggregator.take(made.finish())
+    assert {one.metric: one.is_headline for one in aggregator.metrics()} == {"accuracy": True, "f1": True}
 
 
 def test_no_answer_is_unanswered_and_faithful_scores_the_empty_text() -> None:
@@ -225,10 +237,13 @@ def test_a_row_that_a_metric_cannot_judge_fails_alone() -> None:
 
 def rows(metrics: Mapping[str, Any], *pairs: tuple[Sample, tuple[str, ...]], **more: Any) -> Evaluation:
     made = scorer(metrics, **more)
-    assert isinstance(made, RowCorpus)
-    for one, texts in pairs:
-        made.add(one, wrote(one, *texts))
-    return made.finish()
+    if isinstance(made, RowCorpus):
+        for one, texts in pairs:
+            made.add(one, wrote(one, *texts))
+        return made.finish()
+    assert isinstance(made, RunningScorer)
+    scores = [made.score(one, wrote(one, *texts)) for one, texts in pairs]
+    return made.finish()._replace(scores=scores)
 
 
 def test_bleu_and_chrf_have_a_mean_and_a_value_of_the_corpus() -> None:
@@ -276,6 +291,32 @@ def test_a_missing_translation_is_an_empty_one_in_the_corpus() -> None:
     whole = found.metrics[0]
     assert whole.n_unanswered == 1
     assert 0 < (whole.value or 0) < 1
+
+
+@pytest.mark.parametrize("kept", [10_000, 20], ids=["kept", "let go"])
+def test_a_corpus_and_its_groups_do_not_depend_on_whether_rows_are_kept(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sacrebleu
+
+    monkeypatch.setattr(corpus_counts, "MAX_DRAWN", kept)
+    draw = random.Random(5)
+    texts, golds = ([" ".join(draw.choices("abcd", k=9)) for _ in range(90)] for _ in range(2))
+    # The last group has a single row, behind the place at which rows are let go.
+    groups = [draw.choice("xy") for _ in range(89)] + ["z"]
+    every = zip(texts, golds, groups, strict=True)
+    found = rows(
+        {"bleu": {"type": "bleu"}},
+        *((sample(gold, id=str(at), group=group), (text,)) for at, (text, gold, group) in enumerate(every)),
+    )
+    values = {one.group: one for one in found.metrics if one.metric == "corpus_bleu"}
+    assert list(values) == [None, *dict.fromkeys(groups)]
+    for group, one in values.items():
+        chosen = [at for at in range(90) if group in (None, groups[at])]
+        of_group = sacrebleu.corpus_bleu([texts[at] for at in chosen], [[golds[at] for at in chosen]])
+        assert one.value == pytest.approx(of_group.score / 100, abs=1e-12)
+        assert (one.n, one.n_scored) == (len(chosen), len(chosen))
+        assert (one.low is None) == (len(chosen) == 1)
 
 
 def test_two_metrics_of_one_kind_have_corpus_values_of_their_own() -> None:

@@ -1,0 +1,146 @@
+"""What a corpus's BLEU, chrF and TER are made of: counts of each row, added up as rows come.
+
+The value is exact for any number of rows. So is its interval up to ten thousand of them, by sacrebleu's own
+draws; beyond, rows are not kept, and sums of the counts and of their products give the interval that draws
+without end would come near to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from assay.scoring.statistics import LEVEL, normal_quantile
+
+MAX_DRAWN = 10_000
+"""Rows whose interval is drawn."""
+_AT_A_TIME = 64
+"""Rows that wait until they are added up, where they are not kept."""
+_N_DRAWS = 1000
+_SEED = 12345
+"""The one that sacrebleu draws by."""
+_NUDGE = 1e-3
+"""By what part a sum is moved, to see how the value follows."""
+
+
+class CorpusCounts:
+    """The counts of a corpus by one of sacrebleu's metrics."""
+
+    def __init__(self, metric: Any) -> None:
+        self._metric = metric
+        self._rows: list[Sequence[float]] = []
+        """Those that are kept, or wait."""
+        self._room = MAX_DRAWN
+        self._moments: _Moments | None = None
+        self.n = 0
+        """How many rows there are."""
+
+    def add(self, prediction: str, references: Sequence[str]) -> None:
+        """Take a row."""
+        (counts,) = self._metric._extract_corpus_statistics([prediction], [[one] for one in references])
+        self._rows.append(counts)
+        self.n += 1
+        if len(self._rows) > self._room:
+            self.let_go()
+
+    @property
+    def are_rows_kept(self) -> bool:
+        """Whether the interval will be drawn."""
+        return self._moments is None
+
+    def let_go(self) -> None:
+        """Keep no rows from now on, but what they add up to."""
+        if self._moments is None:
+            self._moments = _Moments()
+            self._room = _AT_A_TIME
+        self._moments.add(self._rows)
+        self._rows = []
+
+    def value(self) -> float:
+        """Return the corpus's value, counted as sacrebleu does."""
+        if self._moments is None:
+            return self._of(_sums(self._rows))
+        self.let_go()
+        return self._of(self._moments.sums)
+
+    def interval(self) -> tuple[float, float] | None:
+        """Return the value's 95 % interval; one row has none."""
+        if self.n < 2:
+            return None
+        if self._moments is None:
+            return self._drawn()
+        self.let_go()
+        return self._by_moments(self._moments)
+
+    def _of(self, sums: Sequence[float]) -> float:
+        return float(self._metric._compute_score_from_stats(sums).score)
+
+    def _drawn(self) -> tuple[float, float]:
+        import numpy as np
+
+        # sacrebleu's own draws, one after the other: all at once, as it has them, are 40 kB for each row.
+        score: Any = self._metric._aggregate_and_compute(self._rows)
+        rows = np.array(self._rows, dtype="float32")
+        draw = np.random.default_rng(_SEED)
+        score.estimate_ci(
+            [
+                self._metric._compute_score_from_stats(rows[draw.choice(len(rows), size=len(rows))].sum(0))
+                for _ in range(_N_DRAWS)
+            ]
+        )
+        return float(score._mean - score._ci), float(score._mean + score._ci)
+
+    def _by_moments(self, moments: _Moments) -> tuple[float, float]:
+        """Return the interval by the delta method: how the sums vary, and how the value follows them."""
+        sums = [float(one) for one in moments.sums]
+        slopes = [self._slope(sums, at) for at in range(len(sums))]
+        spread = sum(
+            one * other * moments.covariance(at, beside)
+            for at, one in enumerate(slopes)
+            for beside, other in enumerate(slopes)
+        )
+        half = normal_quantile(LEVEL) * math.sqrt(max(0.0, self.n * spread))
+        value = self._of(sums)
+        return max(0.0, value - half), value + half
+
+    def _slope(self, sums: Sequence[float], at: int) -> float:
+        """Return how much the value changes with one of the sums."""
+        if not sums[at]:
+            # No row has any of it: it does not vary.
+            return 0.0
+        # BLEU takes lengths for whole numbers.
+        step = max(1.0, round(sums[at] * _NUDGE)) if sums[at] >= 2 else sums[at] / 2
+        above, below = list(sums), list(sums)
+        above[at] += step
+        below[at] -= step
+        return (self._of(above) - self._of(below)) / (2 * step)
+
+
+class _Moments:
+    """Sums of counts and of their products."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self.sums: list[float] = []
+        self._products: Any = 0.0
+
+    def add(self, rows: Sequence[Sequence[float]]) -> None:
+        import numpy as np
+
+        if not rows:
+            return
+        counts = np.array(rows, dtype="float64")
+        self.sums = _sums([self.sums, *rows] if self.sums else rows)
+        self._products = self._products + counts.T @ counts
+        self._n += len(rows)
+
+    def covariance(self, at: int, beside: int) -> float:
+        """Return how two counts vary together over rows."""
+        expected = self.sums[at] * self.sums[beside] / self._n
+        return (float(self._products[at][beside]) - expected) / (self._n - 1)
+
+
+def _sums(rows: Sequence[Sequence[float]]) -> list[float]:
+    """Add up rows, in Python's own whole numbers, which are exact however large."""
+    return [sum(column) for column in zip(*rows, strict=True)]
