@@ -163,7 +163,8 @@ def main() -> int:
         (
             setting(),
             f"SmolLM2-135M-Instruct, {options.dtype}, {options.device}, {options.rows} rows each, ppl, prob "
-            f"and gen (16 tokens). Largest difference: **{worst:.2e}** (tolerance {TOLERANCE:.0e} in float32).",
+            f"and gen (16 tokens). Largest difference: **{worst:.2e}** "
+            f"(tolerance {TOLERANCE:.0e} in float32).",
             markdown_table(headings, lines),
         )
     )
