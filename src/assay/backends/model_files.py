@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 from assay.backends.gguf_header import NotGguf, Value, read_header
 from assay.backends.problems import does_not_load, missing_files, require_packages
-from assay.backends.weights import hash_file, hash_files
+from assay.backends.weights import hash_each, one_hash
 from assay.core.errors import listing, nearest
 from assay.core.media import Medium
 
@@ -57,6 +58,10 @@ class ModelFiles(Protocol):
 
     def weights(self) -> str:
         """Return the hash, or the revision, of everything that decides an answer."""
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """Return the hash of each file that `weights` is made of, as they were when first asked for."""
 
     def ready(self) -> Path:
         """Return the folder or GGUF file to load, fetched or made if it has to be."""
@@ -149,9 +154,14 @@ class FolderFiles:
 
     def weights(self) -> str:
         """Return the hash of weights, configuration and tokenizer."""
+        return one_hash(self.hashes)
+
+    @cached_property
+    def hashes(self) -> Mapping[str, str]:
+        """Return the hash of each of these files."""
         names = ("config.json", "generation_config.json", *_TOKENIZER_FILES, *_PROCESSOR_FILES)
         small = [self.folder / name for name in names]
-        return hash_files([*self.weight_files(), *(path for path in small if path.is_file())])
+        return hash_each([*self.weight_files(), *(path for path in small if path.is_file())])
 
     def ready(self) -> Path:
         """Return the folder."""
@@ -200,7 +210,12 @@ class GgufFiles:
 
     def weights(self) -> str:
         """Return the hash of the file."""
-        return hash_file(self.path)
+        return self.hashes[self.path.name]
+
+    @cached_property
+    def hashes(self) -> Mapping[str, str]:
+        """Return the hash of the file by its name."""
+        return hash_each([self.path])
 
     def ready(self) -> Path:
         """Return the file."""
@@ -251,6 +266,11 @@ class HubFiles:
     def weights(self) -> str:
         """Return the commit: it names every byte of the repository."""
         return f"{self.repository}@{self.snapshot.name}"
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """Return nothing: the commit names them all."""
+        return {}
 
     def ready(self) -> Path:
         """Fetch the weights and return the folder."""
