@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -264,8 +264,13 @@ def test_a_node_that_has_other_weights_at_the_same_path_is_given_nothing(
             (worker,) = workers_here(workdir)
             # It stays as it is, so that the run does not end before the new node is heard of.
             os.kill(worker, signal.SIGSTOP)
-            cluster.add_one(homes["wrong"])
-            run.ended(status=2)
+            try:
+                cluster.add_one(homes["wrong"])
+                run.ended(status=2)
+            finally:
+                run.process.kill()
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGCONT)
             said = run.said()
         assert "WORKER-009" in said
         assert "finds another model than the run under hf:~/model: model.safetensors is " in said

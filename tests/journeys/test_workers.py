@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assay.backends.package_versions import package_versions
 from cli import assay
 from fakes.tiny_models import write_tiny_model
 
@@ -73,6 +75,12 @@ def started(*more: str, out: str, model: str = "mock", method: str = "ppl,gen") 
     return subprocess.Popen(
         [*command, "--out", out, *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
+
+
+def wake(worker: int) -> None:
+    """Let a worker that was stopped see that its run is gone, if it is still there."""
+    with suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGCONT)
 
 
 def wait_for_answers(folder: str, n: int) -> None:
@@ -207,6 +215,7 @@ def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_r
     write_tiny_model(Path("model"))
     shutil.copytree("model", "kept")
     few = ("--max-tokens", "24", "--no-cache", "--workers", "2")
+    workers: list[int] = []
     process = started(*few, out="mixed", model="hf:model", method="gen")
     try:
         wait_for_answers("mixed", 1)
@@ -223,6 +232,8 @@ def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_r
         _, said = process.communicate(timeout=120)
     finally:
         process.kill()
+        for worker in workers:
+            wake(worker)
     assert process.returncode == 2, said.decode()
     assert "WORKER-009" in said.decode()
     assert f"a worker on {platform.node()} finds another model than the run under hf:model" in said.decode()
@@ -239,6 +250,24 @@ def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_r
     run(*few[:-2], out="alone", model="hf:model", method="gen")
     assert_same_result("alone", "mixed")
     assert ids("mixed") == ids("alone")
+
+
+@pytest.mark.slow
+def test_other_versions_of_what_computes_are_noted(questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="the hf extra is not installed")
+    write_tiny_model(Path("model"))
+    ours = package_versions(["torch"])["torch"]
+    theirs = f"{ours.partition('+')[0]}+other"
+    told = Path("packages", f"torch-{theirs}.dist-info", "METADATA")
+    told.parent.mkdir(parents=True)
+    told.write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {theirs}\n", encoding="utf-8")
+    # Workers find it first, and this process, which has started already, does not.
+    monkeypatch.setenv("PYTHONPATH", str(Path("packages").resolve()), prepend=os.pathsep)
+    few = ("--limit", "first:2", "--max-tokens", "2", "--no-cache", "--workers", "1")
+    run(*few, out="noted", model="hf:model", method="gen")
+    notes = json.loads(Path("noted", "manifest.json").read_text(encoding="utf-8"))["notes"]
+    (note,) = [one for one in notes if "last digits" in one]
+    assert f"torch is {theirs} on {platform.node()} and {ours} where the run was started" in note
 
 
 def test_several_datasets_share_the_workers_and_give_the_same_numbers(questions: Path) -> None:

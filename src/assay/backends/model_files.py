@@ -236,7 +236,7 @@ class HubFiles:
     @cached_property
     def snapshot(self) -> Path:
         """Return the folder of the small files; its name is the commit."""
-        folder = self._fetch(self._patterns)
+        folder = self._fetch(self._patterns, self.revision)
         if not (folder / "config.json").is_file():
             raise missing_files(
                 f"the hub repository {self.repository} has no config.json", "name a model's own"
@@ -274,9 +274,11 @@ class HubFiles:
 
     def ready(self) -> Path:
         """Fetch the weights and return the folder."""
-        folder = self._fetch((*self._patterns, "*.safetensors"))
+        # Of the very commit that was told: a branch may have moved on since.
+        commit = self.snapshot.name
+        folder = self._fetch((*self._patterns, "*.safetensors"), commit)
         if not list(folder.glob("*.safetensors")):
-            folder = self._fetch((*self._patterns, "*.bin"))
+            folder = self._fetch((*self._patterns, "*.bin"), commit)
         return FolderFiles(folder).check().folder
 
     @cached_property
@@ -284,14 +286,12 @@ class HubFiles:
         """Return a reader of the small files; weights are not there yet."""
         return FolderFiles(self.snapshot)
 
-    def _fetch(self, patterns: tuple[str, ...]) -> Path:
+    def _fetch(self, patterns: tuple[str, ...], revision: str | None) -> Path:
         hub: Any = import_module("huggingface_hub")
         try:
-            return Path(
-                hub.snapshot_download(self.repository, revision=self.revision, allow_patterns=patterns)
-            )
+            return Path(hub.snapshot_download(self.repository, revision=revision, allow_patterns=patterns))
         except (OSError, ValueError, RuntimeError) as trouble:  # The hub's own errors are kinds of these.
-            at = f" at revision {self.revision}" if self.revision else ""
+            at = f" at revision {revision}" if revision else ""
             is_offline = os.environ.get("HF_HUB_OFFLINE") == "1"
             fix = (
                 "fetch it without --offline first"

@@ -183,6 +183,18 @@ def test_a_fetched_snapshot_is_read_like_a_folder(monkeypatch: pytest.MonkeyPatc
     assert backend.card.context_length == 5
     assert backend.identity().weights == "org/name@0123abc"
     assert find_files("org/name", None).ready() == snapshot
+    asked: list[str | None] = []
+
+    def moving(repository: str, *, revision: str | None, allow_patterns: object) -> str:
+        asked.append(revision)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", moving)
+    files = find_files("org/name", None)
+    assert files.weights() == "org/name@0123abc"
+    assert files.ready() == snapshot
+    # A branch may have moved on since it was said who the model is.
+    assert asked == [None, "0123abc"]
 
 
 def test_weights_that_do_not_load_keep_their_cause(make_model: Callable[..., Path], tmp_path: Path) -> None:
