@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from assay.backends.workers.crew import Word
 from assay.backends.workers.messages import Answers, Batch, Died, Finished, Message, Up
+from assay.backends.workers.opened import Opened
+from assay.core.model import ModelIdentity
 from assay.core.request import Request
 from assay.core.response import Completion, Finish, Output, Response
 
@@ -39,6 +41,8 @@ class FakeCrew:
     """By the number of a step: whether a worker then dies `guilty` or `blameless`."""
     up_at: Callable[[int], int] = lambda worker: 0
     """By the number of a worker: the step at which it comes up."""
+    opened: Callable[[int], Opened] = lambda worker: Opened(ModelIdentity("fake", "fake"))
+    """By the number of a worker: the model that it finds."""
     forgets: bool = False
     """Whether answers that a worker had not yet sent when it died are lost, those of whole batches too."""
     n_step: int = 3
@@ -96,7 +100,7 @@ class FakeCrew:
             if self._n_steps < self.up_at(worker):
                 return []
             hand.is_up = True
-            return [Up("here")]
+            return [Up("here", self.opened(worker))]
         if not hand.batches:
             return []
         batch = hand.batches[0]

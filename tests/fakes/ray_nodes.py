@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 _MEMORY = 80 << 20
 _START_S = 180.0
@@ -21,10 +22,11 @@ nodes = [cluster.add_node(**ours) for _ in range(int(sys.argv[1]) - 1)]
 cluster.wait_for_nodes()
 print("at", cluster.address, flush=True)
 for line in sys.stdin:
-    if line.strip() == "lose":
+    what, _, home = line.strip().partition(" ")
+    if what == "lose":
         cluster.remove_node(nodes.pop(), allow_graceful=False)
     else:
-        nodes.append(cluster.add_node(**ours))
+        nodes.append(cluster.add_node(**ours, env_vars={{"HOME": home}} if home else None))
         cluster.wait_for_nodes()
     print("done", flush=True)
 cluster.shutdown()
@@ -54,9 +56,9 @@ class RayNodes:
         """Kill a node, as a power cut would."""
         self._do("lose")
 
-    def add_one(self) -> None:
-        """Have one more node join."""
-        self._do("add")
+    def add_one(self, home: Path | None = None) -> None:
+        """Have one more node join; `home`: what it has at the path `~`, if not what the others have."""
+        self._do("add" if home is None else f"add {home}")
 
     def close(self) -> None:
         """End all nodes."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import pytest
 
 from cli import assay
 from fakes.ray_nodes import NoCluster, RayNodes, ray_nodes
+from fakes.tiny_models import write_tiny_model
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
 pytestmark = pytest.mark.slow
@@ -26,13 +30,19 @@ DEADLY, ENDLESS = "What is 17+18?", "What is 5+6?"
 WAIT_S = 240.0
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayNodes]:
+@contextmanager
+def nodes_or_skip(n: int) -> Iterator[RayNodes]:
     try:
-        with ray_nodes(3) as nodes:
+        with ray_nodes(n) as nodes:
             yield nodes
     except NoCluster as no:
         pytest.skip(f"Ray does not start here: {no}")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayNodes]:
+    with nodes_or_skip(3) as nodes:
+        yield nodes
 
 
 @pytest.fixture(autouse=True)
@@ -233,6 +243,49 @@ def test_the_real_model_scores_as_in_one_process(cluster: RayNodes) -> None:
         assert one["outcome"]["type"] == other["type"]
         for field in ("sum_logprob", "probs"):
             assert one["outcome"].get(field) == pytest.approx(other.get(field), abs=1e-4)
+
+
+def test_a_node_that_has_other_weights_at_the_same_path_is_given_nothing(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes of one machine have the same files, but where a path begins with `~`."""
+    pytest.importorskip("torch", reason="the hf extra is not installed")
+    homes = {name: workdir / name for name in ("right", "wrong")}
+    for home in homes.values():
+        write_tiny_model(home / "model")
+    weights = homes["wrong"] / "model" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + bytes(4))
+    monkeypatch.setenv("HOME", str(homes["right"]))
+    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+    with nodes_or_skip(1) as cluster:
+        few = ("--on", f"ray:{cluster.address}", "--max-tokens", "24")
+        with Run(*few, "--model-arg", "max_batch=1", out="mixed", model="hf:~/model") as run:
+            run.wait_until(lambda now: now["n_answered"] >= 1)
+            (worker,) = workers_here(workdir)
+            # It stays as it is, so that the run does not end before the new node is heard of.
+            os.kill(worker, signal.SIGSTOP)
+            try:
+                cluster.add_one(homes["wrong"])
+                run.ended(status=2)
+            finally:
+                run.process.kill()
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGCONT)
+            said = run.said()
+        assert "WORKER-009" in said
+        assert "finds another model than the run under hf:~/model: model.safetensors is " in said
+        assert platform.node() in said
+        assert_nobody_is_left(workdir)
+        n_before = len(ids("mixed"))
+        assert 0 < n_before < N_ROWS
+        # The same files on all nodes, and the same command goes on.
+        shutil.copy(homes["right"] / "model" / "model.safetensors", weights)
+        with Run(*few, out="mixed", model="hf:~/model") as run:
+            run.ended()
+    assert stats("mixed")["requests_journaled"] == n_before
+    with Run("--max-tokens", "24", out="alone", model="hf:~/model") as run:
+        run.ended()
+    assert_same_result("alone", "mixed")
 
 
 def test_a_cluster_for_one_run_ends_with_it(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assay.backends.package_versions import package_versions
 from cli import assay
+from fakes.tiny_models import write_tiny_model
 
 N_ROWS = 120
 POISON = "What is 17+18?"
@@ -65,11 +70,17 @@ def workers_of(process: int) -> list[int]:
     return sorted(found)
 
 
-def started(*more: str, out: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "assay", "run", "sums.csv", "-m", "mock", "--method", "ppl,gen"]
+def started(*more: str, out: str, model: str = "mock", method: str = "ppl,gen") -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "assay", "run", "sums.csv", "-m", model, "--method", method]
     return subprocess.Popen(
         [*command, "--out", out, *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
+
+
+def wake(worker: int) -> None:
+    """Let a worker that was stopped see that its run is gone, if it is still there."""
+    with suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGCONT)
 
 
 def wait_for_answers(folder: str, n: int) -> None:
@@ -196,6 +207,69 @@ def test_the_real_model_in_two_workers_scores_as_in_one_process(questions: Path)
         assert value is None or sums[1][request_id] == pytest.approx(value, abs=1e-4)
 
 
+@pytest.mark.slow
+def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_right_ones(
+    questions: Path,
+) -> None:
+    pytest.importorskip("torch", reason="the hf extra is not installed")
+    write_tiny_model(Path("model"))
+    shutil.copytree("model", "kept")
+    few = ("--max-tokens", "24", "--no-cache", "--workers", "2")
+    workers: list[int] = []
+    process = started(*few, out="mixed", model="hf:model", method="gen")
+    try:
+        wait_for_answers("mixed", 1)
+        workers = workers_of(process.pid)
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        assert process.poll() is None, "it ended before a worker could be lost"
+        # A new file: the old one stays what it is for who has it open.
+        other = Path("model", "other")
+        other.write_bytes(Path("model", "model.safetensors").read_bytes()[:-4] + bytes(4))
+        other.replace("model/model.safetensors")
+        # The other one stays as it is: who comes in the place of this one is waited for.
+        os.kill(workers[0], signal.SIGKILL)
+        _, said = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        for worker in workers:
+            wake(worker)
+    assert process.returncode == 2, said.decode()
+    assert "WORKER-009" in said.decode()
+    assert f"a worker on {platform.node()} finds another model than the run under hf:model" in said.decode()
+    assert "model.safetensors is " in said.decode()
+    n_before = len(ids("mixed"))
+    assert 0 < n_before < N_ROWS
+    # What is there now is another run.
+    refused = assay("run", "sums.csv", "-m", "hf:model", "--method", "gen", *few, "--out", "mixed")
+    assert "STORE-001" in refused.err
+    shutil.copy("kept/model.safetensors", "model/model.safetensors")
+    run(*few, out="mixed", model="hf:model", method="gen")
+    stats = json.loads(Path("mixed", "manifest.json").read_text(encoding="utf-8"))["stats"]
+    assert stats["requests_journaled"] == n_before
+    run(*few[:-2], out="alone", model="hf:model", method="gen")
+    assert_same_result("alone", "mixed")
+    assert ids("mixed") == ids("alone")
+
+
+@pytest.mark.slow
+def test_other_versions_of_what_computes_are_noted(questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="the hf extra is not installed")
+    write_tiny_model(Path("model"))
+    ours = package_versions(["torch"])["torch"]
+    theirs = f"{ours.partition('+')[0]}+other"
+    told = Path("packages", f"torch-{theirs}.dist-info", "METADATA")
+    told.parent.mkdir(parents=True)
+    told.write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {theirs}\n", encoding="utf-8")
+    # Workers find it first, and this process, which has started already, does not.
+    monkeypatch.setenv("PYTHONPATH", str(Path("packages").resolve()), prepend=os.pathsep)
+    few = ("--limit", "first:2", "--max-tokens", "2", "--no-cache", "--workers", "1")
+    run(*few, out="noted", model="hf:model", method="gen")
+    notes = json.loads(Path("noted", "manifest.json").read_text(encoding="utf-8"))["notes"]
+    (note,) = [one for one in notes if "last digits" in one]
+    assert f"torch is {theirs} on {platform.node()} and {ours} where the run was started" in note
+
+
 def test_several_datasets_share_the_workers_and_give_the_same_numbers(questions: Path) -> None:
     others = questions.with_name("more.csv")
     others.write_text(questions.read_text(encoding="utf-8").replace("What is", "How much is"), "utf-8")
@@ -205,4 +279,6 @@ def test_several_datasets_share_the_workers_and_give_the_same_numbers(questions:
     assert_same_result("alone", "both")
     assert ids("alone") == ids("both")
     stats = json.loads(Path("both", "manifest.json").read_text(encoding="utf-8"))["stats"]
-    assert (stats["model_workers"], stats["model_workers_lost"]) == (2, 0)
+    # On a busy machine the second may come when all is done.
+    assert 1 <= stats["model_workers"] <= 2
+    assert stats["model_workers_lost"] == 0

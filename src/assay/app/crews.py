@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 
 import msgspec
 
@@ -40,10 +41,18 @@ def open_model(values: RunSettings) -> Backend:
         raise UsageError(Problem("WORKER-001", what, fix))
     placement, args = _placed(values.model_args)
     model = open_backend(values.model, args, concurrency=values.concurrency)
+
+    @cache
+    def setup() -> bytes:
+        # A worker may see another device than the run and choose another number type: the run's is told.
+        dtype = model.identity().dtype
+        told = {**args, "dtype": dtype} if dtype else args
+        return msgspec.msgpack.encode(Setup(values.model, told, values.offline))
+
     if values.on is None:
-        crew: Crew = _processes(values, placement, args)
+        crew: Crew = _processes(values, placement, args, setup)
     else:
-        crew = _on_cluster(model, values, placement, args)
+        crew = _on_cluster(values, placement, args, setup)
     return WorkersBackend(model, crew, silence_s=values.worker_timeout)
 
 
@@ -80,8 +89,9 @@ def _n_gpus(placement: Placement, args: Mapping[str, str]) -> float | None:
 # --- on this machine ---
 
 
-def _processes(values: RunSettings, placement: Placement, args: dict[str, str]) -> Crew:
-    setup = msgspec.msgpack.encode(Setup(values.model, args, values.offline))
+def _processes(
+    values: RunSettings, placement: Placement, args: dict[str, str], setup: Callable[[], bytes]
+) -> Crew:
     n = values.workers or 1
     gpus = gpus_here()
     n_each = _whole(_n_gpus(placement, args), n, len(gpus))
@@ -117,7 +127,9 @@ def _whole(n_each: float | None, n_workers: int, n_here: int) -> int:
 # --- on a cluster ---
 
 
-def _on_cluster(model: Backend, values: RunSettings, placement: Placement, args: dict[str, str]) -> Crew:
+def _on_cluster(
+    values: RunSettings, placement: Placement, args: dict[str, str], setup: Callable[[], bytes]
+) -> Crew:
     kind, _, address = (values.on or "").partition(":")
     if kind != RAY:
         what = f"--on {values.on}: there is no such place{nearest(kind, [RAY])}"
@@ -131,12 +143,6 @@ def _on_cluster(model: Backend, values: RunSettings, placement: Placement, args:
         fix = "run on a node of the cluster, and write --on ray, or --on ray:HOST:PORT"
         raise UsageError(Problem("WORKER-003", what, fix))
     from assay.backends.workers.ray_crew import RayCrew
-
-    def setup() -> bytes:
-        # A node with a GPU may choose another number type than the run, which says here what it is.
-        dtype = model.identity().dtype
-        told = {**args, "dtype": dtype} if dtype else args
-        return msgspec.msgpack.encode(Setup(values.model, told))
 
     is_threads_said = placement.num_cpus is None and _THREADS in os.environ
     return RayCrew(

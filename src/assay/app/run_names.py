@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 from datetime import UTC, datetime
-from importlib import metadata
 
 import assay
+from assay.backends.package_versions import package_versions
 from assay.core.names import composed
 
 _LONGEST_SLUG = 200
@@ -32,10 +31,5 @@ def now() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of what decides numbers, as far as it is installed."""
-    found = {"assay": assay.__version__, "python": platform.python_version()}
-    for package in ("torch", "transformers", "tokenizers"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    deciding = ("torch", "transformers", "tokenizers", "vllm")
+    return {"assay": assay.__version__, **package_versions(deciding)}

@@ -53,6 +53,8 @@ class LocalModel:
     kind = ""
     takes_media = True
     """Whether the engine can show a model what it takes beside text."""
+    computed_by: tuple[str, ...] = ("torch", "transformers", "tokenizers")
+    """The packages whose versions may change a number's last digits."""
 
     def __init__(self, where: str, args: FileArguments, *, files: ModelFiles | None = None) -> None:
         """Check that the files are there."""
@@ -91,6 +93,10 @@ class LocalModel:
     def n_tokens(self, ask: Ask) -> int | None:
         """Return how much of the context an ask needs; reads the tokenizer, not the weights."""
         return self._tokenization.n_tokens(ask)
+
+    def file_hashes(self) -> Mapping[str, str]:
+        """Return the hash of each file that the identity is made of; empty where a commit names them all."""
+        return self._files.hashes
 
     # --- for the engines ---
 

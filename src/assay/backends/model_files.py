@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 from assay.backends.gguf_header import NotGguf, Value, read_header
 from assay.backends.problems import does_not_load, missing_files, require_packages
-from assay.backends.weights import hash_file, hash_files
+from assay.backends.weights import hash_each, one_hash
 from assay.core.errors import listing, nearest
 from assay.core.media import Medium
 
@@ -57,6 +58,10 @@ class ModelFiles(Protocol):
 
     def weights(self) -> str:
         """Return the hash, or the revision, of everything that decides an answer."""
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """Return the hash of each file that `weights` is made of, as they were when first asked for."""
 
     def ready(self) -> Path:
         """Return the folder or GGUF file to load, fetched or made if it has to be."""
@@ -149,9 +154,14 @@ class FolderFiles:
 
     def weights(self) -> str:
         """Return the hash of weights, configuration and tokenizer."""
+        return one_hash(self.hashes)
+
+    @cached_property
+    def hashes(self) -> Mapping[str, str]:
+        """Return the hash of each of these files."""
         names = ("config.json", "generation_config.json", *_TOKENIZER_FILES, *_PROCESSOR_FILES)
         small = [self.folder / name for name in names]
-        return hash_files([*self.weight_files(), *(path for path in small if path.is_file())])
+        return hash_each([*self.weight_files(), *(path for path in small if path.is_file())])
 
     def ready(self) -> Path:
         """Return the folder."""
@@ -200,7 +210,12 @@ class GgufFiles:
 
     def weights(self) -> str:
         """Return the hash of the file."""
-        return hash_file(self.path)
+        return self.hashes[self.path.name]
+
+    @cached_property
+    def hashes(self) -> Mapping[str, str]:
+        """Return the hash of the file by its name."""
+        return hash_each([self.path])
 
     def ready(self) -> Path:
         """Return the file."""
@@ -221,7 +236,7 @@ class HubFiles:
     @cached_property
     def snapshot(self) -> Path:
         """Return the folder of the small files; its name is the commit."""
-        folder = self._fetch(self._patterns)
+        folder = self._fetch(self._patterns, self.revision)
         if not (folder / "config.json").is_file():
             raise missing_files(
                 f"the hub repository {self.repository} has no config.json", "name a model's own"
@@ -252,11 +267,18 @@ class HubFiles:
         """Return the commit: it names every byte of the repository."""
         return f"{self.repository}@{self.snapshot.name}"
 
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """Return nothing: the commit names them all."""
+        return {}
+
     def ready(self) -> Path:
         """Fetch the weights and return the folder."""
-        folder = self._fetch((*self._patterns, "*.safetensors"))
+        # Of the very commit that was told: a branch may have moved on since.
+        commit = self.snapshot.name
+        folder = self._fetch((*self._patterns, "*.safetensors"), commit)
         if not list(folder.glob("*.safetensors")):
-            folder = self._fetch((*self._patterns, "*.bin"))
+            folder = self._fetch((*self._patterns, "*.bin"), commit)
         return FolderFiles(folder).check().folder
 
     @cached_property
@@ -264,14 +286,12 @@ class HubFiles:
         """Return a reader of the small files; weights are not there yet."""
         return FolderFiles(self.snapshot)
 
-    def _fetch(self, patterns: tuple[str, ...]) -> Path:
+    def _fetch(self, patterns: tuple[str, ...], revision: str | None) -> Path:
         hub: Any = import_module("huggingface_hub")
         try:
-            return Path(
-                hub.snapshot_download(self.repository, revision=self.revision, allow_patterns=patterns)
-            )
+            return Path(hub.snapshot_download(self.repository, revision=revision, allow_patterns=patterns))
         except (OSError, ValueError, RuntimeError) as trouble:  # The hub's own errors are kinds of these.
-            at = f" at revision {self.revision}" if self.revision else ""
+            at = f" at revision {revision}" if revision else ""
             is_offline = os.environ.get("HF_HUB_OFFLINE") == "1"
             fix = (
                 "fetch it without --offline first"

@@ -42,6 +42,7 @@ class VllmBackend(LocalModel):
 
     kind = "vllm"
     takes_media = False
+    computed_by = (*LocalModel.computed_by, "vllm")
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         """Check arguments, packages and files; load nothing."""

@@ -8,14 +8,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from assay.app import crews
 from assay.app.settings import RunSettings
+from assay.app.worker import Setup
 from assay.backends.mock import MockBackend
+from assay.backends.workers import ray_crew
 from assay.backends.workers.gpus import gpus_here, share_of
 from assay.backends.workers.pool import WorkersBackend
 from assay.core.errors import BackendError, UsageError
+from assay.core.model import ModelIdentity
 
 
 @pytest.fixture
@@ -79,6 +83,25 @@ def test_processors_are_shared_out(
     # Who has said so is not overruled.
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert "OMP_NUM_THREADS" not in surroundings([], 2)[0]
+
+
+@pytest.mark.parametrize("where", [{"workers": 2}, {"on": "ray"}], ids=["here", "on a cluster"])
+def test_workers_are_told_the_number_type_of_the_run(
+    where: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its GPU a worker would choose another by itself."""
+    told: list[Callable[[], bytes]] = []
+
+    class Model(MockBackend):
+        def identity(self) -> ModelIdentity:
+            return ModelIdentity("hf", "hf:x", dtype="bfloat16")
+
+    monkeypatch.setattr(crews, "ProcessCrew", lambda command, setup, *more: told.append(setup))
+    monkeypatch.setattr(ray_crew, "RayCrew", lambda address, command, setup, *more, **kw: told.append(setup))
+    monkeypatch.setattr(crews, "open_backend", lambda model, args, concurrency: Model("", {}))
+    crews.open_model(RunSettings(model="hf:x", model_args={"attn": "eager", "dtype": "auto"}, **where))
+    setup = msgspec.msgpack.decode(told[0](), type=Setup)
+    assert setup == Setup("hf:x", {"attn": "eager", "dtype": "bfloat16"})
 
 
 def test_where_a_worker_is_put_is_no_argument_of_the_model() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,28 @@ def test_hash_is_kept_by_size_and_time(tmp_path: Path, monkeypatch: pytest.Monke
     assert hash_file(file) == first
 
 
+def test_a_copy_that_keeps_size_and_time_is_read_again(tmp_path: Path) -> None:
+    """As `cp -p` and `rsync -t` do, or another node's file where nodes share the folder of hashes."""
+    file, other = tmp_path / "w.bin", tmp_path / "other.bin"
+    file.write_bytes(b"x" * 1000)
+    first, before = hash_file(file), file.stat()
+    other.write_bytes(b"y" * 1000)
+    other.replace(file)
+    while file.stat().st_ctime_ns == before.st_ctime_ns or file.stat().st_mtime_ns != before.st_mtime_ns:
+        # The clock of a file system ticks some hundred times a second.
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert hash_file(file) != first
+
+
+def test_a_model_that_was_asked_who_it_is_does_not_change(tmp_path: Path) -> None:
+    files = FolderFiles(folder(tmp_path / "m"))
+    first, hashes = files.weights(), dict(files.hashes)
+    (tmp_path / "m" / "model.safetensors").write_bytes(b"others")
+    assert (files.weights(), files.hashes) == (first, hashes)
+    assert FolderFiles(tmp_path / "m").hashes["model.safetensors"] != hashes["model.safetensors"]
+
+
 def test_a_cache_that_cannot_be_written_is_no_trouble(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +183,18 @@ def test_a_fetched_snapshot_is_read_like_a_folder(monkeypatch: pytest.MonkeyPatc
     assert backend.card.context_length == 5
     assert backend.identity().weights == "org/name@0123abc"
     assert find_files("org/name", None).ready() == snapshot
+    asked: list[str | None] = []
+
+    def moving(repository: str, *, revision: str | None, allow_patterns: object) -> str:
+        asked.append(revision)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", moving)
+    files = find_files("org/name", None)
+    assert files.weights() == "org/name@0123abc"
+    assert files.ready() == snapshot
+    # A branch may have moved on since it was said who the model is.
+    assert asked == [None, "0123abc"]
 
 
 def test_weights_that_do_not_load_keep_their_cause(make_model: Callable[..., Path], tmp_path: Path) -> None:

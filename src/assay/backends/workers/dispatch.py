@@ -70,10 +70,22 @@ class _Worker(msgspec.Struct):
 class Dispatcher:
     """Has requests answered by a crew."""
 
-    def __init__(self, crew: Crew, *, silence_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`silence_s`: a worker that has work and says nothing for so long hangs, and is replaced."""
+    def __init__(
+        self,
+        crew: Crew,
+        *,
+        silence_s: float,
+        refusal: Callable[[Up], BackendError | None] = lambda up: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`silence_s`: a worker that has work and says nothing for so long hangs, and is replaced.
+
+        `refusal`: why a worker that came up may not be given work. That ends the run: with the others alone
+        it would be slower and nobody would know why.
+        """
         self._crew = crew
         self._silence_s = silence_s
+        self._refusal = refusal
         self._clock = clock
         self._workers: dict[int, _Worker] = {}
         self._n_started = 0
@@ -221,8 +233,8 @@ class Dispatcher:
             return
         worker.last_word = self._clock()
         match said:
-            case Up(node):
-                worker.node = node
+            case Up():
+                self._take_on(number, worker, said)
             case Answers(batch, responses):
                 yield from self._taken(worker, batch, responses)
             case Finished(batch, stats, notes):
@@ -233,6 +245,14 @@ class Dispatcher:
                 raise said.error()
             case Died(why, is_blameless):
                 yield from self._lost(number, why, is_blameless=is_blameless)
+
+    def _take_on(self, number: int, worker: _Worker, up: Up) -> None:
+        refused = self._refusal(up)
+        if refused is not None:
+            del self._workers[number]
+            self._crew.end(number)
+            raise refused
+        worker.node = up.node
 
     def _taken(self, worker: _Worker, batch: int, responses: tuple[Response, ...]) -> Iterator[Response]:
         if not worker.has_answered:

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from assay.backends.workers.opened import Opened
 from assay.core import errors
 from assay.core.errors import AssayError, BackendError, Problem
 from assay.core.request import Request
@@ -25,6 +26,8 @@ class Up(msgspec.Struct, frozen=True, tag="up"):
 
     node: str
     """The machine it is on."""
+    model: Opened
+    """What it found there."""
 
 
 class Answers(msgspec.Struct, frozen=True, tag="answers"):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from assay.backends.workers.crew import Crew
 from assay.backends.workers.dispatch import Dispatcher
+from assay.backends.workers.messages import Up
+from assay.backends.workers.opened import Opened, OtherVersions, another_model, opened
+from assay.core.errors import BackendError
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.ports import Backend
 from assay.core.request import Ask, Kind, Request
@@ -19,7 +23,8 @@ class WorkersBackend:
         """`model` is asked who it is and how it reads, and never for an answer."""
         self._model = model
         self._crew = crew
-        self._dispatcher = Dispatcher(crew, silence_s=silence_s)
+        self._dispatcher = Dispatcher(crew, silence_s=silence_s, refusal=self._refusal)
+        self._versions = OtherVersions()
 
     @property
     def card(self) -> ModelCard:
@@ -32,7 +37,7 @@ class WorkersBackend:
 
     def identity(self) -> ModelIdentity:
         """Return who the model is: how many answer for it changes no answer."""
-        return self._model.identity()
+        return self._opened.identity
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Deal requests out to the workers and yield what they answer."""
@@ -67,17 +72,28 @@ class WorkersBackend:
         }
 
     def notes(self) -> Sequence[str]:
-        """Return what the workers' models had to say, and whether workers were lost."""
+        """Return what the workers' models had to say, and whether workers differ or were lost."""
+        notes = (*self._dispatcher.notes, *self._versions.notes(self._opened.versions))
         lost = self._dispatcher.n_deaths
         if not lost:
-            return self._dispatcher.notes
+            return notes
         were = "1 worker was" if lost == 1 else f"{lost} workers were"
         again = self._dispatcher.n_requeued
         why = self._dispatcher.last_death
         note = f"{were} lost and replaced, {again:,} requests were asked again; of the last: {why}"
-        return (*self._dispatcher.notes, note)
+        return (*notes, note)
 
     def close(self) -> None:
         """End the workers."""
         self._crew.close()
         self._model.close()
+
+    @cached_property
+    def _opened(self) -> Opened:
+        """What the run is of, once and for all: its files may change while it goes on."""
+        return opened(self._model)
+
+    def _refusal(self, up: Up) -> BackendError | None:
+        """Return why a worker has no place in this run, if it has another model."""
+        self._versions.take(up.node, up.model.versions)
+        return another_model(self._opened, up.model, up.node)

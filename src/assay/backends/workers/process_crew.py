@@ -17,11 +17,11 @@ class ProcessCrew:
     def __init__(
         self,
         command: Sequence[str],
-        setup: bytes,
+        setup: Callable[[], bytes],
         n: int,
         surroundings: Callable[[int], Mapping[str, str]],
     ) -> None:
-        """`command` is started with the number of its socket behind it, and sent `setup` first.
+        """`command` is started with the number of its socket behind it, and sent what `setup` returns first.
 
         `surroundings`: the environment of the worker in a place from 0 to n - 1; who takes a dead worker's
         place gets its surroundings, such as its GPU.
@@ -45,7 +45,7 @@ class ProcessCrew:
         place = next(place for place in range(self._n) if place not in taken)
         environment = {**os.environ, **self._surroundings(place)}
         process = WorkerProcess(self._command, environment, lambda said: self._heard.put((worker, said)))
-        process.send(self._setup)
+        process.send(self._setup())
         self._processes[worker], self._places[worker] = process, place
 
     def send(self, worker: int, batch: Batch) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ import msgspec
 from assay.backends.workers.crew import Word
 from assay.backends.workers.gpus import VISIBLE
 from assay.backends.workers.keeper import Passed
-from assay.backends.workers.messages import Batch, Died, FromWorker, Raised, read_message, to_bytes
+from assay.backends.workers.messages import Batch, Died, FromWorker, Raised, Up, read_message, to_bytes
 from assay.backends.workers.ray_cluster import RayCluster, cannot_start, death_of, require_ray, wait_for
 from assay.backends.workers.shares import Node, Share, n_held, share_for
 from assay.core.errors import BackendError, Problem
@@ -56,7 +55,7 @@ class RayCrew:
         require_ray(address)
         self._address = address
         self._command = command
-        self._setup = cache(setup)
+        self._setup = setup
         self._around = around
         self._n = n
         self._num_gpus = num_gpus
@@ -204,6 +203,8 @@ class RayCrew:
 
     def _told_with_place(self, said: FromWorker, node: str) -> FromWorker:
         """Return what a worker said; of an error a person has to know on which node it is to be mended."""
+        if isinstance(said, Up):
+            return msgspec.structs.replace(said, node=self._name_of(node))
         if not isinstance(said, Raised):
             return said
         on = f"on the node {self._name_of(node)}: "

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
 from assay.backends.workers.messages import Batch, FromWorker, Raised, Up, raised, read_batch, to_bytes
+from assay.backends.workers.opened import opened
 from assay.backends.workers.outbox import Outbox
 from assay.core.errors import AssayError
 from assay.core.ports import Backend
@@ -34,7 +35,7 @@ def serve(
     sending.start()
     try:
         model = open_model()
-        outbox.say(Up(platform.node()))
+        outbox.say(Up(platform.node(), opened(model)))
         threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
         while True:
             outbox.answer(model, inbox.get())

@@ -12,11 +12,15 @@ from assay.backends.workers import ray_crew
 from assay.backends.workers.crew import Word
 from assay.backends.workers.keeper import Passed
 from assay.backends.workers.messages import Answers, Batch, Died, Raised, Up, to_bytes
+from assay.backends.workers.opened import Opened
 from assay.backends.workers.ray_crew import RayCrew
 from assay.backends.workers.shares import Node, Share
 from assay.core.errors import BackendError, Problem
+from assay.core.model import ModelIdentity
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
+
+MODEL = Opened(ModelIdentity("mock", "mock"))
 
 
 @dataclass
@@ -146,8 +150,8 @@ def test_what_a_worker_says_is_heard_in_order_until_it_dies(crew_on: Callable[..
     crew.start(1)
     assert crew.listen(0.0) == ()
     (keeper,) = cluster.hired
-    keeper.brings(Passed("id2", [to_bytes(Up("host2"))], None))
-    assert crew.listen(0.0) == [Word(1, Up("host2"))]
+    keeper.brings(Passed("id2", [to_bytes(Up("host2", MODEL))], None))
+    assert crew.listen(0.0) == [Word(1, Up("host2 (10.0.0.2)", MODEL))]
     assert crew.stats() == {"nodes": 1.0}
     batch = Batch(1, ())
     crew.send(1, batch)
@@ -236,7 +240,7 @@ def test_ending_leaves_nothing_behind(crew_on: Callable[..., RayCrew]) -> None:
     crew.end(1)
     assert (cluster.hired[0].is_ended, cluster.hired[0].is_dismissed) == (True, True)
     # What it still had to say is not heard any more.
-    cluster.hired[0].brings(Passed("id1", [to_bytes(Up("late"))], None))
+    cluster.hired[0].brings(Passed("id1", [to_bytes(Up("late", MODEL))], None))
     assert crew.listen(0.0) == []
     crew.close()
     assert [keeper.is_ended for keeper in cluster.hired] == [True, True, False], "a third was nowhere yet"
