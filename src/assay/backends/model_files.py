@@ -28,6 +28,8 @@ _TOKENIZER_FILES = (
     "added_tokens.json", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tekken.json",
 )  # fmt: skip
 
+_BY_PATTERN = ("*.tiktoken", "*.py")
+"""Tokenizers without a name of their own, and the code of `trust_remote_code`."""
 _PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
 _MEDIA_KEYS = {
     Medium.IMAGE: ("vision_config", {"image_processor", "image_processor_type"}),
@@ -158,10 +160,11 @@ class FolderFiles:
 
     @cached_property
     def hashes(self) -> Mapping[str, str]:
-        """Return the hash of each of these files."""
+        """Return the hash of each of these files, and of a model's own code beside them."""
         names = ("config.json", "generation_config.json", *_TOKENIZER_FILES, *_PROCESSOR_FILES)
-        small = [self.folder / name for name in names]
-        return hash_each([*self.weight_files(), *(path for path in small if path.is_file())])
+        small = [path for path in (self.folder / name for name in names) if path.is_file()]
+        others = (path for pattern in _BY_PATTERN for path in sorted(self.folder.glob(pattern)))
+        return hash_each([*self.weight_files(), *small, *others])
 
     def ready(self) -> Path:
         """Return the folder."""

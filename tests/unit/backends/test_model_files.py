@@ -114,6 +114,15 @@ def test_identity_follows_every_byte_and_no_name(tmp_path: Path) -> None:
     assert first != FolderFiles(one).weights()
 
 
+@pytest.mark.parametrize("name", ["modeling_own.py", "own.tiktoken"])
+def test_identity_follows_a_model_s_own_code_and_its_unnamed_tokenizer(tmp_path: Path, name: str) -> None:
+    where = folder(tmp_path / "m")
+    (where / name).write_text("x = 1")
+    first = FolderFiles(where).weights()
+    (where / name).write_text("x = 2")
+    assert first != FolderFiles(where).weights()
+
+
 def test_hash_is_kept_by_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "w.bin"
     file.write_bytes(b"x" * 1000)
