@@ -2,12 +2,16 @@
 
     python benchmarks/looking.py                    # both, about three minutes
     python benchmarks/looking.py --only report      # or: --only server
+    python benchmarks/looking.py --only commands --rows 1000000
     python benchmarks/looking.py --write            # puts the tables into RESULTS.md
 
 The page: 20,000 samples of four options by the mock model. Writing is timed as the function that every run
 ends with, in a process of its own. Opening and filtering are timed by Chromium's own clock: from the
 beginning of navigation until the table's rows are painted, and from a click until the frame that shows its
 effect.
+
+The commands: what `ls`, `compare`, `diff`, `leaderboard` and the opening of a page take of two equal runs of
+so many samples. Only when they are asked for: at a million rows they take some ten minutes.
 
 The server: `assay serve` with one worker that evaluates while another process reads, each request at its own
 moment of a schedule (an open loop: a slow answer delays no later request), so that waiting is counted too.
@@ -39,6 +43,7 @@ from assay.bench.words import words_of
 from assay.results.rows import markdown_table
 from benchmarks.record import add_output_options, hand_over, setting
 from benchmarks.scale import assay_command, measure
+from benchmarks.streaming import written as write_table
 
 ROWS = 20_000
 WRITE_BAR_S, OPEN_BAR_S, SIZE_BAR_MB = 5.0, 1.0, 30.0
@@ -64,6 +69,15 @@ from assay.results.pages.report_file import write_report_page
 began = time.perf_counter()
 write_report_page(Path(sys.argv[1]))
 print(time.perf_counter() - began)
+"""
+
+OPEN = """
+import sys
+from pathlib import Path
+from assay.results.run_view import RunView
+view = RunView(Path(sys.argv[1]))
+view.refresh()
+view.page()
 """
 
 PAINTED = """() => new Promise((resolve) => {
@@ -184,6 +198,31 @@ def report_section(folder: Path, n: int) -> str:
         f"{n:,} samples; the bars ({bars}) are {'all kept' if kept else 'NOT all kept'}.\n\n"
         + markdown_table(headings, lines)
     )
+
+
+def commands_section(folder: Path, n: int) -> str:
+    """Measure the commands that read whole runs; return the table."""
+    table = write_table(folder, n, "jsonl")
+    runs = folder / "runs"
+    sides = [str(runs / name) for name in ("one", "two")]
+    run = [assay_command(), "run", str(table), "-m", "mock", "--method", "gen", "--no-cache", "--out"]
+    commands = {
+        "the run": [*run, sides[0]],
+        "the run, another": [*run, sides[1]],
+        "ls": [assay_command(), "ls", "--runs-dir", str(runs)],
+        "compare": [assay_command(), "compare", *sides],
+        "diff": [assay_command(), "diff", *sides],
+        "leaderboard, first": [assay_command(), "leaderboard", str(runs)],
+        "leaderboard, again": [assay_command(), "leaderboard", str(runs)],
+        "a run opened as a page": [sys.executable, "-c", OPEN, sides[0]],
+    }
+    lines = []
+    for name, command in commands.items():
+        taken = measure(command, folder)
+        lines.append([name, f"{taken.seconds:.1f}", f"{taken.cpu_s:.1f}", f"{taken.peak_mib:.0f}"])
+    size = sum(file.stat().st_size for file in Path(sides[0]).iterdir()) / 1e6
+    told = f"Two equal runs of {n:,} samples, {size:,.0f} MB each."
+    return f"{told}\n\n{markdown_table(['command', 'seconds', 'CPU s', 'peak MiB'], lines)}"
 
 
 def server_section(folder: Path, seconds: float) -> str:
@@ -313,14 +352,16 @@ def main() -> int:
     )
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each load of reads")
-    parser.add_argument("--only", choices=("report", "server"))
+    parser.add_argument("--only", choices=("report", "server", "commands"))
     add_output_options(parser)
     options = parser.parse_args()
     parts = []
     with tempfile.TemporaryDirectory() as name:
-        if options.only != "server":
+        if options.only == "commands":
+            parts.append(commands_section(Path(name), options.rows))
+        if options.only in (None, "report"):
             parts.append(report_section(Path(name), options.rows))
-        if options.only != "report":
+        if options.only in (None, "server"):
             parts.append(server_section(Path(name), options.seconds))
     hand_over("looking", "\n\n".join((*parts, setting())), options)
     return 0

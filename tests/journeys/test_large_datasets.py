@@ -51,6 +51,26 @@ def written(folder: Path, n: int, kind: str) -> Path:
     return path
 
 
+def make_room_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what a run holds be as small beside some hundred rows as it is beside a million."""
+    monkeypatch.setattr("assay.engine.execute._MEMO_LIMIT", 100)
+    monkeypatch.setattr("assay.results.pages.report_file.MOST_ROWS", 100)
+    monkeypatch.setattr("assay.sources.arrow._ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("assay.sources.mapped_rows._READ_AT_ONCE", 100)
+    monkeypatch.setattr("assay.sources.mapped_rows._HELD_BYTES", 100_000)
+
+
+def peak_of_a_run(workdir: Path, dataset: str, n: int, method: str) -> int:
+    """Run, or go on; return the most bytes that Python had."""
+    asked = {"model": "mock", "method": (method,), "out": f"run-{n}", "cache": False}
+    settings = resolve_settings(asked, {}, workdir)
+    tracemalloc.start()
+    run((dataset,), settings)
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "method"),
@@ -66,20 +86,11 @@ def written(folder: Path, n: int, kind: str) -> Path:
 def test_memory_of_a_run_does_not_grow_with_its_rows(
     workdir: Path, monkeypatch: pytest.MonkeyPatch, kind: str, method: str
 ) -> None:
-    # As small beside these runs as it is beside a million rows.
-    monkeypatch.setattr("assay.engine.execute._MEMO_LIMIT", 100)
-    monkeypatch.setattr("assay.results.pages.report_file.MOST_ROWS", 100)
-    monkeypatch.setattr("assay.sources.arrow._ROWS_AT_ONCE", 100)
+    make_room_small(monkeypatch)
     few, many = 300, 1_500
 
     def peak(n: int) -> int:
-        asked = {"model": "mock", "method": (method,), "out": f"run-{n}", "cache": False}
-        settings = resolve_settings(asked, {}, workdir)
-        tracemalloc.start()
-        run((f"rows-{n}.{kind}",), settings)
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
+        return peak_of_a_run(workdir, f"rows-{n}.{kind}", n, method)
 
     for n in (few, many):
         written(workdir, n, kind)
@@ -91,6 +102,43 @@ def test_memory_of_a_run_does_not_grow_with_its_rows(
     assert large - first < (many - few) * BYTES_A_ROW
     # Sixteen bytes for each answer that is there, and as many while they are put in order.
     assert large_again - first_again < (many - few) * (BYTES_A_ROW + 80 * n_requests)
+
+
+CONFIG = """
+from opencompass.datasets import HFDataset
+from opencompass.openicl.icl_evaluator import AccEvaluator
+from opencompass.openicl.icl_inferencer import PPLInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+reader = dict(input_columns=["question"], output_column="answer", test_split="train")
+template = dict(type=PromptTemplate, template={name: "{question} {" + name + "}" for name in "ABC"})
+asked = dict(type=PPLInferencer)
+infer = dict(prompt_template=template, retriever=dict(type=ZeroRetriever), inferencer=asked)
+datasets = [
+    dict(type=HFDataset, abbr="big", path="parquet", data_files="ROWS", cache_dir="kept",
+         reader_cfg=reader, infer_cfg=infer, eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+]
+"""
+
+
+@pytest.mark.slow
+def test_memory_of_a_config_does_not_grow_with_a_mapped_dataset(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("datasets")
+    make_room_small(monkeypatch)
+    few, many = 300, 1_500
+
+    def peak(n: int) -> int:
+        table = written(workdir, n, "parquet")
+        (workdir / f"config_{n}.py").write_text(CONFIG.replace("ROWS", str(table)), encoding="utf-8")
+        return peak_of_a_run(workdir, f"config_{n}.py", n, "ppl")
+
+    peak(few)
+    shutil.rmtree(f"run-{few}")
+    first, large = peak(few), peak(many)
+    assert large - first < (many - few) * BYTES_A_ROW
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from assay.core.score import Metric
 from assay.results.damage import reader
 from assay.results.pages.data import RunPage, SampleTable
 from assay.results.pages.run_facts import Facts, score_rows
-from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreLine
+from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreAddress, ScoreLine
 from assay.results.rows import speed_line, work_line
 from assay.results.scoring_place import run_of
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
@@ -120,15 +120,18 @@ class RunView:
 
     def _read_samples(self) -> None:
         read = reader(self._samples.path, SampleLine)
-        for at, line in self._samples.lines():
+        for at, line in () if self._is_full else self._samples.lines():
             self.n_samples += 1
-            if self._is_full:
-                continue
             sample = read(at, line)
             self._sample_at.append(at)
             place = self.columns.add_sample(sample)
             for ask in sample.asks:
                 self._owed[hash(ask.id)] = (place, ask.track)
+            if self._is_full:
+                break
+        if self._is_full:
+            # Those that are not kept are only counted.
+            self.n_samples += self._samples.skip()
 
     def _read_journal(self) -> None:
         read = reader(self._journal.path, ResponseLine)
@@ -138,14 +141,23 @@ class RunView:
                 for id_ in before:
                     at = self._response_at[id_]
                     self._take(id_, read(at, journal.at(at)))
-        for at, line in self._journal.lines():
+        for at, line in () if self._has_all_answers else self._journal.lines():
             response = read(at, line)
             id_ = hash(response.request_id)
             if id_ in self._owed:
                 self._response_at[id_] = at
                 self._take(id_, response)
+                if self._has_all_answers:
+                    break
             elif not self._is_full:
                 self._response_at[id_] = at
+        if self._has_all_answers:
+            self._journal.skip()
+
+    @property
+    def _has_all_answers(self) -> bool:
+        """Whether further answers are about samples that are not kept."""
+        return self._is_full and not self._owed
 
     def _take(self, id_: int, response: ResponseLine) -> None:
         place, track = self._owed[id_]
@@ -163,7 +175,14 @@ class RunView:
         self._early = []
         for score, at in waiting:
             self._place(score, at)
+        read_address = reader(self._scores.path, ScoreAddress)
+        # Of a run that is complete the numbers are known, and only samples that are kept need their scores.
+        passes_others = bool(self.metrics) and self._is_full
         for at, line in self._scores.lines():
+            if passes_others:
+                whose = read_address(at, line)
+                if self.columns.place_of(whose.task, whose.sample_id) is None:
+                    continue
             score = read(at, line)
             self.facts.count(score)
             self._place(score, at)

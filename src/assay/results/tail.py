@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+_SKIPPED_AT_ONCE = 1 << 20
+
 
 class Tail:
     """Reads what was appended since it last looked; half a line at the end waits for its other half."""
@@ -47,6 +49,22 @@ class Tail:
                 place = self.place
                 self.place += len(line)
                 yield place, line
+
+    def skip(self) -> int:
+        """Pass over all further whole lines; return how many there were."""
+        try:
+            file = open(self.path, "rb")  # noqa: SIM115 (closed below; a missing file has no lines)
+        except FileNotFoundError:
+            return 0
+        n, begin = 0, self.place
+        with file:
+            file.seek(begin)
+            while block := file.read(_SKIPPED_AT_ONCE):
+                n += block.count(b"\n")
+                if (end := block.rfind(b"\n")) >= 0:
+                    self.place = begin + end + 1
+                begin += len(block)
+        return n
 
 
 class Lines(Protocol):

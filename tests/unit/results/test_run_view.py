@@ -144,6 +144,23 @@ def test_a_run_is_seen_while_it_grows(mock_run: Path, tmp_path: Path) -> None:
         assert [grown.json(place) for place in range(60)] == [whole.json(place) for place in range(60)]
 
 
+@pytest.mark.parametrize("most", [10, 60])
+def test_of_a_large_run_the_first_samples_are_kept_while_it_grows(
+    mock_run: Path, tmp_path: Path, most: int
+) -> None:
+    folder, whole = tmp_path / "run", opened(mock_run)
+    growing(mock_run, folder, 0.02)
+    view = RunView(folder, most)
+    for share in (0.02, 0.3, 0.31, 1.0):
+        growing(mock_run, folder, share)
+        view.refresh()
+    assert (view.n_samples, view.n_rows) == (60, most)
+    assert unversioned(view) == unversioned(whole, most)
+    with view.details() as some, whole.details() as all_:
+        assert [some.json(place) for place in range(most)] == [all_.json(place) for place in range(most)]
+    assert view.page().rows == whole.facts.rows_so_far(view.manifest)
+
+
 def test_scores_so_far_are_those_of_the_summary_when_all_are_there(mock_run: Path) -> None:
     view = opened(mock_run)
     so_far = {row.method: row for row in view.facts.rows_so_far(view.manifest)}
@@ -269,7 +286,7 @@ def test_a_view_keeps_so_many_samples_and_counts_all(mock_run: Path) -> None:
     assert unversioned(view) == unversioned(whole, 10)
     with view.details() as some, whole.details() as all_:
         assert [some.json(place) for place in range(10)] == [all_.json(place) for place in range(10)]
-    assert view.facts.rows_so_far(view.manifest) == whole.facts.rows_so_far(whole.manifest)
+    assert view.page().rows == whole.page().rows
     assert len(view._response_at) < len(whole._response_at) / 5
     assert view._early == [], "scores of samples that are never shown wait for nothing"
 

@@ -23,6 +23,22 @@ def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
     assert list(tail.lines()) == []
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_lines_are_passed_over_but_for_half_a_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr("assay.results.tail._SKIPPED_AT_ONCE", at_once)
+    path = tmp_path / "lines"
+    tail = Tail(path)
+    assert tail.skip() == 0
+    path.write_bytes(b"one\ntwo\nthree\nfo")
+    assert next(tail.lines()) == (0, b"one\n")
+    assert (tail.skip(), tail.skip()) == (2, 0)
+    with open(path, "ab") as file:
+        file.write(b"ur\n")
+    assert list(tail.lines()) == [(14, b"four\n")]
+
+
 def test_a_file_that_begins_anew_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"one\ntwo\n")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,7 +64,7 @@ class EntryParts(NamedTuple):
     data: LoadedData
     templates: Templates | MultimodalPrompts
     scoring: Scoring
-    golds: list[Any]
+    golds: Sequence[Any]
     """The right answer of each row, post-processed."""
     notes: tuple[str, ...]
 
@@ -100,7 +101,7 @@ class _Reading:
         )
         n = 1 if inference is None else inference.n_compared
         scoring = problems.noted(partial(evaluators.scoring, n))
-        golds: list[Any] | None = None
+        golds: Sequence[Any] | None = None
         templates: Templates | MultimodalPrompts | None = None
         if data is not None:
             has_shots = retriever is not None and retriever.count > 0
@@ -124,9 +125,11 @@ class _Reading:
 
     def _gaps(self, data: LoadedData) -> Iterator[str]:
         """Yield in words which columns of a prompt have rows without a value."""
-        for column in self._entry.reader_cfg.input_columns:
-            n, total = sum(row.get(column) is None for row in data.test.rows), len(data.test)
-            if n and column in data.test.columns:
+        columns = [name for name in self._entry.reader_cfg.input_columns if name in data.test.columns]
+        gaps = Counter(name for row in data.test.rows for name in columns if row.get(name) is None)
+        for column in columns:
+            if n := gaps[column]:
+                total = len(data.test)
                 yield f"{column!r} has no value in {n:,} of {total:,} rows: a prompt shows None there"
 
     def _read_inference(self) -> Inference:

@@ -28,6 +28,7 @@ from assay.dialects.openicl.recording import recorded
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.task import Asking, ConfigTask
 from assay.dialects.openicl.turns import Conversation, UnreadableTurns, conversation_in
+from assay.dialects.parts.per_row import PerRow
 
 _PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
 _OWN_LENGTH = "max_out_len"
@@ -161,29 +162,29 @@ class _Compilation:
         problems.raise_if_any()
         return True
 
-    def _samples(self, labels: Sequence[tuple[Any, ...]]) -> list[Sample]:
+    def _samples(self, labels: Sequence[tuple[Any, ...]]) -> Sequence[Sample]:
         test = self._test
-        samples = []
-        for number, fields in enumerate(test.fields):
+
+        def made(number: int) -> Sample:
+            fields = test.fields[number]
             names = tuple(map(str, labels[number]))
             gold = self._parts.golds[number]
             right = tuple(at for at, name in enumerate(names) if name == _label_name(gold))
             targets = () if names else _texts(gold)
             choices = tuple(_option_text(fields, name) for name in names)
-            samples.append(
-                Sample(
-                    test.ids[number],
-                    fields,
-                    test.origins[number],
-                    choices,
-                    names,
-                    right,
-                    targets,
-                    # All orders of a question's options are one question.
-                    cluster=str(fields[QUESTION]) if ORDER in fields and QUESTION in fields else None,
-                )
+            return Sample(
+                test.ids[number],
+                fields,
+                test.origins[number],
+                choices,
+                names,
+                right,
+                targets,
+                # All orders of a question's options are one question.
+                cluster=str(fields[QUESTION]) if ORDER in fields and QUESTION in fields else None,
             )
-        return samples
+
+        return PerRow(range(len(test)), made)
 
     def _evaluation(self, labels: Sequence[tuple[Any, ...]]) -> Evaluation:
         golds, rows = self._parts.golds, self._test.rows

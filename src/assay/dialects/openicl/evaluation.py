@@ -54,7 +54,7 @@ class Evaluation:
     ) -> None:
         """Take how it is scored, the rows with their right answers, and the labels of each row's options."""
         self._scoring = scoring
-        self._row = {row_id: number for number, row_id in enumerate(test.ids)}
+        self._ids = test.ids
         self._golds = golds
         self._labels = labels
         self._inference = inference
@@ -80,14 +80,14 @@ class Evaluation:
 
     def row(self, sample_id: str) -> int:
         """Return the number of a sample's row."""
-        return self._row[sample_id]
+        return self._ids.number(sample_id)
 
     def raw(self, answers: Sequence[Answered]) -> Raw | Failure:
         """Return what was found in the answers to one row; the failure, if a request failed."""
         found: list[Any] = []
         if self._scoring.sees_prompts and answers:
             first = answers[0].request
-            self._prompts[self._row[first.sample_id]] = shown_text(first.ask.prompt)
+            self._prompts[self.row(first.sample_id)] = shown_text(first.ask.prompt)
         for _, response in sorted(answers, key=lambda one: one.request.index):
             outcome = response.outcome
             if isinstance(outcome, Failure):

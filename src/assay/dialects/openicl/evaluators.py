@@ -25,6 +25,7 @@ from assay.dialects.openicl.scoring_parts import Comparing, Judging, PostProcess
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
+from assay.dialects.parts.per_row import PerRow
 
 _GENERIC_JUDGE, _GRADED, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGED = (_GENERIC_JUDGE, _GRADED)
@@ -134,12 +135,12 @@ class Evaluators:
         problems.raise_if_any()
         return notes
 
-    def golds(self, test: Split, process: PostProcess | None) -> list[Any]:
+    def golds(self, test: Split, process: PostProcess | None) -> Sequence[Any]:
         """Return the right answer of each row, post-processed; None where the dataset has none."""
         column = self._entry.reader_cfg.output_column
         if column is None:
             return [None] * len(test)
-        written = [_known(row.get(column)) for row in test.rows]
+        written = PerRow(test.rows, lambda row: _known(row.get(column)))
         if process is None:
             return written
         find = process.find_gold or partial(_each, process.find)

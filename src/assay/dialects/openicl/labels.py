@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.origin import Origin
 from assay.dialects.openicl.checked import TEMPLATE, EntryParts
 from assay.dialects.openicl.reading import COLUMNS, LoadedData
+from assay.dialects.parts.per_row import PerRow
 
 _CHOICES, _CONTINUATION = "choices", "cont"
 
 
-def labels_of(parts: EntryParts, output_column: str | None, where: Origin) -> list[tuple[Any, ...]]:
+def labels_of(parts: EntryParts, output_column: str | None, where: Origin) -> Sequence[tuple[Any, ...]]:
     """Return for each row the labels that are compared; none where a text is written."""
     inference, test = parts.inference, parts.data.test
     if inference.form == "choices":
@@ -45,7 +48,7 @@ def _check_continuations(parts: EntryParts) -> None:
     problems.raise_if_any()
 
 
-def _choices(parts: EntryParts) -> list[tuple[Any, ...]]:
+def _choices(parts: EntryParts) -> Sequence[tuple[Any, ...]]:
     """Return the options that stand in a column; a row without has those of the first, as the original."""
     test = parts.data.test
     first = test.rows[0].get(_CHOICES)
@@ -53,11 +56,12 @@ def _choices(parts: EntryParts) -> list[tuple[Any, ...]]:
         what = f"{parts.inference.name} compares the column {_CHOICES!r}, which has {first!r:.60}"
         fix = f"let load return the options of each row in {_CHOICES!r}"
         raise AuthorError(Problem(COLUMNS, what, fix, test.origins[0]))
-    return [tuple(row.get(_CHOICES) or first) for row in test.rows]
+    return PerRow(test.rows, lambda row: tuple(row.get(_CHOICES) or first))
 
 
 def _answers(data: LoadedData, column: str | None) -> tuple[Any, ...]:
     """Return the right answers of all rows, each once, in a steady order."""
-    rows = (*data.test.rows, *data.train.rows)
-    answers = dict.fromkeys(row.get(column) for row in rows if column and row.get(column) is not None)
-    return tuple(sorted(answers, key=str))
+    if not column:
+        return ()
+    found = (row.get(column) for row in chain(data.test.rows, data.train.rows))
+    return tuple(sorted(dict.fromkeys(one for one in found if one is not None), key=str))

@@ -14,6 +14,7 @@ from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.reading import COLUMNS
 from assay.dialects.openicl.retrievers.corpus import Corpus, corpus_of, joined
+from assay.dialects.parts.per_row import PerRow
 
 
 def corpus_for(
@@ -33,14 +34,14 @@ def corpus_for(
     rows = asked_rows(parts, asked)
     return corpus_of(
         train.rows,
-        [test.rows[at] for at in rows],
+        PerRow(rows, test.rows.__getitem__),
         text=joined(entry.reader_cfg.input_columns),
         question=joined(_asked_columns(entry, parts)),
         output_column=entry.reader_cfg.output_column,
-        sample_ids=[test.ids[at] for at in rows],
+        sample_ids=PerRow(rows, test.ids.__getitem__),
         task=entry.name,
         seed=asked.settings.seed,
-        places=[test.numbers[at] for at in rows],
+        places=PerRow(rows, test.numbers.__getitem__),
         labels=labels[0],
         train_split=train.name or entry.reader_cfg.train_split,
         where=where,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +17,11 @@ from assay.dialects.openicl.authored.code import Code
 from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
 from assay.dialects.openicl.config.entry import DatasetEntry, Range
 from assay.dialects.openicl.ranges import rows_in
+from assay.dialects.parts.per_row import PerRow
 from assay.dialects.parts.plain_rows import plain_row
-from assay.dialects.parts.row_names import named
+from assay.dialects.parts.row_names import RowNames
 from assay.sources.datasets_library import offline
+from assay.sources.mapped_rows import MappedRows, rows_of
 
 COLUMNS = "OPENICL-013"
 _PATH = "path"
@@ -31,7 +33,7 @@ _OF_JUDGING = ("mode", "infer_order", "base_models", "given_pred", "summarizer")
 
 
 class Split:
-    """Rows in the order in which they are read."""
+    """Rows in the order in which they are read; many may lie in a file and not in memory."""
 
     def __init__(
         self, name: str, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], origins: Sequence[Origin]
@@ -46,24 +48,21 @@ class Split:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @cached_property
-    def fields(self) -> list[dict[str, Any]]:
+    @property
+    def fields(self) -> Sequence[dict[str, Any]]:
         """The rows as plain data."""
-        return [plain_row(row) for row in self.rows]
+        return PerRow(self.rows, plain_row)
 
     @cached_property
-    def digests(self) -> list[str]:
-        """A hash of the content of each row."""
-        return [digest(row) for row in self.fields]
-
-    @cached_property
-    def ids(self) -> list[str]:
-        """A name for each row."""
-        return named(self.digests)
+    def ids(self) -> RowNames:
+        """A name for each row, by a hash of its content."""
+        return RowNames(map(digest, self.fields))
 
     @cached_property
     def columns(self) -> list[str]:
         """The columns, in the order of the first row."""
+        if isinstance(self.rows, MappedRows):
+            return self.rows.columns
         return list(dict.fromkeys(str(name) for row in self.rows for name in row))
 
 
@@ -230,23 +229,28 @@ def _split(
         problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_split", where))
         return None
     loaded = splits[name]
-    rows: list[Mapping[str, Any]] = loaded if isinstance(loaded, list) else loaded.to_list()
     try:
-        numbers = rows_in(wanted, len(rows))
+        numbers = rows_in(wanted, len(loaded))
     except ValueError as error:
         what = f"{of}_range is {wanted!r}: {error}"
         problems.add(Problem(COLUMNS, what, f"correct reader_cfg.{of}_range", where))
         return None
     if not numbers:
         reason = (
-            "load returned no rows" if not rows else f"{of}_range {wanted!r} leaves none of {len(rows):,}"
+            f"{of}_range {wanted!r} leaves none of {len(loaded):,}"
+            if len(loaded)
+            else "load returned no rows"
         )
         what = f"there is nothing to evaluate: {reason}"
         problems.add(Problem(COLUMNS, what, "correct the data, or reader_cfg", where))
         return None
+    rows = [loaded[number] for number in numbers] if isinstance(loaded, list) else rows_of(loaded, numbers)
+    return Split(name, rows, numbers, PerRow(numbers, _origin_in(loaded, name, author)))
+
+
+def _origin_in(loaded: Any, split: str, author: Author) -> Callable[[int], Origin]:
+    """Return what tells where a row of a split stands."""
     if isinstance(loaded, FileRows):
-        origins = [loaded.origins[number] for number in numbers]
-    else:
-        place = f"{author.path}:{author.class_name}" + (f" {name}" if name else "")
-        origins = [Origin(place, row=number + 1) for number in numbers]
-    return Split(name, [rows[number] for number in numbers], numbers, origins)
+        return loaded.origins.__getitem__
+    place = f"{author.path}:{author.class_name}" + (f" {split}" if split else "")
+    return lambda number: Origin(place, row=number + 1)

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from assay.core.ids import digest
 from assay.core.task import TaskSpec
 from assay.dialects.openicl.authored.code import Code, last_name
 from assay.dialects.openicl.checked import Asked, EntryParts
@@ -18,6 +17,7 @@ from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.judge_prompts import REFERENCE
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.quirks import Traits, quirks_of
+from assay.dialects.parts.row_names import hash_of_contents
 
 DIALECT = "openicl"
 
@@ -26,12 +26,12 @@ def recorded(found: Found, source: str, parts: EntryParts, asked: Asked) -> Task
     """Return the spec of an entry's task; `source`: the dataset as the person named it."""
     entry, settings = found.entry, asked.settings
     assert isinstance(entry, DatasetEntry)
-    train = parts.data.train.digests if parts.retriever.count else []
+    train = parts.data.train.ids.contents if parts.retriever.count else ()
     return TaskSpec(
         entry.name,
         DIALECT,
         source,
-        digest([parts.data.test.digests, train], size=16),
+        hash_of_contents(parts.data.test.ids.contents, train),
         (parts.inference.method,),
         len(parts.data.test),
         len(parts.data.test),

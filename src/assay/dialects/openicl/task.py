@@ -56,7 +56,6 @@ class ConfigTask(DescribedTask):
         super().__init__(spec)
         self._samples = samples
         self._asking = asking
-        self._number = {sample.id: number for number, sample in enumerate(samples)}
         self._scorers = scorers
 
     def samples(self) -> Iterator[Sample]:
@@ -66,7 +65,7 @@ class ConfigTask(DescribedTask):
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return what to ask about a row, with at most so many examples."""
         asking = self._asking
-        number = self._number[sample.id]
+        number = asking.test.ids.number(sample.id)
         picked = asking.picked[number]
         shown = picked if shots is None else picked[:shots]
         counts = (len(shown), len(picked) - len(shown))
@@ -84,7 +83,7 @@ class ConfigTask(DescribedTask):
             return ask.prompt
         text = final_text(ask.prompt)
         if self._asking.inference.form == "options" and not ask.start:
-            number = self._number[sample.id]
+            number = self._asking.test.ids.number(sample.id)
             shots = [self._asking.train.rows[at] for at in self._asking.picked[number]]
             label = self._asking.labels[number][0]
             labelled = self._asking.templates.labelled(self._asking.test.rows[number], shots, label)

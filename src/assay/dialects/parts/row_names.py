@@ -2,22 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast, overload
 
 _MARK = "-"
 """Stands before the number of a repeated row; a hash has none."""
+_FEW = 20_000
+"""Rows that are put in order before numpy would be imported."""
 
 
 def named(digests: Sequence[str]) -> list[str]:
     """Return a name for each row, given the hashes of their contents; equal rows are numbered."""
-    seen: dict[str, int] = {}
-    names = []
-    for content in digests:
-        seen[content] = seen.get(content, 0) + 1
-        names.append(content if seen[content] == 1 else f"{content}{_MARK}{seen[content]}")
-    return names
+    return list(RowNames(digests))
 
 
 def content_of(name: str) -> str:
     """Return the hash of the content that a row was named by."""
     return name.partition(_MARK)[0]
+
+
+class RowNames(Sequence[str]):
+    """The names of many rows. Each takes 24 bytes, and the row that has a name is found."""
+
+    def __init__(self, digests: Iterable[str]) -> None:
+        """Take the hash of each row's content, as `core.ids.digest` makes it."""
+        self._contents = array("Q", (int(one, 16) for one in digests))
+        self._ordered, self._places = _in_order(self._contents)
+        """The contents from the least to the greatest, and where each of them stands; equal ones in order."""
+        self._are_different = all(
+            one != following for one, following in zip(self._ordered, self._ordered[1:], strict=False)
+        )
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._name, range(len(self)))
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        if isinstance(at, slice):
+            return [self._name(place) for place in range(*at.indices(len(self)))]
+        return self._name(range(len(self))[at])
+
+    def number(self, name: str) -> int:
+        """Return which row has this name, from 0 on; KeyError: none."""
+        content, _, nth = name.partition(_MARK)
+        try:
+            at = bisect_left(self._ordered, int(content, 16)) + (int(nth) - 1 if nth else 0)
+        except ValueError:
+            raise KeyError(name) from None
+        if at >= len(self) or self._name(self._places[at]) != name:
+            raise KeyError(name)
+        return self._places[at]
+
+    @property
+    def contents(self) -> Iterator[str]:
+        """Yield the hash of each row's content."""
+        return (f"{content:016x}" for content in self._contents)
+
+    def _name(self, at: int) -> str:
+        content = self._contents[at]
+        if self._are_different:
+            return f"{content:016x}"
+        first = bisect_left(self._ordered, content)
+        last = bisect_right(self._ordered, content, first)
+        nth = bisect_left(self._places, at, first, last) - first + 1
+        return f"{content:016x}" if nth == 1 else f"{content:016x}{_MARK}{nth}"
+
+
+def hash_of_contents(*several: Iterable[str]) -> str:
+    """Return the hash that lists of contents have together: `core.ids.digest` of them, never held."""
+    found = hashlib.blake2b(digest_size=16)
+    for nth, contents in enumerate(several):
+        found.update(b",[" if nth else b"[[")
+        for at, content in enumerate(contents):
+            found.update(f',"{content}"'.encode() if at else f'"{content}"'.encode())
+        found.update(b"]")
+    found.update(b"]")
+    return found.hexdigest()
+
+
+def _in_order(numbers: array[int]) -> tuple[Sequence[int], Sequence[int]]:
+    if len(numbers) <= _FEW:
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        return array("Q", map(numbers.__getitem__, order)), array("q", order)
+    import numpy as np
+
+    found = np.frombuffer(numbers, dtype=np.uint64)
+    places = np.argsort(found, kind="stable")
+    # Python reads a number of a memory view several times as quickly as one of numpy's arrays.
+    return cast(Sequence[int], found[places].data), cast(Sequence[int], places.data)

@@ -72,6 +72,13 @@ class OptionLine(msgspec.Struct, frozen=True, gc=False):
     prob_at_most: float | None = None
 
 
+class ScoreAddress(msgspec.Struct, frozen=True, gc=False):
+    """Whose score a line of scores.jsonl is."""
+
+    task: str
+    sample_id: str
+
+
 class ScoreLine(msgspec.Struct, frozen=True):
     """A line of scores.jsonl, as far as pages need it."""
 
