@@ -20,6 +20,10 @@ class _Address(msgspec.Struct):
     request_id: str
 
 
+_MOST_UNWRITTEN = 1 << 20
+"""Bytes that wait for a `flush`."""
+
+
 class FileJournal:
     """Responses in a file that is only ever appended to.
 
@@ -56,6 +60,9 @@ class FileJournal:
         """Take a response; it is safe after the next `flush`."""
         self._unwritten += _encoder.encode(response)
         self._unwritten += b"\n"
+        if len(self._unwritten) >= _MOST_UNWRITTEN:
+            # Where a cache answers everything, nobody else asks for it.
+            self.flush()
 
     def flush(self) -> None:
         """Store what was appended so that killing the process does not lose it."""

@@ -27,6 +27,19 @@ def test_what_is_appended_is_found_after_reopening(tmp_path: Path) -> None:
     again.close()
 
 
+def test_many_that_nobody_stores_are_not_held(tmp_path: Path) -> None:
+    """As when a cache answers all of a run: no request is pulled, before which they would be stored."""
+    path = tmp_path / "responses.jsonl"
+    journal = FileJournal(path)
+    for number in range(30):
+        journal.append(response(number, "y" * 100_000))
+    assert path.stat().st_size > 1_900_000
+    journal.close()
+    again = FileJournal(path)
+    assert len(again) == 30
+    again.close()
+
+
 def test_a_response_counts_only_for_exactly_the_same_ask(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path / "j")
     journal.append(response(1))
