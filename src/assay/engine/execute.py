@@ -181,19 +181,20 @@ class Execution:
         Ends early where too much waits for the first of them: when the backend has answered what it has, all
         of that lands, and the walk goes on.
         """
+        tally, waiting = self.tally, self._waiting
         for task, sample in self._samples:
             requests = self._fitting.requests(task, sample)
-            self.tally.n_begun += 1
+            tally.n_begun += 1
             flight = self._flights.begin(task, sample, requests)
             for index, request in enumerate(requests):
-                self.tally.n_requests += 1
+                tally.n_requests += 1
                 self._pace(request).n_requests += 1
                 if (known := self._known(request)) is not None:
                     self._answer(flight, index, known)
-                elif request.key in self._waiting:
-                    self._waiting[request.key].append((flight, index))
+                elif request.key in waiting:
+                    waiting[request.key].append((flight, index))
                 else:
-                    self._waiting[request.key] = [(flight, index)]
+                    waiting[request.key] = [(flight, index)]
                     self._journal.flush()
                     yield request
             self._land()

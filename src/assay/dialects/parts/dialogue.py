@@ -115,7 +115,7 @@ class Dialogue:
 
 
 def _joined(turns: Sequence[tuple[Role, str]]) -> str:
-    return "\n".join(text for _, text in turns if text)
+    return "\n".join([text for _, text in turns if text])
 
 
 def _joiner_after(text: str) -> str:
