@@ -57,9 +57,14 @@ class BraceTemplate:
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text with the holes filled; a field that is not there stays as it is written."""
+        # Most values are texts at once: the hot path of every prompt.
         return "".join(
             [
-                written if name is None else _shown(field(values, name, written))
+                written
+                if name is None
+                else value
+                if type(value := values.get(name)) is str
+                else _shown(field(values, name, written))
                 for written, name in self._pieces
             ]
         )
