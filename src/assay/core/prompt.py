@@ -45,6 +45,8 @@ Prompt: TypeAlias = str | tuple[Message, ...]
 """Text is read as it is. Messages go through the model's own chat template; a final assistant
 message is the beginning of the reply, which the model continues."""
 
+_NO_MEDIA: frozenset[Medium] = frozenset()
+
 AFTER_TURN = "\n\n"
 """What parts the turns of a plain text."""
 
@@ -89,7 +91,7 @@ def continued(prompt: Prompt, answer: str, turn: str) -> Prompt:
 def media_of(prompt: Prompt) -> frozenset[Medium]:
     """Return the kinds of media that a prompt holds."""
     if isinstance(prompt, str):
-        return frozenset()
+        return _NO_MEDIA
     return frozenset(part.medium for message in prompt for part in message.media)
 
 
@@ -100,7 +102,11 @@ def content_of(prompt: Prompt) -> Prompt:
 
 def without_data(prompt: Prompt) -> Prompt:
     """Return a prompt as it is stored: media that the dataset holds in base64 by their hash and size."""
-    return _each_medium(prompt, lambda part: msgspec.structs.replace(part, data="") if part.data else part)
+    return _each_medium(prompt, _without_data)
+
+
+def _without_data(part: AnyMedia) -> AnyMedia:
+    return msgspec.structs.replace(part, data="") if part.data else part
 
 
 def _each_medium(prompt: Prompt, change: Callable[[AnyMedia], AnyMedia]) -> Prompt:

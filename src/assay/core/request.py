@@ -124,9 +124,11 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if not self.key:
-            sampled = isinstance(self.ask, Generate) and self.ask.sampling.temperature > 0
-            ask = content_of_ask(self.ask)
-            asked = (ask, self.index) if sampled else ask
+            ask = self.ask
+            is_sampled = isinstance(ask, Generate) and ask.sampling.temperature > 0
+            if not isinstance(ask.prompt, str):
+                ask = content_of_ask(ask)
+            asked = (ask, self.index) if is_sampled else ask
             msgspec.structs.force_setattr(self, "key", digest(asked, size=16))
 
 

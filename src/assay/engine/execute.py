@@ -30,6 +30,8 @@ SCORING = "scoring"
 """The trouble of a sample that was answered, and could not be scored."""
 _RECENT_ANSWERS = 256
 _MEMO_LIMIT = 50_000
+_BEGUN_UNTOLD = 64
+"""Samples that are begun before it is told how far the run is, while no answer comes."""
 _MANY_HELD = 100_000
 """Samples of whole lists that a person is told of."""
 _MEMO_TOKENS = 1024
@@ -50,7 +52,8 @@ class MethodPace(msgspec.Struct):
     def time(self, seconds: float) -> None:
         """Take what an answer took."""
         self.n_timed += 1
-        self.seconds += (seconds - self.seconds) / min(self.n_timed, _RECENT_ANSWERS)
+        n_recent = self.n_timed if self.n_timed < _RECENT_ANSWERS else _RECENT_ANSWERS
+        self.seconds += (seconds - self.seconds) / n_recent
 
 
 class Tally(msgspec.Struct):
@@ -182,22 +185,25 @@ class Execution:
         Ends early where too much waits for the first of them: when the backend has answered what it has, all
         of that lands, and the walk goes on.
         """
+        tally, waiting = self.tally, self._waiting
         for task, sample in self._samples:
             requests = self._fitting.requests(task, sample)
-            self.tally.n_begun += 1
+            tally.n_begun += 1
             flight = self._flights.begin(task, sample, requests)
             for index, request in enumerate(requests):
-                self.tally.n_requests += 1
+                tally.n_requests += 1
                 self._pace(request).n_requests += 1
                 if (known := self._known(request)) is not None:
                     self._answer(flight, index, known)
-                elif request.key in self._waiting:
-                    self._waiting[request.key].append((flight, index))
+                elif request.key in waiting:
+                    waiting[request.key].append((flight, index))
                 else:
-                    self._waiting[request.key] = [(flight, index)]
+                    waiting[request.key] = [(flight, index)]
                     self._journal.flush()
                     yield request
-            self._land()
+            # Who looks on need not hear of every sample that is begun.
+            if not flight.n_owed or not tally.n_begun % _BEGUN_UNTOLD:
+                self._land()
             if self._flights.are_held_up:
                 return
         self._are_all_begun = True
@@ -262,8 +268,9 @@ class Execution:
 
     def _land(self) -> None:
         """Score and write the samples that are complete, in order."""
-        for flight in self._flights.landed():
-            self._score(flight)
+        if self._flights.are_landing:
+            for flight in self._flights.landed():
+                self._score(flight)
         self._on_progress(self.tally)
 
     def _score(self, flight: Flight) -> None:
@@ -283,7 +290,7 @@ class Execution:
         # A request that failed says more than the score that failed for it.
         self._count(answers)
         self._note_failures(scores)
-        if not self._corpus_scorers[task]:
+        if self._failed and not self._corpus_scorers[task]:
             self._failed.discard((task, flight.sample.id))
         landed = self.tally.landed
         landed[task] = landed.get(task, 0) + 1
@@ -345,7 +352,7 @@ class Execution:
                 continue
             cost.n_prompt_tokens += outcome.n_prompt_tokens
             if isinstance(outcome, Completion):
-                cost.n_generated_tokens += sum(output.n_tokens for output in outcome.outputs)
+                cost.n_generated_tokens += sum([output.n_tokens for output in outcome.outputs])
             elif isinstance(outcome, Likelihood):
                 cost.n_scored_tokens += outcome.n_tokens
         # The requests of a track show the same examples: they count once.

@@ -31,8 +31,8 @@ class Flight(msgspec.Struct):
     requests: Sequence[Request]
     answers: list[Response | None]
     n_owed: int
-    is_held: bool = False
-    """Whether it is complete, and one before it was not."""
+    n_held_chars: int | None = None
+    """The characters of its prompts, if it is complete and one before it was not."""
 
 
 class Flights:
@@ -56,9 +56,9 @@ class Flights:
         if flight.n_owed:
             return False
         if flight is not self._under_way[0]:
-            flight.is_held = True
+            flight.n_held_chars = sum([n_chars(request.ask.prompt) for request in flight.requests])
             self._n_held += 1
-            self._n_held_chars += _n_chars(flight)
+            self._n_held_chars += flight.n_held_chars
         return True
 
     @property
@@ -66,16 +66,17 @@ class Flights:
         """Whether so much waits for the first of them that nothing should be begun before it lands."""
         return self._n_held >= MOST_HELD or self._n_held_chars >= MOST_HELD_CHARS
 
+    @property
+    def are_landing(self) -> bool:
+        """Whether the first of them is complete."""
+        return bool(self._under_way) and not self._under_way[0].n_owed
+
     def landed(self) -> Iterator[Flight]:
         """Yield the samples that are complete, up to the first that is not."""
         under_way = self._under_way
         while under_way and not under_way[0].n_owed:
             flight = under_way.popleft()
-            if flight.is_held:
+            if flight.n_held_chars is not None:
                 self._n_held -= 1
-                self._n_held_chars -= _n_chars(flight)
+                self._n_held_chars -= flight.n_held_chars
             yield flight
-
-
-def _n_chars(flight: Flight) -> int:
-    return sum(n_chars(request.ask.prompt) for request in flight.requests)

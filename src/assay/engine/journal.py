@@ -49,6 +49,8 @@ class FileJournal:
 
     def get(self, request_id: str, key: str) -> Response | None:
         """Return the response to exactly this ask that was there when the journal was opened."""
+        if not self._lines:
+            return None
         responses = map(_decoder.decode, self._lines.lines(request_id))
         # The latest response to a request counts, also where it was to another ask.
         response = next((one for one in responses if one.request_id == request_id), None)

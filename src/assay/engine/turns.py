@@ -65,7 +65,10 @@ class TurnByTurn:
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Answer requests, in any order."""
         for response in self._backend.run(self._feed(requests)):
-            yield from self._settled(response)
+            if self._talks:
+                yield from self._settled(response)
+            else:
+                yield response
         # The last answers came when the backend no longer asked for requests.
         while self._owed:
             for response in self._backend.run(list(self._waiting())):
@@ -73,7 +76,8 @@ class TurnByTurn:
 
     def _feed(self, requests: Iterable[Request]) -> Iterator[Request]:
         for request in requests:
-            yield from self._waiting()
+            if self._owed:
+                yield from self._waiting()
             if isinstance(request.ask, Generate) and request.ask.turns:
                 yield self._asked(_Talk(request, request.ask, request.ask.prompt, []))
             else:

@@ -68,12 +68,18 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
     asks: list[AskRecord] = []
     for request in requests:
         ask = request.ask
-        text = ""
-        context = ask.prompt
+        context, text, leads, windows = ask.prompt, "", True, None
+        labels: tuple[tuple[str, ...], ...] = ()
+        sampling: Sampling | None = None
+        turns: tuple[str, ...] = ()
         if isinstance(ask, Span):
             whole = final_text(ask.prompt)
             context, text = with_final_text(ask.prompt, whole[: ask.start]), whole[ask.start :]
-        place = contexts.setdefault(without_data(context), len(contexts))
+            leads, windows = ask.leads, ask.windows
+        elif isinstance(ask, Labels):
+            labels = ask.labels
+        else:
+            sampling, turns = ask.sampling, ask.turns
         asks.append(
             AskRecord(
                 request.id,
@@ -81,17 +87,17 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 request.role,
                 request.index,
                 ask.kind,
-                place,
+                contexts.setdefault(without_data(context), len(contexts)),
                 text,
-                leads=ask.leads if isinstance(ask, Span) else True,
-                windows=ask.windows if isinstance(ask, Span) else None,
-                labels=ask.labels if isinstance(ask, Labels) else (),
-                sampling=ask.sampling if isinstance(ask, Generate) else None,
-                turns=ask.turns if isinstance(ask, Generate) else (),
-                n_shots=request.n_shots,
-                n_shots_left_out=request.n_shots_left_out,
+                leads,
+                windows,
+                labels,
+                sampling,
+                turns,
+                request.n_shots,
+                request.n_shots_left_out,
             )
         )
-    if any(media_of(context) for context in contexts):
+    if any(map(media_of, contexts)):
         sample = msgspec.structs.replace(sample, fields=without_media(sample.fields))
     return SampleRecord(task, sample, tuple(contexts), tuple(asks))

@@ -50,6 +50,12 @@ class DelimitedSource(Source):
             return self._header(rows)
 
     def _read(self, report: Report) -> Iterator[Record]:
+        path, columns = self.path, self.columns
+        for row, line, values in self._glance(report):
+            yield Record(dict(zip(columns, values, strict=True)), Origin(path, row, line))
+
+    def _glance(self, report: Report) -> Iterator[tuple[int, int, list[str]]]:
+        """Yield the number, the line and the values of each good row."""
         path = self.path
         row = 0
         with self._rows() as rows:
@@ -65,7 +71,7 @@ class DelimitedSource(Source):
                         line = rows.line_num
                         if len(values) == width:
                             row += 1
-                            yield Record(dict(zip(columns, values, strict=True)), Origin(path, row, begins))
+                            yield row, begins, values
                         elif len(values) > 1 or (values and values[0].strip()):
                             row += 1
                             report(self._ragged(columns, values, Origin(path, row, begins)))

@@ -7,13 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.sources.faults import unreadable
 from assay.sources.record import Record
 
 HASH_BYTES = 16
+
+T = TypeVar("T")
 
 Report: TypeAlias = Callable[[Problem], None]
 """Takes the problem of one row. It may raise; when it returns, reading goes on with the next row."""
@@ -30,6 +32,10 @@ class Source(ABC):
     def _read(self, report: Report) -> Iterator[Record]:
         """Walk the file once. A row's problem goes to `report`, a problem of the whole file is raised."""
 
+    def _glance(self, report: Report) -> Iterator[object]:
+        """Walk the file once for the problems of its rows; a format may spare itself the records."""
+        return self._read(report)
+
     def records(self) -> Iterator[Record]:
         """Walk the file; raise an AuthorError at the first bad row."""
         return self._read(_raise)
@@ -40,7 +46,7 @@ class Source(ABC):
             # Looking for the names walks all of it as well: once is enough.
             _ = self.columns
             return
-        for _ in self._gathering():
+        for _ in _all_problems(self._glance):
             pass
 
     @cached_property
@@ -50,7 +56,7 @@ class Source(ABC):
         A format that writes its names down overrides this; here the whole file is walked, once.
         """
         names: dict[str, None] = {}
-        for record in self._gathering():
+        for record in _all_problems(self._read):
             if not record.fields.keys() <= names.keys():
                 names.update(dict.fromkeys(record.fields))
         return tuple(names)
@@ -64,15 +70,17 @@ class Source(ABC):
         except OSError as error:
             raise unreadable(self.path, error) from None
 
-    def _gathering(self) -> Iterator[Record]:
-        problems = Problems()
-        try:
-            yield from self._read(problems.add)
-        except AuthorError as error:
-            # The file could not be read to its end: say so after what was found up to there.
-            for problem in error.problems:
-                problems.add(problem)
-        problems.raise_if_any()
+
+def _all_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
+    """Walk a file to its end; raise one AuthorError that holds the problems of all rows."""
+    problems = Problems()
+    try:
+        yield from walk(problems.add)
+    except AuthorError as error:
+        # The file could not be read to its end: say so after what was found up to there.
+        for problem in error.problems:
+            problems.add(problem)
+    problems.raise_if_any()
 
 
 def _raise(problem: Problem) -> None:

@@ -55,6 +55,8 @@ class Dialogue:
 
     def __init__(self, turns: Sequence[Turn], answer_field: str) -> None:
         self.turns = tuple(turns)
+        *self._before, self._last = self.turns
+        self._has_slot = answer_field in self._last.template.fields
         self.answer_field = answer_field
         every = frozenset(name for turn in turns for name in turn.template.fields)
         self.fields = every - {answer_field}
@@ -72,7 +74,7 @@ class Dialogue:
         return self._chat_opening(values, shots) if chat else self._text_opening(values, shots)
 
     def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
-        head = "".join(self._solved_text(shot) + SHOT_SEPARATOR for shot in shots)
+        head = "".join([self._solved_text(shot) + SHOT_SEPARATOR for shot in shots])
         turns, reply = self._rendered(values)
         body = head + _joined(turns)
         whole = body if reply is None else f"{body}\n{reply}"
@@ -80,7 +82,8 @@ class Dialogue:
         verbatim = body if reply == "" and not shots else whole
         context = whole.rstrip(" ")
         joiner = whole[len(context) :] or _joiner_after(whole)
-        return Opening(context, joiner, None, verbatim.rstrip(" "), verbatim)
+        generation = context if verbatim is whole else verbatim.rstrip(" ")
+        return Opening(context, joiner, None, generation, verbatim)
 
     def _solved_text(self, values: Mapping[str, Any]) -> str:
         turns, reply = self._rendered(values)
@@ -103,19 +106,19 @@ class Dialogue:
 
     def _rendered(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
         """Render the turns before the reply, and the reply up to the answer (None: there is no such turn)."""
-        *before, last = self.turns
-        turns = [(turn.role, turn.template.render(values)) for turn in before]
-        if self.answer_field in last.template.fields:
-            text = last.template.render({**values, self.answer_field: _SLOT}).split(_SLOT, 1)[0]
+        turns = [(role, template.render(values)) for role, template in self._before]
+        role, template = self._last
+        if self._has_slot:
+            text = template.render({**values, self.answer_field: _SLOT}).split(_SLOT, 1)[0]
         else:
-            text = last.template.render(values)
-        if last.role == "assistant":
+            text = template.render(values)
+        if role == "assistant":
             return turns, text
-        return [*turns, (last.role, text)], None
+        return [*turns, (role, text)], None
 
 
 def _joined(turns: Sequence[tuple[Role, str]]) -> str:
-    return "\n".join(text for _, text in turns if text)
+    return "\n".join([text for _, text in turns if text])
 
 
 def _joiner_after(text: str) -> str:

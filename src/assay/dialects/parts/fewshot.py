@@ -25,9 +25,9 @@ class Shots(NamedTuple):
 
     def at_most(self, n: int | None, *, drops_last: bool = False) -> Shots:
         """Return n of them, whole: those nearest to the question, or with `drops_last` the furthest."""
-        excess = 0 if n is None else max(0, len(self.shown) - n)
-        if not excess:
+        if n is None or len(self.shown) <= n:
             return self
+        excess = len(self.shown) - n
         kept = self.shown[:-excess] if drops_last else self.shown[excess:]
         return Shots(kept, self.n_left_out + excess)
 

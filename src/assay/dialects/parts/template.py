@@ -43,22 +43,30 @@ class BraceTemplate:
     """`{field}` and nothing else; other braces are text."""
 
     def __init__(self, text: str) -> None:
-        self._pieces: list[tuple[str, bool]] = []
+        self._pieces: list[tuple[str, str | None]] = []
+        """Each piece as it is written, with the name of its field; None: it is text."""
         end = 0
         for match in _FIELD.finditer(text):
             if match["name"] is None:
                 continue
-            self._pieces.append((text[end : match.start()], False))
-            self._pieces.append((match["name"], True))
+            self._pieces.append((text[end : match.start()], None))
+            self._pieces.append((match[0], match["name"]))
             end = match.end()
-        self._pieces.append((text[end:], False))
-        self.fields = frozenset(piece for piece, is_field in self._pieces if is_field)
+        self._pieces.append((text[end:], None))
+        self.fields = frozenset(name for _, name in self._pieces if name is not None)
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text with the holes filled; a field that is not there stays as it is written."""
+        # Most values are texts at once: the hot path of every prompt.
         return "".join(
-            _shown(field(values, piece, "{" + piece + "}")) if is_field else piece
-            for piece, is_field in self._pieces
+            [
+                written
+                if name is None
+                else value
+                if type(value := values.get(name)) is str
+                else _shown(field(values, name, written))
+                for written, name in self._pieces
+            ]
         )
 
 

@@ -238,11 +238,11 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     different = tuple(dict.fromkeys(dialogues))
     braces = sorted({name for dialogue in different if dialogue.is_plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
-    # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
-    if not has_jinja and isinstance(source, DelimitedSource) and set(braces) <= set(source.columns):
-        return
     # Rows that were found to have options have a list of them; most have all else too, seen at a glance.
     wanted = [name for name in braces if name != OPTION_LIST or layout.data_type != "mcq"]
+    # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
+    if not has_jinja and isinstance(source, DelimitedSource) and set(wanted) <= set(source.columns):
+        return
     for record in source.records():
         fields = record.fields
         if not has_jinja and all(fields.get(name) is not None for name in wanted):

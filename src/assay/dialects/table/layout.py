@@ -48,7 +48,11 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
         if isinstance(self.options, str):
             texts = listed(fields, self.options) or []
         else:
-            texts = [_cell(fields, name) for name in self.options]
+            # Most cells are texts at once: the hot path of every table with options.
+            texts = [
+                value if type(value := fields.get(name)) is str else _text(field(fields, name, None))
+                for name in self.options
+            ]
             while texts and not texts[-1].strip() and not self.keeps_empty_options:
                 texts.pop()
         return Options(self._labels(fields, len(texts)), tuple(texts))
@@ -120,14 +124,9 @@ def values_of(sample: Sample) -> dict[str, Any]:
     """Return what a template may name: the fields, each option by its label, and all of them as lines."""
     if not sample.choices:
         return sample.fields
-    listing = "\n".join(f"{label}. {text}" for label, text in zip(sample.labels, sample.choices, strict=True))
-    return {**dict(zip(sample.labels, sample.choices, strict=True)), OPTION_LIST: listing, **sample.fields}
-
-
-def _cell(fields: Mapping[str, Any], name: str) -> str:
-    """Return a field as text. Most are texts at once: the hot path of every table with options."""
-    value = fields.get(name)
-    return value if type(value) is str else _text(field(fields, name, None))
+    options = dict(zip(sample.labels, sample.choices, strict=True))
+    listing = "\n".join([f"{label}. {text}" for label, text in options.items()])
+    return {**options, OPTION_LIST: listing, **sample.fields}
 
 
 def _text(value: Any) -> str:

@@ -31,21 +31,26 @@ class Rows(NamedTuple):
         return samples if self.lengths is None else self.lengths.put_in(samples)
 
     def _chosen(self) -> Iterator[Sample]:
-        wanted = frozenset(self.chosen) if isinstance(self.chosen, tuple) else self.chosen
-        numbered = ((at, sample) for at, sample in self._numbered() if wanted is None or at in wanted)
-        if isinstance(self.chosen, tuple):
-            return in_order(dict(numbered), self.chosen)
-        return (sample for _, sample in numbered)
+        chosen = self.chosen
+        if chosen is None:
+            return (sample for _, sample in self._numbered())
+        if isinstance(chosen, range):
+            return (sample for at, sample in self._numbered() if at in chosen)
+        wanted = frozenset(chosen)
+        return in_order({at: sample for at, sample in self._numbered() if at in wanted}, chosen)
 
     def _numbered(self) -> Iterator[tuple[int, Sample]]:
         """Yield all rows with their places; rows of equal content are told apart by a number."""
+        layout = self.layout
         twins = self.twins or Repeated()
+        has_twins = len(twins) > 0
         n_before = array("L", bytes(array("L").itemsize * len(twins)))
         for position, record in enumerate(self.table.records()):
-            sample_id = self.layout.own_id(record.fields)
+            fields = record.fields
+            sample_id = layout.own_id(fields)
             if sample_id is None:
-                sample_id = content_id(record.fields)
-                if twins and (twin := twins.place(content_number(sample_id))) is not None:
+                sample_id = content_id(fields)
+                if has_twins and (twin := twins.place(content_number(sample_id))) is not None:
                     n_before[twin] += 1
                     sample_id = f"{sample_id}-{n_before[twin]}"
-            yield position, self.layout.sample(record.fields, record.origin, sample_id)
+            yield position, layout.sample(fields, record.origin, sample_id)

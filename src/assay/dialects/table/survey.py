@@ -96,8 +96,9 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
                 forms.add(answer, options)
                 if len(labels) <= _MOST_LABELS:
                     labels[str(answer)] += 1
-        length = sum(len(value if isinstance(value, str) else str(value)) for value in fields.values())
-        found.longest = max(found.longest, (length, row))
+        length = sum(map(len, map(str, fields.values())))
+        if length >= found.longest[0]:
+            found.longest = length, row
     problems.raise_if_any()
     if layout.data_type == "mcq" and forms.n:
         forms = forms if forms.is_whole else _all_readings(table, layout)
@@ -260,7 +261,9 @@ def _check_row(layout: Layout, record: Record, options: Options | None, problems
     if layout.data_type == "text":
         _check_text(layout, record, problems)
         return
-    if not any(value not in (None, "", []) for value in record.fields.values()):
+    values = record.fields.values()
+    # Most rows are seen to be filled at once.
+    if not any(values) and not any(value not in (None, "", []) for value in values):
         problems.add(
             Problem("TABLE-008", "every field of the row is empty", "fill it in or delete it", record.origin)
         )
@@ -281,7 +284,7 @@ def _check_row(layout: Layout, record: Record, options: Options | None, problems
                 record.origin,
             )
         )
-    elif not layout.keeps_empty_options and any(not text.strip() for text in options.texts):
+    elif not layout.keeps_empty_options and not all(map(str.strip, options.texts)):
         empty = options.labels[[bool(text.strip()) for text in options.texts].index(False)]
         problems.add(
             Problem(

@@ -18,6 +18,8 @@ from assay.dialects.table.layout import values_of
 from assay.dialects.table.meta import PplTarget
 from assay.dialects.table.rows import Rows
 
+_NO_SHOTS = Shots()
+
 
 class Style(msgspec.Struct, frozen=True):
     """A conversation, and how an answer is written in it."""
@@ -81,7 +83,7 @@ class TableTask(DescribedTask):
         return self._opening(sample, method, self._shots(sample))
 
     def _shots(self, sample: Sample) -> Shots:
-        return Shots(self._pool.shots(sample)) if self._pool else Shots()
+        return Shots(self._pool.shots(sample)) if self._pool else _NO_SHOTS
 
     def _opening(self, sample: Sample, method: str, shots: Shots) -> Opening:
         style = self._prompting.ppl_style if method == "ppl" else self._prompting.style
@@ -122,7 +124,7 @@ class TableTask(DescribedTask):
                 continue
             yield self._request(sample, "ppl", "option", i, Span(prompt, start), shots)
             alone = Span(f"{opening.joiner}{text}", 0)
-            yield self._request(sample, "ppl", "unconditional", i, alone, Shots())
+            yield self._request(sample, "ppl", "unconditional", i, alone, _NO_SHOTS)
 
     def _prob(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         opening = self._opening(sample, "prob", shots)
@@ -141,16 +143,8 @@ class TableTask(DescribedTask):
         yield self._request(sample, "gen", "answer", 0, ask, shots)
 
     def _request(self, sample: Sample, track: str, role: str, index: int, ask: Ask, shots: Shots) -> Request:
-        return request(
-            self._spec.name,
-            sample.id,
-            track,
-            role,
-            index,
-            ask,
-            n_shots=len(shots.shown),
-            n_shots_left_out=shots.n_left_out,
-        )
+        n_shots, n_left_out = len(shots.shown), shots.n_left_out
+        return request(self._spec.name, sample.id, track, role, index, ask, n_shots, n_left_out)
 
 
 _ASKS = {"ppl": TableTask._ppl, "prob": TableTask._prob, "gen": TableTask._gen}

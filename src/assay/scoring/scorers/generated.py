@@ -63,10 +63,11 @@ class GeneratedOption:
             return failed(self.track, sample, answers, str(error), option_target(sample))
         found = _voted([self._find(output.text, sample) for output in outputs])
         verdict, value = Verdict.UNGRADED, None
-        if sample.gold:
-            verdict = Verdict.UNANSWERED if found.answer is None else Verdict.SCORED
-        if verdict is Verdict.SCORED:
-            value = float(any(sample.labels[index] == found.answer for index in sample.gold))
+        if sample.gold and found.answer is None:
+            verdict = Verdict.UNANSWERED
+        elif sample.gold:
+            verdict = Verdict.SCORED
+            value = float(found.answer in [sample.labels[index] for index in sample.gold])
         return score_of(
             self.track,
             sample,
@@ -77,7 +78,7 @@ class GeneratedOption:
             target=option_target(sample),
             rule=found.rule,
             span=found.span,
-            is_truncated=any(output.finish is Finish.LENGTH for output in outputs),
+            is_truncated=Finish.LENGTH in [output.finish for output in outputs],
         )
 
     def _find(self, text: str, sample: Sample) -> Extraction:

@@ -23,15 +23,15 @@ class Unscorable(Exception):
 def only(answers: Sequence[Answered], role: str, kind: type[OutcomeT]) -> dict[int, OutcomeT]:
     """Return the outcomes of one role by index; raise Unscorable when one failed or is of another kind."""
     found: dict[int, OutcomeT] = {}
-    for answered in answers:
-        if answered.request.role != role:
+    for request, response in answers:
+        if request.role != role:
             continue
-        outcome = answered.response.outcome
+        outcome = response.outcome
         if isinstance(outcome, Failure):
             raise Unscorable(f"{outcome.kind}: {outcome.message}")
         if not isinstance(outcome, kind):
-            raise Unscorable(f"{answered.request.id}: expected {kind.__name__}, got {type(outcome).__name__}")
-        found.setdefault(answered.request.index, outcome)
+            raise Unscorable(f"{request.id}: expected {kind.__name__}, got {type(outcome).__name__}")
+        found.setdefault(request.index, outcome)
     return found
 
 
@@ -51,7 +51,7 @@ def task_of(answers: Sequence[Answered]) -> str:
 
 def option_target(sample: Sample) -> str | None:
     """Return the labels of the right options, joined by `|`."""
-    return "|".join(sample.labels[index] for index in sample.gold) if sample.gold else None
+    return "|".join([sample.labels[index] for index in sample.gold]) if sample.gold else None
 
 
 def score_of(
@@ -65,11 +65,11 @@ def score_of(
 ) -> Score:
     """Return a sample's score, with all that follows from the sample filled in."""
     return Score(
-        task=task,
-        sample_id=sample.id,
-        track=track,
-        metric=metric,
-        verdict=verdict,
+        task,
+        sample.id,
+        track,
+        metric,
+        verdict,
         group=sample.group,
         cluster=sample.cluster,
         **known,
