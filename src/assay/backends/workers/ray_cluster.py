@@ -177,16 +177,25 @@ def _join(ray: Any, address: str | None) -> bool:
         try:
             found = _found(ray, named)
             ray.init(
-                address=found or "local",
+                address=_as_asked(named, found),
                 # All nodes have the code of this very run, whatever else is installed there.
                 runtime_env=code,
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.CRITICAL,
             )
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             raise _not_joined(named, error) from error
     return found is None
+
+
+def _as_asked(named: str | None, found: str | None) -> str:
+    """Return the address to join. Ray shows its token to a cluster that it finds here by itself, and to one
+    that is named only where RAY_AUTH_MODE says so: a token is not for whoever listens at an address.
+    """
+    if found is None:
+        return "local"
+    return "auto" if named in (None, "auto") else found
 
 
 def _named(address: str | None) -> str | None:
@@ -218,6 +227,13 @@ def _not_joined(named: str | None, error: Exception) -> BackendError:
     if "ersion mismatch" in words:
         fix = "run with the cluster's versions of Ray and Python: most simply on one of its nodes"
         return BackendError(Problem("WORKER-006", f"this Ray does not fit that of the cluster: {words}", fix))
+    if _wants_token(error):
+        what = f"the Ray cluster at {named or 'this machine'} wants a token, and was shown none or another"
+        fix = (
+            "set RAY_AUTH_MODE=token, with the cluster's token in ~/.ray/auth_token or in RAY_AUTH_TOKEN; "
+            "`ray get-auth-token` tells it on the head"
+        )
+        return BackendError(Problem("WORKER-005", what, fix))
     if named is None:
         what = f"--on ray: no Ray could be started here: {words}"
         fix = "see that Ray starts: `ray start --head`; or name a cluster: --on ray:HOST:PORT"
@@ -228,6 +244,15 @@ def _not_joined(named: str | None, error: Exception) -> BackendError:
             "--on ray:HOST:PORT; or leave the address away, with RAY_ADDRESS unset"
         )
     return BackendError(Problem("WORKER-005", what, fix))
+
+
+def _wants_token(error: BaseException | None) -> bool:
+    """Whether an error comes of a token that is missing or wrong, wherever Ray tells it."""
+    while error is not None:
+        if "AuthenticationError" in f"{type(error).__name__} {error}":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextlib.contextmanager

@@ -137,6 +137,7 @@ class RayCrew:
                 num_gpus=self._num_gpus,
                 num_cpus=self._num_cpus,
                 uses_gpu=self._uses_gpu,
+                may_grow=self._cluster.may_grow(),
             )
             self._looked = self._had_room = time.monotonic()
             self._see_room()

@@ -34,18 +34,25 @@ class Share(NamedTuple):
 
 
 def share_for(
-    nodes: Sequence[Node], *, n: int | None, num_gpus: float | None, num_cpus: float | None, uses_gpu: bool
+    nodes: Sequence[Node],
+    *,
+    n: int | None,
+    num_gpus: float | None,
+    num_cpus: float | None,
+    uses_gpu: bool,
+    may_grow: bool = False,
 ) -> Share:
     """Return what each of n workers is given; n is None: as many as the cluster holds.
 
     What was not said: a model that can use a GPU has one where there are any. Without GPUs, n workers share
     the processors, as on one machine; and as many as the cluster holds are one on each node, on a larger
-    node several, since each has the whole model in its memory.
+    node several, since each has the whole model in its memory. So are n workers of a cluster that may grow:
+    those that find no room are what brings nodes.
     """
     if num_gpus is None:
         num_gpus = 1.0 if uses_gpu and any(node.n_gpus >= 1 for node in nodes) else 0.0
     if num_cpus is None:
-        num_cpus = 1.0 if num_gpus else _processors_for(nodes, n)
+        num_cpus = 1.0 if num_gpus else _processors_for(nodes, None if may_grow else n)
     return Share(num_cpus, num_gpus)
 
 

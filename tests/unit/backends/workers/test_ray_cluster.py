@@ -107,6 +107,33 @@ def test_other_versions_are_told(
         RayCluster(listening)
 
 
+@pytest.mark.parametrize("named", [None, "auto"])
+def test_a_cluster_that_is_found_here_is_joined_as_such(
+    joined: list[dict[str, Any]], listening: str, named: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray then shows it the token of this machine; to an address that was named it would show none."""
+    monkeypatch.setattr(ray._private.services, "find_bootstrap_address", lambda folder: listening)
+    assert not RayCluster(named).is_own
+    assert joined[0]["address"] == "auto"
+
+
+@pytest.mark.parametrize("is_told_below", [True, False])
+def test_a_cluster_that_wants_a_token_is_told(
+    joined: list[dict[str, Any]], listening: str, is_told_below: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(**asked: Any) -> None:
+        if not is_told_below:
+            raise ray.exceptions.AuthenticationError("no token was found")
+        try:
+            raise RuntimeError("Last connection error:\nray.exceptions.AuthenticationError: InvalidAuthToken")
+        except RuntimeError as error:
+            raise ConnectionError("Failed to connect to Ray cluster") from error
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(BackendError, match=r"WORKER-005.*wants a token.*RAY_AUTH_MODE=token"):
+        RayCluster(listening)
+
+
 def test_a_ray_that_does_not_start_says_why(
     joined: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

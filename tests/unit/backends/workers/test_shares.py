@@ -74,6 +74,17 @@ def test_all_that_are_asked_for_find_room(sizes: list[int], n: int) -> None:
     assert share.n_threads >= 1
 
 
+def test_workers_of_a_cluster_that_may_grow_wait_for_nodes() -> None:
+    nodes = cluster((2, 0))
+    share = share_for(nodes, n=4, num_gpus=None, num_cpus=None, uses_gpu=True, may_grow=True)
+    assert (share, n_held(nodes, share)) == (Share(2, 0), 1)
+    assert shared(nodes, 4) == (Share(0.5, 0), 4), "one that does not is shared"
+    # A head that computes nothing tells no size.
+    bare = cluster((0, 0))
+    share = share_for(bare, n=4, num_gpus=None, num_cpus=None, uses_gpu=False, may_grow=True)
+    assert share == Share(1, 0)
+
+
 def test_an_empty_cluster_holds_nobody() -> None:
     assert shared([]) == (Share(1, 0), 0)
     assert shared([], 3)[1] == 0
