@@ -3,9 +3,11 @@
     python -m benchmarks.vllm_offline             # prints the table
     python -m benchmarks.vllm_offline --write     # puts it into RESULTS.md
     python -m benchmarks.vllm_offline --only letters --turns 1
+    python -m benchmarks.vllm_offline --only generation --threads own
 
 Each side is a process of its own with SmolLM2-135M in fp32, both in vLLM's environment and with as many
-threads (`OMP_NUM_THREADS`, 1), and both are asked in turns: what else the machine does meets both alike.
+threads, and both are asked in turns: what else the machine does meets both alike. `--threads own` leaves
+each side what it takes by itself.
 Every turn has other questions, after the same five examples, so that nobody is asked the same twice. The
 ratio is the median over the turns.
 
@@ -40,12 +42,6 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 TURNS = 3
 QUESTIONS = 6
 PROMPTS, PROMPT_TOKENS, MAX_TOKENS = 64, 128, 32
-AROUND = {
-    "VLLM_NO_USAGE_STATS": "1",
-    # As many threads for both: left alone, an engine with a process of its own takes others than one without.
-    "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-}
 TOLERANCE = 2e-3
 """Of a sum: the peer's log-softmax is torch's, which sums a vocabulary up one by one on a CPU."""
 
@@ -74,13 +70,21 @@ class Measured(NamedTuple):
     sharing: float | None
 
 
+def _around(threads: str) -> dict[str, str]:
+    quiet = {"VLLM_NO_USAGE_STATS": "1"}
+    if threads == "own":
+        return quiet
+    # Left alone, an engine with a process of its own takes others than one without.
+    return {**quiet, "OMP_NUM_THREADS": threads, "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+
+
 class Side:
     """A process that has the model and answers."""
 
-    def __init__(self, name: str, python: Path, weights: str, log: Path) -> None:
+    def __init__(self, name: str, python: Path, weights: str, log: Path, threads: str) -> None:
         theirs, self._asked = os.pipe()
         self._answered, ours = os.pipe()
-        around = {**os.environ, **AROUND, "PYTHONPATH": str(SOURCE)}
+        around = {**os.environ, **_around(threads), "PYTHONPATH": str(SOURCE)}
         with log.open("wb") as said:
             self.process = subprocess.Popen(
                 [str(python), str(WORKER), name, weights, str(theirs), str(ours)],
@@ -121,6 +125,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="of each dataset in a turn")
+    parser.add_argument("--threads", default="1", help="of each side: a number, or `own`")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of datasets")
     parser.add_argument("--vllm-python", help="an environment that has vllm-cpu and lm-eval already")
     add_output_options(parser)
@@ -130,7 +135,7 @@ def main() -> None:
     workloads = [one for one in every if one.name in options.only]
     found: list[Measured] = []
     for peer in dict.fromkeys(one.peer for one in workloads):
-        with _sides(python, weights, peer) as (ours, theirs):
+        with _sides(python, weights, peer, options.threads) as (ours, theirs):
             found += [_measure(one, ours, theirs) for one in workloads if one.peer == peer]
     hand_over("vllm", _section(found), options)
     met = all(statistics.median(one.ratios) >= one.workload.bar and one.is_equal for one in found)
@@ -138,9 +143,11 @@ def main() -> None:
 
 
 @contextmanager
-def _sides(python: Path, weights: str, peer: str) -> Iterator[tuple[Side, Side]]:
+def _sides(python: Path, weights: str, peer: str, threads: str) -> Iterator[tuple[Side, Side]]:
     with tempfile.TemporaryDirectory(prefix="assay-vllm-") as folder:
-        opened = [Side(name, python, weights, Path(folder) / f"{name}.log") for name in ("assay", peer)]
+        opened = [
+            Side(name, python, weights, Path(folder) / f"{name}.log", threads) for name in ("assay", peer)
+        ]
         try:
             yield opened[0], opened[1]
         finally:
