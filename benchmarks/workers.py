@@ -80,8 +80,9 @@ class Measured(NamedTuple):
 def measured(table: Path, folder: Path, *more: str, method: str = "gen", fresh: bool = True) -> Measured:
     """Run a command in a process of its own; stop if it fails. Not afresh: it goes on from what is there."""
     out, usage = folder / "run", folder / "usage.json"
-    # A journal of the run before would be taken for this one's.
-    shutil.rmtree(out, ignore_errors=True)
+    if fresh:
+        # A journal of the run before would be taken for this one's.
+        shutil.rmtree(out, ignore_errors=True)
     command = [
         *(
             sys.executable,
