@@ -120,7 +120,8 @@ def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, str]]:
 
 def picture(page: Page, name: str, *, whole: bool = False) -> None:
     """Take a picture of what is shown, once there is something."""
-    page.wait_for_function("document.querySelector('main')?.innerText.trim()")
+    # A selector: a function would have to be evaluated in the page, which the pages' own policy forbids.
+    page.locator("main", has_text=re.compile(r"\S")).first.wait_for()
     page.wait_for_timeout(500)
     page.screenshot(path=IMAGES / f"{name}.png", full_page=whole)
     sys.stdout.write(f"{name}\n")
