@@ -38,7 +38,16 @@ class CorpusCounts:
 
     def add(self, prediction: str, references: Sequence[str]) -> None:
         """Take a row."""
+        self.take(self.of(prediction, references))
+
+    def of(self, prediction: str, references: Sequence[str]) -> Sequence[float]:
+        """Return the counts of a row, for whoever takes them; they are not added here."""
         (counts,) = self._metric._extract_corpus_statistics([prediction], [[one] for one in references])
+        found: Sequence[float] = counts
+        return found
+
+    def take(self, counts: Sequence[float]) -> None:
+        """Add the counts of a row."""
         self._rows.append(counts)
         self.n += 1
         if len(self._rows) > self._room:

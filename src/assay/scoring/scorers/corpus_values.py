@@ -68,10 +68,11 @@ class RunningCorpus:
         """Take a sample: its score, and its prediction and references where it counts."""
         self._task = score.task
         parts = [self._whole] if score.group is None else [self._whole, self._group(score.group)]
+        counts = None if row is None else self._whole.counts.of(*row)
         for part in parts:
             part.outcomes.add(score)
-            if row is not None:
-                part.counts.add(*row)
+            if counts is not None:
+                part.counts.take(counts)
             # Many small groups have as many rows as all: they keep theirs no longer than the whole.
             if not self._whole.counts.are_rows_kept and part.counts.are_rows_kept:
                 part.counts.let_go()
@@ -96,8 +97,8 @@ class RunningCorpus:
     def _metric(self, track: str, group: str | None, part: _Part) -> Metric:
         counts = part.counts
         value = counts.value() / self._scale if counts.n else None
-        low, high = counts.interval() or (None, None)
-        bounds = (None, None) if low is None or high is None else (low / self._scale, high / self._scale)
+        found = counts.interval()
+        bounds = (None, None) if found is None else (found[0] / self._scale, found[1] / self._scale)
         return _made(self._task, track, self.name, group, value, bounds, part.outcomes, counts.n)
 
 
