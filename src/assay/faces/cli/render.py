@@ -22,6 +22,7 @@ from assay.app.run import FinishedRun
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
+from assay.core.rounding import percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric
@@ -299,7 +300,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         print_table(groups)
     for task, method, mass in means_of(metrics, "mass", manifest):
         out.print(
-            f"[dim]{escape(task)} {method}: {100 * mass:.1f} % of the next-token probability fell on the "
+            f"[dim]{escape(task)} {method}: {percent(mass)} % of the next-token probability fell on the "
             "labels[/]"
         )
     for share in disagreements(manifest):
