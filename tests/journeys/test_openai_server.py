@@ -170,12 +170,17 @@ def test_answers_are_read_and_thoughts_are_kept_apart(workdir: Path) -> None:
 
 
 def test_what_a_model_says_steers_no_terminal(workdir: Path) -> None:
-    with serving(saying("B \x1b[31m\x9b1A red")) as server:
+    with serving(saying("B \x1b[31m\x9b1A red \u202edas\u2066\u061c")) as server:
         model = f"openai:m@{server.url}"
         assert assay("run", "data.csv", "-m", model, "--method", "gen", "--out", "run").status == 0
     shown = assay("explain", "run", "row:1").out
-    assert "␛[31m\ufffd1A red" in shown
-    assert not {"\x1b", "\x9b"} & set(shown)
+    assert "␛[31m\ufffd1A red \ufffddas\ufffd\ufffd" in shown
+    steering = {"\x1b", "\x9b", "\u202e", "\u2066", "\u061c"}
+    assert not steering & set(shown)
+    written = assay("explain", "run", "row:1", "--json").out
+    assert not steering & set(written)
+    assert "\\u009b1A red \\u202edas" in written
+    assert "\x9b1A red \u202edas" in json.dumps(json.loads(written), ensure_ascii=False)
 
 
 def test_the_key_is_written_nowhere(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

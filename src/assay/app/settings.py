@@ -6,7 +6,6 @@ which wins over the default.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,12 +17,10 @@ from assay.core.errors import Problem, UsageError, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.run import Setting
+from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 
 FILE = "assay.toml"
-HIDDEN = "(hidden)"
-"""Stands for a secret."""
-_SECRET = {"key", "token", "secret", "password"}
 
 
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,15 +100,7 @@ class Settings:
 
 def without_secrets(args: Mapping[str, str]) -> dict[str, str]:
     """Return arguments as they may be stored and shown."""
-    return {name: HIDDEN if is_secret(name) else value for name, value in args.items()}
-
-
-def is_secret(name: str) -> bool:
-    """Whether an argument's name says so, as `hf_token` does. `batch_tokens` does not, nor does `key_env`,
-    which names a variable: hidden, the model could not be opened again as it was.
-    """
-    words = re.split(r"[^a-z]+", name.lower())
-    return words[-1] != "env" and not _SECRET.isdisjoint(words)
+    return {name: HIDDEN if is_secret_name(name) else value for name, value in args.items()}
 
 
 def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Settings:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from assay.app.allowed_failures import AllowedFailures
 from assay.app.run import FinishedRun
+from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
@@ -47,7 +48,7 @@ _PIPE_WIDTH = 120
 _WIDEST = 1_000
 _NOTES_SHOWN = 12
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
-_SIGNS |= {code: 0xFFFD for code in range(0x7F, 0xA0)}
+_SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
 
 
 class Screen(Console):
