@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from assay.faces.cli.main import main
+from assay.faces.cli.main import run_command
 
 
 class Result(NamedTuple):
@@ -29,10 +29,7 @@ def assay(*arguments: str) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["assay", *arguments])
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                main()
-            except SystemExit as exit_:
-                status = exit_.code if isinstance(exit_.code, int) else 0
+            status = run_command()
     return Result(status, out.getvalue(), err.getvalue())
 
 

@@ -22,6 +22,7 @@ from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.run import RunStatus
 from assay.dialects.openicl.config.symbol import Symbol
+from assay.results.output_folder import require_writable
 from assay.results.read import StoredRun, run_folders
 from assay.results.store import MANIFEST
 
@@ -42,6 +43,7 @@ class WorkFolder:
     @classmethod
     def new(cls, work_dir: Path) -> WorkFolder:
         """Return a folder for what begins now; two commands of one second have one each."""
+        require_writable(work_dir, "--work-dir")
         stamp = time.strftime(_STAMP)
         number = 0
         while True:

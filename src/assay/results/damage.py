@@ -13,8 +13,8 @@ from assay.core.origin import Origin
 
 T = TypeVar("T")
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
-"""What decoding raises: the second where a text in the file is in no encoding."""
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: the second for bytes that are no UTF-8, the third for brackets nested too deeply."""
 
 
 def damaged(path: Path, error: Exception, place: int | None = None) -> StoreError:
