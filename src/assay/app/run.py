@@ -30,6 +30,7 @@ from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
+from assay.engine.cache import SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
@@ -271,6 +272,9 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         came_up = (
             *work.watch.notes,
             *work.notes,
+            *stored.notes(),
+            *(cache.notes() if isinstance(cache, SqliteCache) else ()),
+            *(judge_tally.notes if judge_tally else ()),
             *_kept_scorings(n_scorings),
             *chosen,
             *execution.notes(),

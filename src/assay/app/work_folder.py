@@ -23,7 +23,7 @@ from assay.core.origin import Origin
 from assay.core.run import RunStatus
 from assay.dialects.openicl.config.symbol import Symbol
 from assay.results.output_folder import require_writable
-from assay.results.read import StoredRun, run_folders
+from assay.results.read import StoredRun, readable_runs
 from assay.results.store import MANIFEST
 
 LATEST = "latest"
@@ -85,10 +85,12 @@ class WorkFolder:
 
     def last_run(self, model: str, *, is_complete: bool = False) -> StoredRun | None:
         """Return the latest run of a model, or the latest whose answers are scored."""
-        for folder in reversed(run_folders(self.runs_of(model))):
-            run = StoredRun(folder)
+        runs, problems = readable_runs(self.runs_of(model))
+        for run in reversed(runs):
             if not is_complete or run.manifest.status is RunStatus.COMPLETE:
                 return run
+        if problems:
+            raise StoreError(problems)
         return None
 
     def models(self) -> list[str]:

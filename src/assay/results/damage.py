@@ -30,6 +30,23 @@ def damaged(path: Path, error: Exception, place: int | None = None) -> StoreErro
     )
 
 
+def skipping_reader(kind: type[T]) -> Callable[[bytes], T | None]:
+    """Return what decodes lines of a journal, and returns None for those that it cannot read.
+
+    A journal is appended to and never written again, so one damaged line must not hide the others.
+    """
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(line: bytes) -> T | None:
+        try:
+            line.decode()  # Fields that `kind` does not name are not looked at.
+            return decode(line)
+        except UNREADABLE:
+            return None
+
+    return read
+
+
 def reader(path: Path, kind: type[T]) -> Callable[[int, bytes], T]:
     """Return what decodes lines of a file, given the place of each, and tells which it cannot read."""
     decode = msgspec.json.Decoder(kind).decode

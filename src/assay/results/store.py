@@ -229,9 +229,9 @@ class SampleWriter(ScoreWriter):
 def read_manifest(folder: Path) -> RunManifest | None:
     """Return a folder's manifest, or None when it has none."""
     path = folder / MANIFEST
-    if not path.is_file():
-        return None
     try:
+        if not path.is_file():
+            return None
         return msgspec.json.decode(path.read_bytes(), type=RunManifest)
     except (*UNREADABLE, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else error
@@ -253,7 +253,7 @@ def read_summary(folder: Path) -> list[Metric]:
         return []
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[Metric])
-    except UNREADABLE as error:
+    except (*UNREADABLE, OSError) as error:
         raise damaged(path, error) from error
 
 
