@@ -34,9 +34,12 @@ def assay(*arguments: str) -> Result:
 
 
 def killed(command: Sequence[str], journal: Path, *, after: int) -> bytes:
-    """Start a command, kill it once its journal has so many lines, and return the lines that were whole."""
+    """Start a command, kill it once its journal has so many lines, and return the lines that were whole.
+
+    The command must not be able to end before: its model has to wait for something that never comes.
+    """
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (journal.exists() and journal.read_bytes().count(b"\n") >= after):
         assert process.poll() is None, "the run ended before it could be killed"
         assert time.monotonic() < deadline
