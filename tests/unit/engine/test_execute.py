@@ -254,6 +254,25 @@ def test_what_came_is_safe_before_the_next_is_waited_for(
     assert backend.seen == seen
 
 
+def test_what_the_cache_answered_is_safe_before_the_next_request_is_sent(tmp_path: Path) -> None:
+    """A request may take minutes, and its process be killed meanwhile."""
+    path = tmp_path / "j"
+    n_safe: list[int] = []
+
+    class Looking(FakeBackend):
+        def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+            for request in requests:
+                n_safe.append(path.read_bytes().count(b"\n"))
+                yield from super().run([request])
+
+    cache = SqliteCache(tmp_path / "cache", ModelIdentity("fake", "fake"))
+    execute([FakeTask(5)], FakeBackend(), tmp_path / "other", cache=cache)
+    cache.flush()
+    execute([FakeTask(7)], Looking(), path, cache=cache)
+    cache.close()
+    assert n_safe == [5, 6]
+
+
 def test_no_failure_is_kept_for_other_runs(tmp_path: Path) -> None:
     kept: list[str] = []
 

@@ -198,6 +198,24 @@ def test_a_model_that_cannot_count_is_asked_everything() -> None:
     assert Fitting(backend).requests(task, SAMPLE) == task.requests(SAMPLE)
 
 
+class Joining(FakeBackend):
+    """Makes more tokens of a text as a whole than of its parts: a few where they meet."""
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        assert isinstance(ask.prompt, str)
+        n = len(ask.prompt)
+        return n if isinstance(ask, Generate) else n + 3
+
+
+def test_tokens_that_arise_where_texts_are_joined_are_counted() -> None:
+    """An estimate from the parts alone would find room in a context that is a little too short."""
+    text = "x" * 30 + "é" * 10
+    asked = Span(text, 30)
+    assert Joining().n_tokens(asked) == 43
+    for length, excess in ((50, 0), (43, 0), (42, 1), (41, 2), (40, 3)):
+        assert Fitting(Joining(context_length=length)).excess(asked) == excess
+
+
 def test_excess_is_exact() -> None:
     task = FakeTask(1, prompts=lambda n: "word " * 30, max_tokens=7)
     (asked,) = task.requests(next(task.samples()))
