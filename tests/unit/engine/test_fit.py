@@ -199,20 +199,19 @@ def test_a_model_that_cannot_count_is_asked_everything() -> None:
 
 
 class Joining(FakeBackend):
-    """Makes more tokens of a text as a whole than of its parts: a few where they meet."""
+    """Cuts a context into other, and more, tokens when something follows it."""
 
     def n_tokens(self, ask: Ask) -> int | None:
         assert isinstance(ask.prompt, str)
-        n = len(ask.prompt)
-        return n if isinstance(ask, Generate) else n + 3
+        n = len(ask.prompt) // 4
+        return n if isinstance(ask, Generate) else n + 5
 
 
 def test_tokens_that_arise_where_texts_are_joined_are_counted() -> None:
-    """An estimate from the parts alone would find room in a context that is a little too short."""
-    text = "x" * 30 + "é" * 10
-    asked = Span(text, 30)
-    assert Joining().n_tokens(asked) == 43
-    for length, excess in ((50, 0), (43, 0), (42, 1), (41, 2), (40, 3)):
+    """An estimate from the parts alone, 27 tokens, would find room in a context that is too short."""
+    asked = Span("x" * 102, 100)
+    assert Joining().n_tokens(asked) == 30
+    for length, excess in ((60, 0), (30, 0), (29, 1), (28, 2), (27, 3)):
         assert Fitting(Joining(context_length=length)).excess(asked) == excess
 
 
