@@ -30,6 +30,7 @@ from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
+from assay.engine.cache import SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
@@ -39,8 +40,9 @@ from assay.results.families import families
 from assay.results.full_disk import while_there_is_room
 from assay.results.history import History
 from assay.results.media_store import MediaStore
+from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
-from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
+from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.scoring.aggregate import MeanAggregator
 from assay.sources.media_formats import media_type_of
 
@@ -97,6 +99,7 @@ def run(
     values = settings.values
     AllowedFailures.parse(values.allow_failures)
     place = Path(values.out or values.runs_dir)
+    require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "make room, and say the same again: it goes on from what was answered"
     with while_there_is_room(place, fix), kept_offline(values) as watch:
         if values.offline and values.judge is None:
@@ -214,7 +217,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
 
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
-        _set_aside(folder.path)
+        folder.archive()
     history = History(folder.path)
     earlier = folder.claim(manifest, history.own)
     started = time.monotonic()
@@ -269,6 +272,9 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         came_up = (
             *work.watch.notes,
             *work.notes,
+            *stored.notes(),
+            *(cache.notes() if isinstance(cache, SqliteCache) else ()),
+            *(judge_tally.notes if judge_tally else ()),
             *_kept_scorings(n_scorings),
             *chosen,
             *execution.notes(),
@@ -346,13 +352,3 @@ def _counters(tally: Tally) -> dict[str, float]:
         "requests_cached": tally.n_cached,
         "requests_shared": tally.n_shared,
     }
-
-
-def _set_aside(folder: Path) -> None:
-    """Keep an earlier run under another name, so that starting afresh loses nothing."""
-    if read_manifest(folder) is None:
-        return
-    number = 1
-    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
-        number += 1
-    folder.rename(aside)

@@ -39,6 +39,12 @@ def test_the_limit_is_recorded() -> None:
     assert spec.settings["limit_seed"] == 3
 
 
+@pytest.mark.parametrize("limit", ["10", "first:10", "last:10"])
+def test_a_limit_above_the_size_expects_no_more_samples_than_there_are(limit: str) -> None:
+    task = LimitedTask(FakeTask(3), Limit.parse(limit), 0)
+    assert task.spec.n_samples == len(list(task.samples())) == 3
+
+
 @pytest.mark.parametrize("text", ["0", "-3", "ten", "first:", "first:0", "last:0", "middle:3", "10%"])
 def test_a_limit_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="USAGE-002"):
