@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from assay.backends.chat_template import ChatTemplate, ChatTemplateLimit
 from assay.core.media import Part, Text
 from assay.core.prompt import Message, Prompt, media_of
 
@@ -42,6 +43,7 @@ class Renderer:
         Templates of models that take media look for parts, and lose a plain text.
         """
         self._tokenizer = tokenizer
+        self._template = ChatTemplate(tokenizer)
         self._in_parts = in_parts
         self._with_media = with_media
         self._opened = lru_cache(CACHED_RENDERINGS)(self._open)
@@ -65,11 +67,9 @@ class Renderer:
         if not self._tokenizer.chat_template:
             raise TemplateTrouble("the model has no chat template; ask it with plain text")
         try:
-            text: str = self._tokenizer.apply_chat_template(
-                _parts(messages) if self._in_parts else _plain(messages),
-                tokenize=False,
-                add_generation_prompt=True,
-            )
+            text = self._template.render(_parts(messages) if self._in_parts else _plain(messages))
+        except ChatTemplateLimit as limit:
+            raise TemplateTrouble(f"the model's chat template runs away: {limit}") from limit
         except Exception as trouble:  # A template is a program of its own and may raise anything.
             raise TemplateTrouble(
                 f"the model's chat template refuses roles {[m.role for m in messages]}: {trouble}"

@@ -392,7 +392,9 @@ def _bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
         budget.pay_result(result)
         return result
 
-    return update_wrapper(bounded, function)
+    update_wrapper(bounded, function)
+    bounded.is_bounded = True  # type: ignore[attr-defined]
+    return bounded
 
 
 def _weight(weigh: _Weigh, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
@@ -457,7 +459,9 @@ class _Bounds(SandboxedEnvironment):
 
     def bound(self) -> None:
         """Have the filters and functions that are there draw on the budget."""
-        self.filters = {name: _bounded_filter(name, function) for name, function in self.filters.items()}
+        for name, function in self.filters.items():
+            if not getattr(function, "is_bounded", False):
+                self.filters[name] = _bounded_filter(name, function)
         self.globals["lipsum"] = _lorem_ipsum
 
     @staticmethod
