@@ -27,7 +27,7 @@ CHATML = EACH + (
 )
 TEMPLATES = {
     "chatml": CHATML,
-    "blocks": "  {% for m in messages %}\n    {{- m.role | title }}: {{ m.content | trim }}\n  {% endfor %}\n",
+    "blocks": "  {% for m in messages %}\n    {{- m.role | title }}: {{ m.content | trim }}\n  {% endfor %}",
     "special tokens": "{{ bos_token }}" + EACH + "{{ m.content }}{{ eos_token }}{% endfor %}",
     "generation": EACH + "{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}",
     "loop controls": EACH + "{% if loop.first %}{% continue %}{% endif %}{{ m.content }}{% endfor %}",
