@@ -17,6 +17,7 @@ from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
 from assay.app.progress import ProgressGauge, tracks_of
+from assay.app.reuse import archive_run, reuse_note, start_over_note, starts_over
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import named_scorers, scorers_of
@@ -40,7 +41,7 @@ from assay.results.full_disk import while_there_is_room
 from assay.results.history import History
 from assay.results.media_store import MediaStore
 from assay.results.pages.report_file import write_report_page
-from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
+from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.scoring.aggregate import MeanAggregator
 from assay.sources.media_formats import media_type_of
 
@@ -50,6 +51,9 @@ class Observer:
 
     def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Take the compiled datasets and the tasks they became, before any weight is read."""
+
+    def starting_over(self, why: str) -> None:
+        """Take why a finished run of the same command is not reused."""
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
@@ -214,7 +218,13 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
 
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
-        _set_aside(folder.path)
+        archive_run(folder.path)
+    elif work.kept is None and starts_over(folder.path, manifest, values):
+        archived = archive_run(folder.path)
+        assert archived is not None
+        note = start_over_note(manifest, archived)
+        observer.starting_over(note)
+        manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, note))
     history = History(folder.path)
     earlier = folder.claim(manifest, history.own)
     started = time.monotonic()
@@ -270,6 +280,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             *work.watch.notes,
             *work.notes,
             *_kept_scorings(n_scorings),
+            *(reuse_note(manifest, tally) if work.kept is None else ()),
             *chosen,
             *execution.notes(),
             *backend.notes(),
@@ -346,13 +357,3 @@ def _counters(tally: Tally) -> dict[str, float]:
         "requests_cached": tally.n_cached,
         "requests_shared": tally.n_shared,
     }
-
-
-def _set_aside(folder: Path) -> None:
-    """Keep an earlier run under another name, so that starting afresh loses nothing."""
-    if read_manifest(folder) is None:
-        return
-    number = 1
-    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
-        number += 1
-    folder.rename(aside)

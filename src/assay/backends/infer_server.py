@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -19,6 +21,7 @@ from assay.backends.http_post import CallTrouble, Endpoint, Patience, WholeJson
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.infer_batches import Batches, Call
 from assay.backends.infer_protocol import Part, parts_of, read
+from assay.backends.model_report import Report, model_report
 from assay.backends.problems import unknown_model
 from assay.backends.request_parts import Answer, UnderWay
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -35,7 +38,8 @@ class InferArgs(msgspec.Struct, frozen=True):
     """What can be set on a server's client."""
 
     model: str | None = None
-    """The name of the model that the server runs; it cannot tell. Only with it are answers cached."""
+    """The name of the model that the server runs, which the original's servers do not report. Without it a
+    finished run is not reused, and answers are not cached."""
     batch_size: Positive = 16
     """Texts in one call."""
     concurrency: Positive = 8
@@ -70,7 +74,6 @@ class InferServerBackend:
             name=self._name,
             kinds=frozenset({Kind.SPAN, Kind.GENERATE}),
             is_chat=False,
-            is_cacheable=self._args.model is not None,
             has_windows=False,
         )
 
@@ -79,9 +82,20 @@ class InferServerBackend:
         return self.card
 
     def identity(self) -> ModelIdentity:
-        """Return the address, and the model's name if the person gave one."""
-        named: dict[str, str | int | float | bool] = {"model": self._args.model} if self._args.model else {}
-        return ModelIdentity("ultraeval", self._name, args=named)
+        """Return the address, the model's name if the person gave one, and what the server reports."""
+        name = self._args.model or ""
+        named: dict[str, str | int | float | bool] = {"model": name} if name else {}
+        server: Literal["reports", "named", "unknown"] = "named" if name else "unknown"
+        # The original's servers have no list of models, but others that speak its protocol may.
+        report = self._report
+        if report is not None:
+            server = "reports"
+        return ModelIdentity("ultraeval", self._name, args=named, reported=report or {}, server=server)
+
+    @cached_property
+    def _report(self) -> Report | None:
+        address = urlsplit(self._url)
+        return model_report(f"{address.scheme}://{address.netloc}/v1", self._args.model or "")
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""

@@ -252,14 +252,17 @@ def _is_same(earlier: RunManifest, now: RunManifest) -> bool:
 
 def _difference(earlier: RunManifest, now: RunManifest) -> str:
     """Say in words what sets two runs apart."""
-    if earlier.model != now.model:
+    if earlier.model.deciding != now.model.deciding:
         if earlier.model.name != now.model.name:
             return f"its model is {earlier.model.name!r}, not {now.model.name!r}"
         changed = [
             name
             for name in earlier.model.__struct_fields__
-            if getattr(earlier.model, name) != getattr(now.model, name)
+            if name != "server" and getattr(earlier.model, name) != getattr(now.model, name)
         ]
+        if changed == ["reported"]:
+            then, since = earlier.model.reported, now.model.reported
+            return f"the server reported {then or 'no model'}, and reports {since or 'no model'} now"
         return f"its model {earlier.model.name!r} differs in {', '.join(changed)}"
     for before, after in zip(earlier.tasks, now.tasks, strict=False):
         if before.source != after.source and before.data_hash != after.data_hash:

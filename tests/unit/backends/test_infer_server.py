@@ -286,16 +286,17 @@ def test_texts_that_may_be_cut_off_are_counted() -> None:
 
 
 def test_who_it_is() -> None:
-    url = "http://127.0.0.1:5002/infer"
-    unnamed, named = (
-        open_backend(f"ultraeval:{url}", {}),
-        open_backend(f"ultraeval:{url}", {"model": "llama"}),
-    )
-    assert (unnamed.card.is_cacheable, named.card.is_cacheable) == (False, True)
-    assert (unnamed.identity().backend, unnamed.identity().name) == ("ultraeval", f"ultraeval:{url}")
-    assert unnamed.identity().digest != named.identity().digest
-    # How it is asked does not change who it is.
-    assert open_backend(f"ultraeval:{url}", {"batch_size": "3"}).identity() == unnamed.identity()
+    with serving() as server:
+        url = server.url
+        unnamed, named = (
+            open_backend(f"ultraeval:{url}", {}),
+            open_backend(f"ultraeval:{url}", {"model": "llama"}),
+        )
+        assert (unnamed.identity().backend, unnamed.identity().name) == ("ultraeval", f"ultraeval:{url}")
+        assert (unnamed.identity().server, named.identity().server) == ("unknown", "named")
+        assert unnamed.identity().digest != named.identity().digest
+        # How it is asked does not change who it is.
+        assert open_backend(f"ultraeval:{url}", {"batch_size": "3"}).identity() == unnamed.identity()
     assert (unnamed.tokens(TEXTS[0]), unnamed.n_tokens(TEXTS[0])) == ((), None)
 
 
