@@ -119,6 +119,27 @@ def test_a_config_alone_and_a_list_of_them(described: Path, tmp_path: Path) -> N
     assert set(found.recipes) == {"gen", "ppl"}
 
 
+def test_paths_of_a_list_elsewhere_begin_in_the_working_folder(
+    described: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, elsewhere = described.parent.parent, tmp_path_factory.mktemp("elsewhere")
+    params = {"method": "generate", "params": "mine.json"}
+    (checkout / "mine.json").write_text('{"max_tokens": 7}', encoding="utf-8")
+    listed = elsewhere / "list.json"
+    written = config("sums_sums_gen", generate=params, path="datasets/sums/data/sums.jsonl")
+    listed.write_text(json.dumps([written]), encoding="utf-8")
+    monkeypatch.chdir(checkout)
+    # The same file beside the list is another one: the original would not look there.
+    (elsewhere / "mine.json").write_text('{"max_tokens": 9}', encoding="utf-8")
+    (one,) = collect(str(listed), TransformArguments())
+    assert one.data == Path("datasets/sums/data/sums.jsonl")
+    assert one.recipes["gen"].version.path == Path("datasets/sums/transform_gen_v0.py")
+    assert compile_only(listed).task.spec.settings["sampling"]["max_tokens"] == 7
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(AuthorError, match="run from the checkout"):
+        collect(str(listed), TransformArguments())
+
+
 def test_tasks_of_a_folder_are_a_family_and_can_be_chosen(tmp_path: Path) -> None:
     rows = {"north_pole": choice_rows(2), "south-pole": choice_rows(3)}
     configs = {f"{task}_gen.json": config(task, dataset="polar") for task in rows}
