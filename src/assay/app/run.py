@@ -178,6 +178,7 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
         samples=values.samples,
         cot=values.cot,
         limit=None if values.limit is None else Limit.parse(values.limit),
+        takes_parameters=card is not None and card.takes_parameters,
         dataset_args=values.dataset_args,
     )
 

@@ -20,7 +20,7 @@ from assay.backends.concurrency import FixedLevel
 from assay.backends.http_post import CallTrouble, Endpoint, Patience, WholeJson
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.infer_batches import Batches, Call
-from assay.backends.infer_protocol import Part, parts_of, read
+from assay.backends.infer_protocol import NEUTRAL, Params, Part, parts_of, read
 from assay.backends.model_report import Report, model_report
 from assay.backends.problems import unknown_model
 from assay.backends.request_parts import Answer, UnderWay
@@ -66,6 +66,8 @@ class InferServerBackend:
         self._n_texts = 0
         self._ended = Ended()
         self._n_maybe_cut = 0
+        self._kept_there: set[str] = set()
+        """The further parameters that calls have set, which the server keeps."""
 
     @property
     def card(self) -> ModelCard:
@@ -75,6 +77,7 @@ class InferServerBackend:
             kinds=frozenset({Kind.SPAN, Kind.GENERATE}),
             is_chat=False,
             has_windows=False,
+            takes_parameters=True,
         )
 
     def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
@@ -167,6 +170,12 @@ class InferServerBackend:
     async def _work(self, client: HttpClient, job: Call | Response) -> list[Answer] | Response:
         return job if isinstance(job, Response) else await self._answered(client, job)
 
+    def _params(self, params: Params) -> dict[str, Any]:
+        """Return what a call sets, and what an earlier call set and this one does not."""
+        self._kept_there |= params.further.keys() & NEUTRAL.keys()
+        reset = {name: NEUTRAL[name] for name in sorted(self._kept_there)}
+        return {**reset, **params.fields()}
+
     async def _answered(self, client: HttpClient, call: Call, *, is_half: bool = False) -> list[Answer]:
         """Return what comes of a call. If it fails for ever, its halves are tried, down to the part at fault.
 
@@ -174,7 +183,7 @@ class InferServerBackend:
         """
         began = time.perf_counter()
         self._n_texts += len(call.instances)
-        document = {"params": msgspec.to_builtins(call.parts[0].params), "instances": call.instances}
+        document = {"params": self._params(call.parts[0].params), "instances": call.instances}
         is_single = len(call.parts) == 1
         try:
             is_patient = is_single or not is_half

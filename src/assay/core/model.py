@@ -56,6 +56,8 @@ class ModelCard(msgspec.Struct, frozen=True):
     """Whether it can score a text of any length window by window, which needs its tokens."""
     media: frozenset[Medium] = frozenset()
     """What it takes beside text."""
+    takes_parameters: bool = False
+    """Whether it takes further sampling parameters by the names of UltraEval's servers."""
     fetches_media: bool = False
     """Whether it takes media by their addresses and fetches them itself."""
     ways: dict[Kind, str] = {}

@@ -295,3 +295,29 @@ def test_parameters_come_from_file_config_and_known_names(tmp_path: Path) -> Non
     write_dataset(tmp_path, choice_rows(3), SCRIPTS, {"sums_gen.json": named})
     assert compile_only(folder).task.spec.settings["sampling"]["top_p"] == 0.95
     assert compile_only(folder, samples=3).task.spec.settings["sampling"]["n"] == 3
+
+
+def test_a_server_of_the_original_is_sent_all_parameters(tmp_path: Path) -> None:
+    named = {**config(), "generate": {"method": "generate", "params": "vllm_beamsearch.json"}}
+    folder = write_dataset(tmp_path, choice_rows(3), SCRIPTS, {"sums_gen.json": named})
+    sampling = compile_only(folder, takes_parameters=True, is_faithful=True).task.spec.settings["sampling"]
+    assert sampling["server"] == {
+        "use_beam_search": True,
+        "best_of": 10,
+        "top_k": -1,
+        "early_stopping": "never",
+        "sampling_num": 1,
+    }
+    # The server writes 16 tokens where nobody says how many.
+    assert (sampling["max_tokens"], sampling["temperature"]) == (16, 0.0)
+    other = compile_only(folder)
+    assert "server" not in other.task.spec.settings["sampling"]
+    assert any("'use_beam_search', 'best_of', 'early_stopping' are not sent" in one for one in other.notes)
+
+
+def test_parameters_for_likelihoods_do_not_shorten_answers(tmp_path: Path) -> None:
+    (tmp_path / "params.json").write_text('{"prompt_logprobs": 0, "max_tokens": 1}')
+    folder = write_dataset(tmp_path, choice_rows(3), SCRIPTS, {"sums_gen.json": config()})
+    for name in (str(tmp_path / "params.json"), "vllm_logprobs"):
+        one = compile_only(folder, dataset_args={"params": name})
+        assert one.task.spec.settings["sampling"]["max_tokens"] == 256
