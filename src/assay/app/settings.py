@@ -70,6 +70,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_going: bool = False
     """Whether a run goes on though its first requests were all refused alike."""
     fresh: bool = False
+    reuse: bool = False
+    """Whether a finished run is reused though its server does not report which model it runs."""
     allow_failures: int | str = 0
     """How many samples may fail, as a number or in percent, before the exit status says so."""
     stage: Literal["all", "infer", "score"] = "all"
