@@ -151,7 +151,9 @@ def test_a_failed_option_fails_the_sample(scorer: Scorer, answers: Sequence[Answ
 def test_a_failed_unconditional_request_matters_only_to_pmi() -> None:
     answers = options(*MIXED) + options(likelihood(-1.0), FAILURE, likelihood(-1.0), role="unconditional")
     assert OptionLikelihood().score(sample(), answers).verdict is Verdict.SCORED
-    assert OptionLikelihood(score_by="pmi").score(sample(), answers).verdict is Verdict.FAILED
+    failed = OptionLikelihood(score_by="pmi").score(sample(), answers)
+    assert failed.verdict is Verdict.FAILED
+    assert failed.why == "too_long: 1200 tokens, room for 1024", "the request's own failure, not its effect"
 
 
 def test_impossible_options_have_no_margin() -> None:
@@ -167,6 +169,25 @@ def test_whole_text_mean_counts_the_unscored_first_token() -> None:
     assert score.margin == pytest.approx(6.0 / 5 - 2.0 / 2)
     tied = options(*[likelihood(-1.0)] * 3)
     assert WholeTextLikelihood().score(sample(), tied).answer == "A"
+
+
+def test_a_normalised_text_is_compared_by_its_difference_per_token() -> None:
+    """The difference is larger for A, the difference per token for B; the first token is scored here."""
+    own = options(likelihood(-4.0, tokens=4), likelihood(-1.0, tokens=1), likelihood(-9.0, tokens=3))
+    alone = options(likelihood(-8.0), likelihood(-3.0), likelihood(-9.0), role="unconditional")
+    score = WholeTextLikelihood(normalised=True).score(sample(), own + alone)
+    assert (score.answer, score.value, score.rule) == ("B", 1.0, "mean_difference")
+    assert score.margin == pytest.approx(2.0 / 1 - 4.0 / 4)
+
+
+def test_a_normalised_text_needs_its_likelihood_without_the_question() -> None:
+    own = options(likelihood(-1.0), likelihood(-1.0), likelihood(-1.0))
+    alone = options(likelihood(-1.0), likelihood(-1.0), role="unconditional")
+    score = WholeTextLikelihood(normalised=True).score(sample(), own + alone)
+    assert (score.verdict, score.why) == (
+        Verdict.FAILED,
+        "no response for option 'C' without the question",
+    )
 
 
 def test_label_probability() -> None:
