@@ -193,7 +193,7 @@ def test_a_finished_benchmark_is_shown_again_by_other_formulas() -> None:
     assert "Benchmark Duration" in again.out
     assert "Total Generated Tokens" in again.out
     assert "Performance Parameters  Stage" in again.out
-    assert "PrefillTokenThroughput  total" in again.out
+    assert "Prefill Token Throughput  total" in again.out
     assert "…" not in again.out, "nothing is cut"
     assert Path("b/report.html").is_file()
     printed = assay("bench", "b", "--json")

@@ -1,8 +1,8 @@
-"""The numbers of AISBench, by its own formulas and names, for runs that are compared with it.
+"""The numbers of AISBench 3.1.20260630, by its own formulas and names, for runs that are compared with it.
 
 It times every event of a stream, also those without text, rounds seconds to four digits, and gives 0 where
-there is no value. `docs/bench_metrics.md` tells where that differs from Assay's own numbers, and what is put
-right here, too.
+there is no value. `docs/bench_metrics.md` shows where that differs from Assay's own numbers, and what is
+corrected here, too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from assay.bench.pool import Pool, Stats
 from assay.bench.records import CallRecord
+from assay.bench.stable_stage import StableStage, count_full_starts, find_stable_stage
 
 STATS = ("Average", "Min", "Max", "Median", "P75", "P90", "P99")
 """The statistics of a table, unless others are asked for: also P1 to P99."""
@@ -29,18 +30,10 @@ PARAMETERS = (
     "InputTokens",
     "OutputTokens",
     "OutputTokenThroughput",
-    "PrefillTokenThroughput",
 )
 _MILLISECONDS = ("E2EL", "TTFT", "TPOT", "ITL")
 _FIELDS = {"Average": "mean", "Min": "min", "Max": "max", "Median": "p50"}
-_RATES = ("OutputTokenThroughput", "PrefillTokenThroughput")
-
-
-class StableStage(msgspec.Struct, frozen=True):
-    """From when to when as many calls were under way as could be, in seconds on the clock of the calls."""
-
-    start: float
-    end: float
+_RATES = ("OutputTokenThroughput",)
 
 
 class NoResult(msgspec.Struct, frozen=True):
@@ -57,15 +50,22 @@ class ProfileTable(msgspec.Struct, frozen=True):
 
     def drawn(self) -> str:
         """Return it for a terminal, in the lines that the original draws."""
-        widths = [max(map(len, column)) + 2 for column in zip(self.headings, *self.rows, strict=True)]
+        columns = list(zip(*self.rows, strict=True))
+        widths = [
+            max(len(heading) + 2, *map(len, cells)) + 2
+            for heading, cells in zip(self.headings, columns, strict=True)
+        ]
+        is_centered = [all(cell.isdecimal() for cell in cells) for cells in columns]
 
         def rule(left: str, line: str, cross: str, right: str) -> str:
             return left + cross.join(line * width for width in widths) + right
 
         def cells(row: tuple[str, ...]) -> str:
-            return (
-                "│" + "│".join(f" {cell}".ljust(width) for cell, width in zip(row, widths, strict=True)) + "│"
+            shown = (
+                f"{cell:^{width}}" if is_middle else f" {cell}".ljust(width)
+                for cell, width, is_middle in zip(row, widths, is_centered, strict=True)
             )
+            return "│" + "│".join(shown) + "│"
 
         between = "\n" + rule("├", "─", "┼", "┤") + "\n"
         return "\n".join(
@@ -120,8 +120,8 @@ class ProfileResult(msgspec.Struct, frozen=True):
 class AISBenchProfile:
     """Takes calls in any order.
 
-    With a stage, the numbers are those of the calls that began in it. `stable_stage` finds it once all calls
-    have been seen, so that calls are taken twice, by two objects.
+    With a stage, the numbers are those of its members. `stable_stage` finds it once all calls have been seen,
+    so that calls are taken twice in one order, by two objects.
     """
 
     def __init__(
@@ -144,24 +144,29 @@ class AISBenchProfile:
             # Of successes alone, in the stage or not: the original does not see others under way.
             self._began.append(times.began)
             self._ended.append(times.event_at[-1] if times.event_at else times.ended)
-        if self._stage is not None and not self._stage.start <= times.began <= self._stage.end:
+        if self._stage is not None and not self._is_inside(self._stage, times.began, is_ok=is_ok):
             return
         self._n_calls += 1
         if is_ok:
             self._add_success(record)
 
+    def _is_inside(self, stage: StableStage, began: float, *, is_ok: bool) -> bool:
+        if is_ok:
+            return len(self._began) - 1 in stage.members
+        return stage.start <= began <= stage.end
+
     def _add_success(self, record: CallRecord) -> None:
         times, n_input, n_output = record.times, record.n_input, record.n_output
-        e2el, ttft, tpot = self._ended[-1] - times.began, 0.0, 0.0
-        if times.event_at:
-            ttft = times.event_at[0] - times.began
-            tpot = (e2el - ttft) / (n_output - 1) if n_output > 1 else 0.0
-        gaps = np.diff(np.array(times.event_at))
+        e2el = self._ended[-1] - times.began
+        # Without a stream the reply is one event: the original gives it a TTFT, too.
+        ttft = times.event_at[0] - times.began if times.event_at else e2el
+        tpot = (e2el - ttft) / (n_output - 1) if n_output > 1 else 0.0
         self._n_succeeded += 1
-        self._n_decoded += bool(gaps.any())
+        # The original reads its clock for each event. Events of one read share a time here, and count alike.
+        self._n_decoded += len(times.event_at) > 1
         self._n_input += n_input
         self._n_output += n_output
-        self._pools["ITL"].add(gaps)
+        self._pools["ITL"].add(np.diff(np.array(times.event_at)))
         for name, value in (
             ("E2EL", e2el),
             ("TTFT", ttft),
@@ -169,24 +174,18 @@ class AISBenchProfile:
             ("InputTokens", n_input),
             ("OutputTokens", n_output),
             ("OutputTokenThroughput", n_output / e2el if e2el > 0 else 0.0),
-            ("PrefillTokenThroughput", n_input / ttft if ttft > 0 else 0.0),
         ):
             self._pools[name].add((value,))
 
     def stable_stage(self) -> StableStage | NoResult:
-        """Find the stage: it opens with the second call that fills the batch, and closes when last full."""
-        moments = np.column_stack([np.array(self._began), np.array(self._ended)]).ravel()
-        is_start = np.tile([True, False], len(self._began))
-        order = np.argsort(moments, kind="stable")
-        moments, is_start = moments[order], is_start[order]
-        is_full = np.cumsum(np.where(is_start, 1, -1)) == self._batch_size
-        starts = np.flatnonzero(is_full & is_start)
-        if len(starts) < 2:
+        """Return the stage in which the batch stays full, or why there is none."""
+        stage = find_stable_stage(self._began, self._ended, self._batch_size)
+        if stage is None:
+            n_full = count_full_starts(self._began, self._ended, self._batch_size)
             return NoResult(
                 f"no stable stage: {self._batch_size:,} calls that succeeded were under way together "
-                f"{('never', 'only once')[len(starts)]}"
+                f"{('never', 'only once')[n_full]}"
             )
-        stage = StableStage(float(moments[starts[1]]), float(moments[np.flatnonzero(is_full)[-1]]))
         return stage if stage.end > stage.start else NoResult("no stable stage: it would last no time")
 
     def result(self) -> ProfileResult | NoResult:
@@ -205,10 +204,8 @@ class AISBenchProfile:
         return ProfileResult(name, self._parameters(), self._common(seconds), self._stats)
 
     def _parameters(self) -> dict[str, dict[str, str | float]]:
-        """Return the rows; without a stream there are none of its metrics."""
+        """Return the rows; those of times that are all 0 are left out."""
         absent = {name for name in ("TTFT", "TPOT") if not self._pools[name].total}
-        if "TTFT" in absent:
-            absent.add("PrefillTokenThroughput")
         found = {name: self._pools[name].stats("s") for name in PARAMETERS if name not in absent}
         return {name: self._row(name, stats) for name, stats in found.items() if stats is not None}
 
@@ -228,6 +225,10 @@ class AISBenchProfile:
 
     def _common(self, seconds: float) -> dict[str, str | float]:
         concurrency = _rounded(self._pools["E2EL"].total / seconds)
+        waited_s = self._pools["TTFT"].total
+        prefill: dict[str, str | float] = {}
+        if self._n_input and waited_s > 0:
+            prefill["Prefill Token Throughput"] = _per_second(self._n_input / waited_s)
         return {
             "Benchmark Duration": f"{_rounded(1000 * seconds)} ms",
             "Total Requests": self._n_calls,
@@ -237,6 +238,7 @@ class AISBenchProfile:
             "Max Concurrency": self._batch_size,
             "Request Throughput": f"{_rounded(self._n_succeeded / seconds)} req/s",
             "Total Input Tokens": self._n_input,
+            **prefill,
             "Total Generated Tokens": self._n_output,
             "Input Token Throughput": _per_second(self._n_input / seconds),
             "Output Token Throughput": _per_second(self._n_output / seconds),
