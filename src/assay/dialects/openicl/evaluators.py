@@ -95,9 +95,9 @@ class Evaluators:
                 predictions += [] if process is None else [process]
         problems.raise_if_any()
         if n > 1:
-            of_aisbench = "ais_bench" in repr(config.evaluator.type)
+            ks, of_aisbench = self._entry.counted(n), self._entry.is_aisbenchs
             evaluator = self._parts.repeated(
-                evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
+                evaluator, n, ks, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
         return Scoring(
             evaluator,
