@@ -308,17 +308,48 @@ def _recovered(answer: Answer, status: int) -> Sequence[Step]:
     return (Step(answer=_failing(answer, status)), Step(("--reuse",)))
 
 
+def _listed(mode: str, why: str, *aspects: str) -> dict[tuple[str, str], str]:
+    return {(mode, aspect): why for aspect in aspects}
+
+
+_EXACT = _listed(
+    "default",
+    "an answer is extracted and compared; the original compares the whole reply to the letter",
+    "results",
+    "summary",
+)
+_TOGETHER = {
+    **_listed("default", "num_return_sequences is not sent to the server", "requests"),
+    **_listed(
+        "default",
+        "all answers count, those to one row together; the original counts the last ones, or mixes rows",
+        "results",
+        "summary",
+    ),
+}
+_STATUSES = _listed("default", "HTTP 429 and 5xx are retried too, as often as `retry` says", "requests")
+_HANG_UPS = {
+    **_listed("default", "a connection that the server closed is opened once more", "requests"),
+    **_listed("faithful", "a connection that the server closed is opened once more", "requests"),
+    **_listed("default", "failed rows are left out of the score, and marked", "results", "summary"),
+}
+_RATE = _listed("default", "extract_rate is told of options as well", "results", "summary")
+_CORRECT = _listed("default", "details say `correct` whatever the evaluator", "results")
+_GROUPED = _listed(
+    "faithful", "details of several answers are by row; the original lists them, rows mixed", "results"
+)
 _DETAILS = ("--dump-eval-details", "--dump-extract-rate")
 _REPEATED = {"generation_kwargs": {"temperature": 0.7, "num_return_sequences": 3}}
 
 CASES: Sequence[Case] = (
-    _case("custom qa, jsonl, chat", _table("qa.jsonl"), _QA, _number),
+    _case("custom qa, jsonl, chat", _table("qa.jsonl"), _QA, _number, listed=_EXACT),
     _case(
         "custom qa, csv, completion, stream",
         _table("qa.csv"),
         _QA,
         _number,
         model={**_TEXT, "stream": True},
+        listed=_EXACT,
     ),
     _case("custom mcq, jsonl, chat", _table("mcq.jsonl"), _MCQ, _letter),
     _case(
@@ -341,6 +372,7 @@ CASES: Sequence[Case] = (
         _QA,
         _thinking(_number),
         model={"pred_postprocessor": "@POST", "generation_kwargs": {"seed": None, "temperature": 0}},
+        listed=_EXACT,
     ),
     _case(
         "custom mcq, meta: request_count and lengths",
@@ -367,22 +399,58 @@ CASES: Sequence[Case] = (
         _number,
         "--custom-dataset-meta-path",
         "{folder}/less.json",
+        listed=_EXACT,
     ),
     _case(
         "custom qa, column max_tokens",
         _table("qa.jsonl"),
         {"qa.jsonl": _jsonl([{**row, "max_tokens": 10 + at} for at, row in enumerate(_products(6))])},
         _number,
+        listed=_EXACT,
     ),
-    _case("custom mcq, data type qa", _table("mcq.jsonl"), _MCQ, _letter, "--custom-dataset-data-type", "qa"),
-    _case("custom qa, num_return_sequences 3", _table("qa.jsonl"), _QA, _number, model=_REPEATED),
-    _case("custom mcq, num_return_sequences 3", _table("mcq.jsonl"), _MCQ, _letter, model=_REPEATED),
-    _case("custom mcq, details", _table("mcq.jsonl"), _MCQ, _letter, *_DETAILS),
-    _case("custom qa, details", _table("qa.jsonl"), _QA, _number, *_DETAILS),
     _case(
-        "custom mcq, HTTP 500, --reuse", _table("mcq.jsonl"), _MCQ, _letter, steps=_recovered(_letter, 500)
+        "custom mcq, data type qa",
+        _table("mcq.jsonl"),
+        _MCQ,
+        _letter,
+        "--custom-dataset-data-type",
+        "qa",
+        listed=_EXACT,
     ),
-    _case("custom qa, hang-ups", _table("qa.jsonl"), _QA, _number, steps=[Step(answer=_failing(_number, 0))]),
+    _case(
+        "custom qa, num_return_sequences 3",
+        _table("qa.jsonl"),
+        _QA,
+        _number,
+        model=_REPEATED,
+        listed=_TOGETHER,
+    ),
+    _case(
+        "custom mcq, num_return_sequences 3",
+        _table("mcq.jsonl"),
+        _MCQ,
+        _letter,
+        model=_REPEATED,
+        listed=_TOGETHER,
+    ),
+    _case("custom mcq, details", _table("mcq.jsonl"), _MCQ, _letter, *_DETAILS, listed=_RATE),
+    _case("custom qa, details", _table("qa.jsonl"), _QA, _number, *_DETAILS, listed={**_EXACT, **_CORRECT}),
+    _case(
+        "custom mcq, HTTP 500, --reuse",
+        _table("mcq.jsonl"),
+        _MCQ,
+        _letter,
+        steps=_recovered(_letter, 500),
+        listed=_STATUSES,
+    ),
+    _case(
+        "custom qa, hang-ups",
+        _table("qa.jsonl"),
+        _QA,
+        _number,
+        steps=[Step(answer=_failing(_number, 0))],
+        listed={**_EXACT, **_HANG_UPS},
+    ),
     _case("config, AccEvaluator", _named("rivers_gen"), _RIVERS, _letter),
     _case(
         "config, AccEvaluator, completion, stream",
@@ -400,9 +468,14 @@ CASES: Sequence[Case] = (
         _thinking(_letter),
         model={"generation_kwargs": _FULL, "stream": True, "pred_postprocessor": "@POST"},
     ),
-    _case("config, details", _named("rivers_gen"), _RIVERS, _letter, *_DETAILS),
+    _case("config, details", _named("rivers_gen"), _RIVERS, _letter, *_DETAILS, listed=_CORRECT),
     _case(
-        "config, HTTP 500, --reuse", _named("rivers_gen"), _RIVERS, _letter, steps=_recovered(_letter, 500)
+        "config, HTTP 500, --reuse",
+        _named("rivers_gen"),
+        _RIVERS,
+        _letter,
+        steps=_recovered(_letter, 500),
+        listed=_STATUSES,
     ),
     _case(
         "config, hang-ups, retry 3",
@@ -411,12 +484,25 @@ CASES: Sequence[Case] = (
         _letter,
         model={"retry": 3},
         steps=[Step(answer=_failing(_letter, 0))],
+        listed=_HANG_UPS,
     ),
-    _case("config, num_return_sequences 3", _named("rivers_gen"), _RIVERS, _letter, model=_REPEATED),
+    _case(
+        "config, num_return_sequences 3",
+        _named("rivers_gen"),
+        _RIVERS,
+        _letter,
+        model=_REPEATED,
+        listed=_TOGETHER,
+    ),
     _case("config, gsm8k, --num-prompts", _named("products_gen"), _PRODUCTS, _number, "--num-prompts", "9"),
     _case("config, gsm8k, details", _named("products_gen"), _PRODUCTS, _number, *_DETAILS),
     _case(
-        "config, gsm8k, num_return_sequences 3", _named("products_gen"), _PRODUCTS, _number, model=_REPEATED
+        "config, gsm8k, num_return_sequences 3",
+        _named("products_gen"),
+        _PRODUCTS,
+        _number,
+        model=_REPEATED,
+        listed=_TOGETHER,
     ),
     _case(
         "config, gsm8k, num_return_sequences 3, details",
@@ -425,6 +511,7 @@ CASES: Sequence[Case] = (
         _number,
         *_DETAILS,
         model=_REPEATED,
+        listed={**_TOGETHER, **_GROUPED},
     ),
     _case(
         "config, gsm8k, num_return_sequences 3, HTTP 500, --reuse",
@@ -433,6 +520,7 @@ CASES: Sequence[Case] = (
         _number,
         model=_REPEATED,
         steps=_recovered(_number, 500),
+        listed={**_TOGETHER, **_STATUSES},
     ),
     _case(
         "config, modes infer and eval",
