@@ -333,8 +333,8 @@ _HANG_UPS = {
     **_listed("faithful", "a connection that the server closed is opened once more", "requests"),
     **_listed("default", "failed rows are left out of the score, and marked", "results", "summary"),
 }
-_RATE = _listed("default", "extract_rate is told of options as well", "results", "summary")
-_CORRECT = _listed("default", "details say `correct` whatever the evaluator", "results")
+_RATE = _listed("default", "extract_rate is given for options as well", "results", "summary")
+_CORRECT = _listed("default", "details hold `correct` for every evaluator", "results")
 _GROUPED = _listed(
     "faithful", "details of several answers are by row; the original lists them, rows mixed", "results"
 )

@@ -23,7 +23,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -41,6 +41,10 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{6,}")
 _TIME = re.compile(r"\d{8}_\d{6}")
 _CALLS = "calls.json"
 _PRINTED = "printed.txt"
+
+
+Differences: TypeAlias = Mapping[str, Mapping[str, list[str]]]
+"""By mode and aspect, what is not equal."""
 
 
 class Done(NamedTuple):
@@ -74,27 +78,37 @@ def main() -> None:
     options = parser.parse_args()
     python = peer_python("aisbench", options.python)
     cases = [case for case in CASES if not options.only or options.only in case.name]
-    rows, reasons = [], []
+    found: list[tuple[Case, Differences]] = []
     with tempfile.TemporaryDirectory() as made, Original(python) as original:
         for case in cases:
-            found = compare(case, (options.keep or Path(made)) / case.folder_name, original)
-            rows.append([case.name, *(_cell(case, mode, found[mode]) for mode in _MODES)])
-            reasons += [
-                f"{case.name}, {mode}, {aspect}: {why}"
-                for (mode, aspect), why in case.listed.items()
-                if found[mode].get(aspect)
-            ]
-            print(" | ".join(rows[-1]), file=sys.stderr)
+            differences = compare(case, (options.keep or Path(made)) / case.folder_name, original)
+            found.append((case, differences))
+            print(" | ".join(_row(case, differences)), file=sys.stderr)
             if options.show:
-                _show(found)
-    section = "\n\n".join(
+                _show(differences)
+    hand_over("conformance_aisbench_program", section(found), options)
+
+
+def section(found: Sequence[tuple[Case, Differences]]) -> str:
+    """Return the table of cases and the reasons of the differences that are listed."""
+    reasons: Counter[str] = Counter()
+    for case, modes in found:
+        listed: dict[tuple[str, str], list[str]] = {}
+        for (mode, aspect), why in case.listed.items():
+            if modes[mode][aspect]:
+                listed.setdefault((mode, why), []).append(aspect)
+        reasons.update(f"{mode}, {', '.join(of)}: {why}" for (mode, why), of in listed.items())
+    return "\n\n".join(
         [
             setting({"ais-bench-benchmark": AISBENCH}),
-            markdown_table(["case", "default", "faithful"], rows),
-            "\n".join(f"- {reason}" for reason in reasons),
+            markdown_table(["case", "default", "faithful"], [_row(*one) for one in found]),
+            "\n".join(f"- {reason} ({n} {'case' if n == 1 else 'cases'})" for reason, n in reasons.items()),
         ]
     )
-    hand_over("conformance_aisbench_program", section, options)
+
+
+def _row(case: Case, found: Differences) -> list[str]:
+    return [case.name, *(_cell(case, mode, found[mode]) for mode in _MODES)]
 
 
 class Original:
@@ -142,7 +156,7 @@ class Original:
         return self._process
 
 
-def compare(case: Case, folder: Path, original: Original) -> dict[str, dict[str, list[str]]]:
+def compare(case: Case, folder: Path, original: Original) -> Differences:
     """Return for each mode what differs from the original, by aspect."""
     folder.mkdir(parents=True, exist_ok=True)
     assay = [str(_ROOT / ".venv/bin/assay"), "as", "aisbench", "--no-cache"]
