@@ -46,6 +46,7 @@ from assay.results.rows import (
 
 _PIPE_WIDTH = 120
 _WIDEST = 1_000
+RETRY = "--retry-failed"
 _NOTES_SHOWN = 12
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
@@ -272,14 +273,14 @@ def _group_first(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
     return [group, method, *rest] if is_one_task else [task, group, method, *rest]
 
 
-def show_result(run: FinishedRun) -> None:
-    """Print what came out and where it lies."""
+def show_result(run: FinishedRun, retry: str = RETRY) -> None:
+    """Print what came out and where it lies; `retry`: the flag that sends failed requests again."""
     out.print()
     if run.manifest.status is RunStatus.ANSWERED:
         show_notes(run.came_up)
         _show_answered(run)
         return
-    show_metrics(run.manifest, run.metrics)
+    show_metrics(run.manifest, run.metrics, retry)
     show_notes(run.came_up)
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.html'))}", soft_wrap=True)
 
@@ -292,7 +293,7 @@ def _show_answered(run: FinishedRun) -> None:
     out.print(f"[dim]answers[/] {escape(str(run.folder))}", soft_wrap=True)
 
 
-def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
+def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = RETRY) -> None:
     """Print the tables of a run, and what a person must not overlook."""
     for table in result_tables(manifest, metrics):
         print_table(table)
@@ -308,7 +309,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         out.print(f"[dim]{escape(f'{share.name}: {share}')}[/]")
     for metric in foremost(metrics, manifest):
         # What a group lacks is told of its tasks.
-        for line in () if metric.task in manifest.groups else _warnings(metric):
+        for line in () if metric.task in manifest.groups else _warnings(metric, retry):
             out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
@@ -318,8 +319,11 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         out.print(f"[dim]{recalled}[/]", soft_wrap=True)
 
 
-def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
-    """Say how many samples of a run failed, of what, and whether that is more than may."""
+def show_failures(manifest: RunManifest, allowed: AllowedFailures, retry: str = RETRY) -> None:
+    """Say how many samples of a run failed, of what, and whether that is more than may.
+
+    `retry`: the flag of the command that sends failed requests again.
+    """
     n_failed = sum(manifest.failures.values())
     if not n_failed:
         return
@@ -329,7 +333,7 @@ def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
     if allowed.are_exceeded(n_failed, n_samples):
         passes = f"more than --allow-failures {allowed} lets pass: exit status 3"
         # What was answered and could not be scored is not asked again.
-        passes += "; --retry-failed asks them again" if manifest.failures.keys() - {SCORING} else ""
+        passes += f"; {retry} asks them again" if manifest.failures.keys() - {SCORING} else ""
     err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {passes}[/]", soft_wrap=True)
 
 
@@ -341,12 +345,12 @@ def show_notes(notes: Sequence[str]) -> None:
         out.print(f"[yellow]... and {len(notes) - _NOTES_SHOWN:,} more notes in report.md[/]")
 
 
-def _warnings(metric: Metric) -> list[str]:
+def _warnings(metric: Metric, retry: str) -> list[str]:
     lines = []
     if metric.n_failed:
         lines.append(
             f"rows that failed and are not in the score: {metric.n_failed:,}; "
-            "`assay explain` says why, --retry-failed asks the model again"
+            f"`assay explain` says why, {retry} asks the model again"
         )
     if metric.n_unanswered > 0.02 * metric.n:
         lines.append(
