@@ -18,6 +18,7 @@ from assay.core.prompt import Message
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Response
 from fakes import openai_server
+from fakes.generate_server import generating
 from fakes.infer_server import serving, small_model
 from fakes.scoring_server import scoring
 from fakes.tiny_models import write_tiny_model
@@ -48,6 +49,8 @@ BACKENDS = [
     pytest.param(("ultraeval", {}), id="ultraeval"),
     pytest.param(("openai", {}), id="openai"),
     pytest.param(("openai, scoring", {}), id="openai, scoring"),
+    pytest.param(("tgi", {}), id="tgi"),
+    pytest.param(("triton", {}), id="triton"),
     pytest.param(("vllm", SETTINGS), id="vllm", marks=pytest.mark.slow),
 ]
 _IN_WORKERS = {
@@ -86,6 +89,13 @@ def openai_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
+def generating_url() -> Iterator[str]:
+    """A server with TGI's protocol and Triton's."""
+    with generating() as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
 def scoring_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server that scores too, with a tiny model."""
     pytest.importorskip("torch", reason="the hf extra is not installed")
@@ -120,6 +130,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         name = f"ultraeval:{request.getfixturevalue('infer_url')}"
     elif name == "openai":
         name = f"openai:any@{request.getfixturevalue('openai_url')}"
+    elif name in ("tgi", "triton"):
+        name = f"{name}:llm@{request.getfixturevalue('generating_url')}"
     elif name == "openai, scoring":
         name = request.getfixturevalue("scoring_model")
     elif name == "vllm":

@@ -48,6 +48,8 @@ _BATCH_ARGUMENTS = {
     "hf": "max_batch",
     "smollm2": "max_batch",
     "openai": "concurrency",
+    "tgi": "concurrency",
+    "triton": "concurrency",
     "ultraeval": "batch_size",
 }
 """What each backend calls the number of texts that it takes at once."""

@@ -73,7 +73,7 @@ def perf_notes(model: ModelConfig, asked: PerfAsked, *, has_times: bool) -> Iter
     elif pacing.ramp is not None and pacing.rate is None:
         yield "traffic_cfg: the ramp counts without a request_rate as well; the original forgets it"
     if model.model_args.get("stream") == "false":
-        yield "stream is off: there are no times of first and further tokens"
+        yield "stream is off: TTFT is the time to the whole reply, and there are no times between tokens"
 
 
 def client_args(model: ModelConfig) -> dict[str, str]:

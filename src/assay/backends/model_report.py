@@ -34,11 +34,16 @@ def model_report(base_url: str, name: str, key: str | None = None) -> Report | N
     it is called in requests: another name is then part of the report, as `id`. Raises MODEL-007 when no
     server answers.
     """
+    return read_report(fetch_json(base_url, "/models", key), name)
+
+
+def fetch_json(base_url: str, path: str, key: str | None = None) -> Any:
+    """Return the document at a path; None where the server has none. Raises MODEL-007 without a server."""
     endpoint = Endpoint(base_url, _PATIENCE, key=key)
 
     async def ask(client: HttpClient, _: None) -> Any:
         try:
-            return await endpoint.get(client, WholeJson, path="/models")
+            return await endpoint.get(client, WholeJson, path=path)
         except CallTrouble:
             return None
         except BackendError as error:
@@ -46,8 +51,8 @@ def model_report(base_url: str, name: str, key: str | None = None) -> Report | N
                 raise
             return None
 
-    [listed] = in_flight([None], ask, url=base_url, level=FixedLevel(1))
-    return read_report(listed, name)
+    [document] = in_flight([None], ask, url=base_url, level=FixedLevel(1))
+    return document
 
 
 def read_report(listed: Any, name: str) -> Report | None:
@@ -59,10 +64,10 @@ def read_report(listed: Any, name: str) -> Report | None:
         return None
     entry = found[0]
     report: Report = {} if entry["id"] == name else {"id": entry["id"]}
-    report |= _plain(entry, _IDENTIFYING)
+    report |= plain_fields(entry, _IDENTIFYING)
     meta = entry.get("meta")
     if isinstance(meta, dict):
-        report |= _plain(meta, _IDENTIFYING_META)
+        report |= plain_fields(meta, _IDENTIFYING_META)
     return report
 
 
@@ -70,5 +75,6 @@ def _is_entry(one: Any) -> bool:
     return isinstance(one, dict) and isinstance(one.get("id"), str)
 
 
-def _plain(fields: Mapping[str, Any], names: tuple[str, ...]) -> Report:
+def plain_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> Report:
+    """Return those of some fields that hold a plain value."""
     return {name: fields[name] for name in names if isinstance(fields.get(name), (str, int, float))}

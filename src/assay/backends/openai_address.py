@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.backends.addresses import checked_address
@@ -26,30 +26,35 @@ class Address(NamedTuple):
     """Empty: the first one that the server lists."""
     url: str
     """Without a slash at its end."""
-
-    @property
-    def fix(self) -> str:
-        """What to do about an address that the server does not serve."""
-        return f"give the address up to /v1, and a model that {self.url}/models lists"
+    fix: str
+    """What to do about an address that the server does not serve."""
 
 
-def address_of(where: str) -> Address:
-    """Return where a model is, or raise MODEL-001."""
+def address_of(
+    where: str,
+    backend: str = "openai",
+    example: str = EXAMPLE,
+    *,
+    calls: Sequence[str] = tuple(PATHS.values()),
+    fix: str = "",
+) -> Address:
+    """Return where a model is, or raise MODEL-001; `calls`: how the addresses of single calls end."""
     if not where:
-        raise unknown_model("openai needs a model and the address of its server", EXAMPLE)
+        raise unknown_model(f"{backend} needs a model and the address of its server", example)
     found = _WHERE.fullmatch(where)
     if found is None:
         raise unknown_model(
-            "openai needs an address that begins with http:// or https:// after an @", EXAMPLE
+            f"{backend} needs an address that begins with http:// or https:// after an @", example
         )
-    url = checked_address(found["url"], EXAMPLE).rstrip("/")
+    url = checked_address(found["url"], example).rstrip("/")
     if "?" in url or "#" in url:
         raise unknown_model(
-            "the address holds a ? or a #, and all after it would be written into every run", EXAMPLE
+            "the address holds a ? or a #, and all after it would be written into every run", example
         )
-    if url.endswith(tuple(PATHS.values())):
-        raise unknown_model(f"{url} is the address of one call: the base is needed", EXAMPLE)
-    return Address(found["model"], url)
+    if url.endswith(tuple(calls)):
+        raise unknown_model(f"{url} is the address of one call: the base is needed", example)
+    fix = fix or f"give the address up to /v1, and a model that {url}/models lists"
+    return Address(found["model"], url, fix)
 
 
 async def first_listed(endpoint: Endpoint, client: HttpClient) -> str:

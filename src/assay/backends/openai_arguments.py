@@ -93,7 +93,7 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
     """Wait before the first of them, from half of it on; each later one is twice as long, 60 at most."""
     key_env: str | None = None
     """The environment variable that holds the key. None: OPENAI_API_KEY, if it is set."""
-    max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    max_tokens_name: Literal["max_tokens", "max_completion_tokens", "max_new_tokens"] = "max_tokens"
     """What the server calls the greatest length of an answer."""
     retry_statuses: bool = True
     """Whether HTTP 429 and 5xx are retried, as lost connections are."""
@@ -152,10 +152,10 @@ class Asked(msgspec.Struct, frozen=True):
         return changed
 
 
-def read_asked(given: Mapping[str, str]) -> Asked:
-    """Return the arguments that a person gave, or raise MODEL-002."""
+def read_asked(given: Mapping[str, str], backend: str = "openai") -> Asked:
+    """Return the arguments that a person gave to a backend, or raise MODEL-002."""
     plain = {name: value for name, value in given.items() if not name.startswith(EXTRA)}
-    args = read_arguments("openai", OpenAIArgs, plain)
+    args = read_arguments(backend, OpenAIArgs, plain)
     further = {name.removeprefix(EXTRA): given[name] for name in given.keys() - plain.keys()}
     extra = {name: _extra(name, further[name]) for name in sorted(further)}
     decoding = None if args.decoding is None else _read_decoding(args.decoding)

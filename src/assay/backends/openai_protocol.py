@@ -247,13 +247,13 @@ def decoded(content: bytes) -> Reply:
     except (msgspec.DecodeError, UnicodeDecodeError):  # The latter of bytes that are no UTF-8.
         raise not_json(content) from None
     if reply.error is not None:
-        raise _trouble(reply.error)
+        raise trouble_of(reply.error)
     if reply.message and not reply.choices:
-        raise _trouble({"message": reply.message, "code": reply.code})
+        raise trouble_of({"message": reply.message, "code": reply.code})
     return reply
 
 
-def _trouble(error: Any) -> CallTrouble:
+def trouble_of(error: Any) -> CallTrouble:
     """Return the trouble that a reply of status 200 speaks of, as servers do that had begun to answer."""
     described = error if isinstance(error, dict) else {"message": str(error)}
     code = str(described.get("code"))

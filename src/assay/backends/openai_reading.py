@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from assay.backends.http_exchange import Reply as HttpReply
@@ -25,25 +25,33 @@ class Read(NamedTuple):
 class OpenAIReading:
     """Made when an attempt begins. Some servers send a reply whole though asked for a stream."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        stream: Callable[[], StreamedReply] = StreamedReply,
+        decode: Callable[[bytes], Reply] = decoded,
+    ) -> None:
+        """Take how a stream and a whole reply are read: other protocols have their own ways."""
         self.began = self.ended = time.perf_counter()
+        self._opened = stream
+        self._decode = decode
         self._stream: StreamedReply | None = None
 
     def taker(self, headers: Mapping[str, str]) -> Taker | None:
         """Take a stream piece by piece."""
         if not headers.get("content-type", "").lower().startswith(_STREAM):
             return None
-        self._stream = StreamedReply()
+        self._stream = self._opened()
         return self._stream.feed
 
     def read(self, reply: HttpReply) -> Read:
         """Return the whole reply; raise CallTrouble when it is none."""
         self.ended = reply.ended
-        if self._stream is None:
-            return Read(checked(decoded(reply.content)), 0.0)
-        said = checked(self._stream.whole())
-        text_at = self._stream.text_at
-        return Read(said, text_at[0] - self.began if text_at else 0.0)
+        said = checked(self.whole(reply))
+        return Read(said, self.text_at[0] - self.began if self.text_at else 0.0)
+
+    def whole(self, reply: HttpReply) -> Reply:
+        """Return the reply, put together where it came as a stream."""
+        return self._decode(reply.content) if self._stream is None else self._stream.whole()
 
     @property
     def text_at(self) -> Sequence[float]:

@@ -16,23 +16,22 @@ from assay.backends.concurrency import MOST, FixedLevel, FoundLevel, Level
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.media_bytes import MediaTrouble
-from assay.backends.model_report import Report, model_report
+from assay.backends.model_report import Report
 from assay.backends.open_files import room_for_connections
-from assay.backends.openai_address import address_of, first_listed
-from assay.backends.openai_arguments import read_asked, read_key
+from assay.backends.openai_address import first_listed
+from assay.backends.openai_arguments import read_key
 from assay.backends.openai_protocol import (
-    PATHS,
     Part,
     api_of,
-    body_of,
     n_prompt_tokens,
     n_written_tokens,
     parts_of,
     read,
 )
-from assay.backends.openai_reading import OpenAIReading, Read
+from assay.backends.openai_reading import Read
 from assay.backends.openai_scoring import ServerScoring
 from assay.backends.request_parts import Answer, UnderWay
+from assay.backends.text_protocol import OPENAI, TextProtocol
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import media_of
@@ -47,12 +46,13 @@ if TYPE_CHECKING:
 class OpenAIBackend:
     """The client of a server that takes chats and completions."""
 
-    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+    def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
         """Check the address, the arguments and that a named key is there; connects to nothing."""
-        self._asked = read_asked(args)
-        address = address_of(where)
+        self._protocol = protocol
+        self._asked = protocol.read_asked(args)
+        address = protocol.read_address(where)
         self._named = address.model
-        self._name = f"openai:{address.model}@{address.url}"
+        self._name = f"{protocol.name}:{address.model}@{address.url}"
         given = self._asked.args
         patience = Patience(
             given.timeout_s,
@@ -101,15 +101,17 @@ class OpenAIBackend:
     def identity(self) -> ModelIdentity:
         """Return the address, the model's name there, what is set on it, and what the server reports."""
         args = self._asked.changing_answers()
-        if not self._named:
+        if self._model != self._named:
             args["model"] = self._model
         report = self._report
-        server: Literal["reports", "named"] = "named" if report is None else "reports"
-        return ModelIdentity("openai", self._name, args=args, reported=report or {}, server=server)
+        server: Literal["reports", "named", "unknown"] = "named" if self._model else "unknown"
+        if report is not None:
+            server = "reports"
+        return ModelIdentity(self._protocol.name, self._name, args=args, reported=report or {}, server=server)
 
     @cached_property
     def _report(self) -> Report | None:
-        return model_report(self._endpoint.url, self._model, self._key)
+        return self._protocol.report(self._endpoint.url, self._model, self._key)
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
@@ -172,7 +174,7 @@ class OpenAIBackend:
     @cached_property
     def _model(self) -> str:
         """Return the model's name; the first one that the server lists, when the person gave none."""
-        if self._named:
+        if self._named or not self._protocol.lists_models:
             return self._named
         [name] = in_flight([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
         return name
@@ -267,7 +269,7 @@ class OpenAIBackend:
     async def _posted(self, client: HttpClient, part: Part, *, is_stream: bool) -> Read:
         prompt = part.ask.prompt
         written = partial(
-            body_of,
+            self._protocol.body,
             part.ask,
             self._model,
             self._asked,
@@ -277,8 +279,9 @@ class OpenAIBackend:
         )
         # Reading media files takes a while: other calls go on meanwhile.
         body = await asyncio.to_thread(written) if media_of(prompt) else written()
-        path = PATHS[api_of(prompt, self._asked)]
-        return await self._endpoint.post(client, body, OpenAIReading, path=path, n_tokens=_n_written)
+        path = self._protocol.path(part.ask, self._model, self._asked, is_stream=is_stream)
+        reading = partial(self._protocol.reading, part.ask)
+        return await self._endpoint.post(client, body, reading, path=path, n_tokens=_n_written)
 
 
 def _n_written(read: Read) -> int:

@@ -33,8 +33,12 @@ class StreamedReply:
                 self._is_done = True
                 continue
             self.event_at.append(now)
-            if self._take(decoded(data)):
+            if self._take(self.decode(data)):
                 self.text_at.append(now)
+
+    def decode(self, data: bytes) -> Reply:
+        """Return what an event says; raise CallTrouble when it is none."""
+        return decoded(data)
 
     def whole(self) -> Reply:
         """Return the reply; raise CallTrouble when the stream ended before the texts did."""

@@ -10,10 +10,11 @@ from assay.backends.http_client import HttpClient
 from assay.backends.http_exchange import Limits, Unreachable
 from assay.backends.http_post import CallTrouble, Endpoint, Patience, encoded
 from assay.backends.media_bytes import MediaTrouble
-from assay.backends.openai_address import address_of, first_listed
-from assay.backends.openai_arguments import read_asked, read_key
-from assay.backends.openai_protocol import PATHS, api_of, body_of, n_prompt_tokens, read
+from assay.backends.openai_address import first_listed
+from assay.backends.openai_arguments import read_key
+from assay.backends.openai_protocol import n_prompt_tokens, read
 from assay.backends.openai_reading import OpenAIReading
+from assay.backends.text_protocol import OPENAI, TextProtocol
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure
 from assay.core.timing import CallTimes, TimedCall
@@ -22,12 +23,14 @@ from assay.core.timing import CallTimes, TimedCall
 class OpenAITimedClient:
     """The client of a server that takes chats and completions: no retries, no queue, all times kept."""
 
-    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+    def __init__(self, where: str, args: Mapping[str, str], protocol: TextProtocol = OPENAI) -> None:
         """Check the address, the arguments and that a named key is there; connects to nothing."""
-        self._asked = read_asked(args)
+        self._protocol = protocol
+        self._asked = protocol.read_asked(args)
         given = self._asked.args
         self._is_stream = given.stream is not False
-        self._model, url = address = address_of(where)
+        address = protocol.read_address(where)
+        self._model, url = address.model, address.url
         patience = Patience(given.timeout_s, retries=0, wait_s=0.0)
         self._endpoint = Endpoint(url, patience, key=read_key(given), fix=address.fix)
         self._client = HttpClient(url)
@@ -35,7 +38,7 @@ class OpenAITimedClient:
 
     async def __aenter__(self) -> OpenAITimedClient:
         """Find out the model's name where none was given."""
-        if not self._model:
+        if not self._model and self._protocol.lists_models:
             self._model = await first_listed(self._endpoint, self._client)
         return self
 
@@ -55,18 +58,20 @@ class OpenAITimedClient:
         alike in that.
         """
         try:
-            said = body_of(ask, self._model, self._asked, is_stream=self._is_stream, seed=ask.sampling.seed)
+            said = self._protocol.body(
+                ask, self._model, self._asked, is_stream=self._is_stream, seed=ask.sampling.seed
+            )
         except MediaTrouble as trouble:
             now = time.perf_counter()
             return TimedCall(CallTimes(now, now), Failure("media", str(trouble)))
         body = encoded(said)  # Before the clock of the call starts.
-        reading = OpenAIReading()
+        reading = self._protocol.reading(ask)
         outcome = await self._outcome(ask, body, reading)
         times = CallTimes(reading.began, reading.ended, tuple(reading.text_at), tuple(reading.event_at))
         return TimedCall(times, outcome)
 
     async def _outcome(self, ask: Generate, body: bytes, reading: OpenAIReading) -> Completion | Failure:
-        path = PATHS[api_of(ask.prompt, self._asked)]
+        path = self._protocol.path(ask, self._model, self._asked, is_stream=self._is_stream)
         try:
             reply, _ = await self._endpoint.once(self._client, body, reading, path=path)
         except CallTrouble as trouble:

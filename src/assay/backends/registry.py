@@ -3,6 +3,7 @@
     MODEL = backend[:where[@url]]      smollm2 · mock · hf:/folder · hf:org/name@revision · hf:/path/x.gguf
                                        vllm:/folder · vllm:org/name@revision
                                        openai:model@http://host:port/v1 · ultraeval:http://host:port/infer
+                                       tgi:@http://host:port · triton:model@http://host:port
 
 The table holds strings, so that naming a backend imports nothing of it.
 """
@@ -25,14 +26,20 @@ BACKENDS: dict[str, str] = {
     "mock": "assay.backends.mock:MockBackend",
     "openai": "assay.backends.openai_server:OpenAIBackend",
     "smollm2": "assay.backends.embedded:SmolLM2Backend",
+    "tgi": "assay.backends.generate_server:TgiBackend",
+    "triton": "assay.backends.generate_server:TritonBackend",
     "ultraeval": "assay.backends.infer_server:InferServerBackend",
     "vllm": "assay.backends.vllm:VllmBackend",
 }
 """Name -> `module:Class`; the class is called with (where, args)."""
-TIMED_CLIENTS: dict[str, str] = {"openai": "assay.backends.openai_timed:OpenAITimedClient"}
+TIMED_CLIENTS: dict[str, str] = {
+    "openai": "assay.backends.openai_timed:OpenAITimedClient",
+    "tgi": "assay.backends.generate_server:TgiTimedClient",
+    "triton": "assay.backends.generate_server:TritonTimedClient",
+}
 
 
-SERVERS = ("openai", "ultraeval")
+SERVERS = ("openai", "tgi", "triton", "ultraeval")
 """Backends that make calls; they have an argument `concurrency`."""
 
 

@@ -13,6 +13,12 @@ FAMILIES: Mapping[str, tuple[Family, bool | None]] = {
     "VLLMCustomAPIChat": ("vllm_service", True),
     "VLLMCustomAPIChatStream": ("vllm_service", True),
     "VllmMultiturnAPIChatStream": ("vllm_service", True),
+    "TGICustomAPI": ("vllm_service", False),
+    "TGICustomAPIStream": ("vllm_service", False),
+    "TritonCustomAPI": ("vllm_service", False),
+    "TritonCustomAPIStream": ("vllm_service", False),
+    "MindieStreamApi": ("vllm_service", False),
+    "VITAGenerateAPI": ("vllm_service", True),
     "OpenAI": ("openai_service", True),
     "OpenAISDK": ("openai_service", True),
     "OpenAISDKStreaming": ("openai_service", True),
@@ -28,25 +34,28 @@ STREAMING = (
     "VLLMCustomAPIStream",
     "VLLMCustomAPIChatStream",
     "VllmMultiturnAPIChatStream",
+    "TGICustomAPIStream",
+    "TritonCustomAPIStream",
+    "MindieStreamApi",
     "OpenAISDKStreaming",
 )
+TGI = ("TGICustomAPI", "TGICustomAPIStream")
+TRITON = ("TritonCustomAPI", "TritonCustomAPIStream")
+BY_OPENAI: Mapping[str, str] = {"MindieStreamApi": "/infer", "VITAGenerateAPI": "/generate"}
+"""Classes with a protocol of their own, whose servers have an OpenAI-compatible address as well, and the
+path that the original calls."""
 REFUSED: Mapping[str, str] = {
-    "TGICustomAPI": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
-    "TGICustomAPIStream": "start the server's OpenAI-compatible address, and name VLLMCustomAPIChat with it",
-    "TritonCustomAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
-    "TritonCustomAPIStream": "put an OpenAI-compatible server before it, and name VLLMCustomAPI",
-    "MindieStreamApi": "use the server's OpenAI-compatible address, and name VLLMCustomAPI",
-    "VITAGenerateAPI": "put an OpenAI-compatible server before it, and name VLLMCustomAPIChat",
     "VLLMFunctionCallAPIChat": "function calls are not asked for here; name VLLMCustomAPIChat",
     "VLLM": "give the model on the command line, --model vllm:PATH; or serve it (`vllm serve`), and name "
     "VLLMCustomAPI",
     "VLLMwithChatTemplate": "give the model on the command line, --model vllm:PATH; or serve it "
     "(`vllm serve`), and name VLLMCustomAPIChat",
-    "VLLMOfflineVLModel": "serve the model (`vllm serve`), and name VLLMCustomAPIChat",
+    "VLLMOfflineVLModel": "it runs vLLM inside the program with images, which vllm: does not. Serve the "
+    "model (`vllm serve PATH`), and name VLLMCustomAPIChat or the preset vllm_api_general_chat",
     "TurboMindModel": "serve the model (`lmdeploy serve api_server`), and name VLLMCustomAPI",
     "TurboMindModelwithChatTemplate": "serve the model (`lmdeploy serve api_server`), and name "
     "VLLMCustomAPIChat; or name HuggingFacewithChatTemplate",
-    "QwenImageEditModel": "images are not made here",
+    "QwenImageEditModel": "it writes images, and Assay scores texts: use AISBench for its image datasets",
 }
 """Classes of the originals that are known and not there, and what to do instead."""
 

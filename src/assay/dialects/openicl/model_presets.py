@@ -45,6 +45,13 @@ def _service(abbr: str, kind: str, *, stream: bool) -> dict[str, Any]:
     return {**_SERVICE, "type": kind, "abbr": abbr, "stream": stream, **more}
 
 
+def _raw_service(abbr: str, kind: str, *, stream: bool | None = None, **more: Any) -> dict[str, Any]:
+    """Return a service with a protocol of its own: it has no key, and one model or a `model_name`."""
+    kept = {name: value for name, value in _SERVICE.items() if name not in ("model", "api_key")}
+    streaming = {} if stream is None else {"stream": stream}
+    return {**kept, "type": kind, "abbr": abbr, **streaming, **more}
+
+
 def _local(abbr: str, kind: str, **more: Any) -> dict[str, Any]:
     return {**_LOCAL, "type": kind, "abbr": abbr, **more}
 
@@ -57,6 +64,30 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "vllm_api_stream_chat_multiturn": _service(
         "vllm-multiturn-api-chat-stream", "VLLMCustomAPIChat", stream=True
     ),
+    "vllm_api_function_call_chat": {
+        **_service("vllm-api-function-call-chat", "VLLMCustomAPIChat", stream=False),
+        "max_out_len": 10240,
+        "returns_tool_calls": True,
+    },
+    "tgi_api_general": _raw_service("tgi-api-general", "TGICustomAPI", stream=False),
+    "tgi_stream_api_general": _raw_service("tgi-stream-api-general", "TGICustomAPI", stream=True),
+    "triton_api_general": _raw_service("triton-api-general", "TritonCustomAPI", stream=False, model_name=""),
+    "triton_stream_api_general": _raw_service(
+        "triton-stream-api-general", "TritonCustomAPI", stream=True, model_name=""
+    ),
+    "mindie_stream_api_general": _raw_service("mindie-stream-api", "MindieStreamApi"),
+    "vita_generate_chat": _raw_service(
+        "vita-generate-chat",
+        "VITAGenerateAPI",
+        stream=False,
+        model="vita",
+        api_key="",
+        host_ip="127.0.0.1",
+        host_port=1025,
+        generation_kwargs={"do_sample": False, "temperature": 0.01},
+    ),
+    "vllm_offline_vl_model": _local("vllm-offline-vl-model", "VLLMOfflineVLModel", max_out_len=512),
+    "qwen_image_edit": _local("qwen-image-edit", "QwenImageEditModel"),
     "hf_base_model": _local("hf-base-model", "HuggingFaceBaseModel"),
     "hf_causal_lm": _local("hf-causal-lm", "HuggingFaceCausalLM"),
     "hf_model": _local("hf-model", "HuggingFace"),

@@ -20,6 +20,7 @@ from assay.core.sampling_bounds import expected_of
 from assay.dialects.openicl.authored.code import last_name
 from assay.dialects.openicl.model_keys import (
     ALWAYS,
+    BY_OPENAI,
     CHANGES_ANSWERS,
     DRAWING,
     FAMILIES,
@@ -27,6 +28,8 @@ from assay.dialects.openicl.model_keys import (
     OFFICIAL,
     REFUSED,
     STREAMING,
+    TGI,
+    TRITON,
     USED,
     USUAL,
     WITHOUT_EFFECT,
@@ -188,7 +191,7 @@ class _Reading:
         return nearest(key, [one for one in self._entry if one not in ALWAYS])
 
     def _check_keys(self, kind: str, family: Family) -> None:
-        used = USED[family]
+        used = (*USED[family], "model_name") if kind in TRITON else USED[family]
         known = (*ALWAYS, *used, *WITHOUT_EFFECT, *CHANGES_ANSWERS)
         for key, value in self._entry.items():
             if key in CHANGES_ANSWERS and value:
@@ -226,10 +229,31 @@ class _Reading:
 
     def vllm_service(self) -> tuple[str, str | None]:
         """Return the model behind an address of AISBench's kind, and its key."""
-        name = self._text("model")
-        return f"openai:{name}@{self._address()}", self._text("api_key") or None
+        kind = last_name(self._entry["type"])
+        name, key = self._text("model"), self._text("api_key") or None
+        if kind in TGI:
+            return f"tgi:{name}@{_before_endpoint(self._base())}", key
+        if kind in TRITON:
+            name = name or self._text("model_name")
+            if not name:
+                what = "there is no 'model_name', which is part of the address of Triton's models"
+                self._problem(what, "write model_name='NAME', or --model-name NAME")
+            # The original's name for it; models differ in theirs.
+            self._args["max_tokens_name"] = "max_new_tokens"
+            return f"triton:{name}@{_before_endpoint(self._base())}", key
+        if kind in BY_OPENAI:
+            self._notes.append(
+                f"{kind}: the original calls {BY_OPENAI[kind]}; Assay calls the OpenAI-compatible address of "
+                "the same server, /v1"
+            )
+        return f"openai:{name}@{self._address()}", key
 
     def _address(self) -> str:
+        # The originals join `v1/chat/completions` to it; an address that has it already is meant as it is.
+        url = _before_endpoint(self._base())
+        return url if url.endswith("/v1") else f"{url}/v1"
+
+    def _base(self) -> str:
         scheme = "https" if self._entry.get("enable_ssl") else "http"
         url = self._text("url").strip()
         if not url:
@@ -239,9 +263,7 @@ class _Reading:
             url = f"{scheme}://{host}:{8080 if port is None else int(port)}"
         elif "://" not in url:
             url = f"{scheme}://{url}"
-        # The originals join `v1/chat/completions` to it; an address that has it already is meant as it is.
-        url = _before_endpoint(url)
-        return url if url.endswith("/v1") else f"{url}/v1"
+        return url
 
     def openai_service(self) -> tuple[str, str | None]:
         """Return the model behind an address of OpenCompass's kind, and its key."""
@@ -490,7 +512,7 @@ _WHERE: Mapping[Family, Callable[[_Reading], tuple[str, str | None]]] = {
 def _before_endpoint(url: str) -> str:
     """Return an address up to the endpoint that is joined to it."""
     url = url.rstrip("/")
-    for ending in ("/chat/completions", "/completions"):
+    for ending in ("/chat/completions", "/completions", "/generate", "/generate_stream", "/infer"):
         url = url.removesuffix(ending)
     return url
 

@@ -145,7 +145,7 @@ def test_a_key_is_in_no_text_that_is_made_of_a_model() -> None:
         (service(generation_kwargs={"lora_data_map_file": "x"}), ("lora_data_map_file", "one run each")),
         (service(pred_postprocessor={"gsm8k*": {"type": "f"}}), ("one for each of the datasets 'gsm8k*'",)),
         (service(pred_postprocessor={"type": "f", "tag": 1}), ("the arguments 'tag'",)),
-        ({"type": "TGICustomAPI", "abbr": "t"}, ("TGICustomAPI are not opened here", "OpenAI-compatible")),
+        ({"type": "TritonCustomAPI", "abbr": "t"}, ("no 'model_name'", "--model-name NAME")),
         ({"type": "VLLMwithChatTemplate", "path": "p"}, ("VLLMwithChatTemplate", "vllm:PATH")),
         ({"type": "HuggingFaceChat", "path": "p"}, ("no model class 'HuggingFaceChat'", "did you mean")),
         ({"abbr": "m"}, ("no 'type'",)),
@@ -170,10 +170,37 @@ def test_one_name_is_one_model() -> None:
     assert "'m' is another model's" in problems(service(), service(url="http://other"))[0]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+OFFLINE = {"vllm_offline_vl_model": "vllm serve PATH", "qwen_image_edit": "writes images"}
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name not in OFFLINE])
 def test_every_preset_is_a_model(name: str) -> None:
-    entry = {**PRESETS[name], **({"path": "p"} if name.startswith("hf_") else {})}
-    (found,) = read_models([entry], name)
-    assert found.model.startswith(("openai:@http://localhost:8080/v1", "hf:p"))
+    more = {"path": "p"} if name.startswith("hf_") else {}
+    more |= {"model_name": "llm"} if name.startswith("triton_") else {}
+    (found,) = read_models([{**PRESETS[name], **more}], name)
+    assert found.model == {
+        "tgi": "tgi:@http://localhost:8080",
+        "triton": "triton:llm@http://localhost:8080",
+        "vita": "openai:vita@http://127.0.0.1:1025/v1",
+        "hf": "hf:p",
+    }.get(name.partition("_")[0], "openai:@http://localhost:8080/v1")
     assert (found.model_args.get("stream") == "true") is ("stream" in name)
     assert found.is_chat is ("chat" in name or "qwenvl" in name)
+
+
+@pytest.mark.parametrize(("name", "advice"), OFFLINE.items())
+def test_a_preset_that_cannot_run_says_why(name: str, advice: str) -> None:
+    (told,) = problems(dict(PRESETS[name]))
+    assert advice in told
+
+
+def test_a_service_with_an_openai_address_is_called_there_with_a_note() -> None:
+    (found,) = read_models([PRESETS["mindie_stream_api_general"]], "c.py")
+    assert any("the original calls /infer" in note for note in found.notes)
+
+
+def test_a_triton_model_is_named_by_its_config_or_the_command_line() -> None:
+    entry = {**PRESETS["triton_api_general"], "model_name": "llm", "url": "host:9"}
+    (found,) = read_models([{**entry, "model": "other"}], "c.py")
+    assert found.model == "triton:other@http://host:9"
+    assert found.model_args["max_tokens_name"] == "max_new_tokens"
