@@ -22,6 +22,7 @@ from assay.backends.openai_protocol import Choice, Reply, Usage, sent_fields, st
 from assay.backends.openai_reading import OpenAIReading
 from assay.backends.openai_stream import StreamedReply
 from assay.backends.problems import unknown_model, wrong_argument
+from assay.backends.text_protocol import Arguments
 from assay.core.request import Generate, Sampling
 
 _CALLS = ("/generate", "/generate_stream")
@@ -48,6 +49,10 @@ class TgiProtocol:
     def read_asked(self, args: Mapping[str, str]) -> Asked:
         """Return the model arguments, or raise MODEL-002."""
         return _read_asked(self.name, {"max_tokens_name": "max_new_tokens", **args})
+
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments that change answers."""
+        return asked.changing_answers()
 
     def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
         """Return where a call goes."""
@@ -108,6 +113,13 @@ class TritonProtocol:
         self._is_flat = fields == "top"
         return _read_asked(self.name, {name: value for name, value in args.items() if name != "fields"})
 
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments that change answers: a model ignores a parameter that it knows otherwise."""
+        length = asked.args.max_tokens_name
+        named = {} if length == "max_tokens" else {"max_tokens_name": length}
+        placed = {"fields": "top"} if self._is_flat else {}
+        return {**asked.changing_answers(), **named, **placed}
+
     def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
         """Return where a call goes."""
         return f"/v2/models/{quote(model)}{_CALLS[is_stream]}"
@@ -164,7 +176,7 @@ def _read_asked(backend: str, args: Mapping[str, str]) -> Asked:
             raise wrong_argument(
                 what, f"remove {name}, or use the server's OpenAI-compatible address: openai:"
             )
-    return read_asked({**args, "api": "completions"}, backend)
+    return read_asked(args, backend)
 
 
 def _plain_text(ask: Generate, backend: str) -> str:

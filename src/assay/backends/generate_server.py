@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay.backends.generate_protocols import TgiProtocol, TritonProtocol
+from assay.backends.openai_protocol import Part
 from assay.backends.openai_server import OpenAIBackend
 from assay.backends.openai_timed import OpenAITimedClient
 from assay.backends.text_protocol import TextProtocol
 from assay.core.model import ModelCard
-from assay.core.request import Kind, Labels, Request, Span
+from assay.core.request import Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, Response
 
 
@@ -31,6 +32,11 @@ class _GenerateBackend(OpenAIBackend):
     def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Return the card: it is known without a call."""
         return self.card
+
+    def _parts(self, request: Request, ask: Generate) -> list[Part] | Failure:
+        if not isinstance(ask.prompt, str):
+            return Failure("chat", f"{self._protocol.name} takes plain text; the prompt is a conversation")
+        return super()._parts(request, ask)
 
     def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
         what = f"the protocol of {self._protocol.name} has no likelihoods: use --method gen"

@@ -100,7 +100,7 @@ class OpenAIBackend:
 
     def identity(self) -> ModelIdentity:
         """Return the address, the model's name there, what is set on it, and what the server reports."""
-        args = self._asked.changing_answers()
+        args = self._protocol.changing_answers(self._asked)
         if self._model != self._named:
             args["model"] = self._model
         report = self._report
@@ -189,12 +189,15 @@ class OpenAIBackend:
                     under_way.expect(request, 1)
                 yield job
                 continue
-            parts = parts_of(request, self._asked)
+            parts = self._parts(request, request.ask)
             if isinstance(parts, Failure):
                 yield Response(request.id, request.key, parts)
                 continue
             under_way.expect(request, len(parts))
             yield from parts
+
+    def _parts(self, request: Request, ask: Generate) -> list[Part] | Failure:
+        return parts_of(request, self._asked)
 
     def _scoring_job(self, request: Request, ask: Span | Labels) -> Request | Response:
         """Return what is no text to be asked for, once it is known how the server is asked for such."""

@@ -8,7 +8,7 @@ server, whatever the server wrote.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from assay.backends.model_report import Report, model_report
 from assay.backends.openai_address import Address, address_of
@@ -16,6 +16,8 @@ from assay.backends.openai_arguments import Asked, read_asked
 from assay.backends.openai_protocol import PATHS, api_of, body_of
 from assay.backends.openai_reading import OpenAIReading
 from assay.core.request import Generate
+
+Arguments: TypeAlias = dict[str, str | int | float | bool]
 
 
 class TextProtocol(Protocol):
@@ -31,6 +33,9 @@ class TextProtocol(Protocol):
 
     def read_asked(self, args: Mapping[str, str]) -> Asked:
         """Return the model arguments, or raise MODEL-002."""
+
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments another value of which would be another model, as far as answers go."""
 
     def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
         """Return where a call goes, below the server's address."""
@@ -67,6 +72,10 @@ class OpenAIProtocol:
     def read_asked(self, args: Mapping[str, str]) -> Asked:
         """Return the model arguments, or raise MODEL-002."""
         return read_asked(args)
+
+    def changing_answers(self, asked: Asked) -> Arguments:
+        """Return the arguments that change answers."""
+        return asked.changing_answers()
 
     def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
         """Return where a call goes: it depends on the prompt alone."""

@@ -208,7 +208,14 @@ def test_the_server_reports_its_model() -> None:
         triton = client(server, "triton").identity()
     assert (tgi.backend, tgi.server) == ("tgi", "reports")
     assert tgi.reported == {"model_id": "org/model", "model_sha": "abc123", "model_dtype": "bfloat16"}
+    assert not tgi.args
     assert triton.reported == {"name": "llm", "platform": "vllm", "versions": "1"}
+
+
+def test_a_parameter_by_another_name_is_another_model_of_triton() -> None:
+    with generating() as server:
+        found = client(server, "triton", fields="top", max_tokens_name="max_new_tokens").identity()
+    assert found.args == {"fields": "top", "max_tokens_name": "max_new_tokens"}
 
 
 @pytest.mark.parametrize(
