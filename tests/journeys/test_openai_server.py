@@ -82,6 +82,26 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path, stream: str) -> No
     assert "ended by" in shown.out
 
 
+def test_a_server_that_reports_another_model_is_asked_and_reuse_is_reported(workdir: Path) -> None:
+    def listed(root: str) -> dict[str, Any]:
+        return {"data": [{"id": "m", "root": root}]}
+
+    with serving(models=listed("/models/a")) as server:
+        command = ("run", "data.csv", "-m", f"openai:m@{server.url}", "--method", "gen")
+        assert assay(*command, "--out", "one").status == 0
+        again = assay(*command, "--out", "two")
+        assert len(server.bodies) == 8
+        said = " ".join(again.out.split())
+        assert "8 of 8 responses were reused, 8 from the answer cache" in said
+        assert "the server reports the same model as before (root /models/a)" in said
+        server.models = listed("/models/b")
+        assert assay(*command, "--out", "three").status == 0
+        assert len(server.bodies) == 16, "no answer of the first model is in the second one's cache"
+        other = assay(*command, "--out", "one")
+    assert other.status == 2
+    assert "the server reported {'root': '/models/a'}, and reports {'root': '/models/b'} now" in other.err
+
+
 def test_calls_of_tools_are_answers_and_are_shown(workdir: Path) -> None:
     tools = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
     (workdir / "tools.json").write_text(json.dumps(tools), encoding="utf-8")

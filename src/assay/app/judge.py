@@ -86,7 +86,7 @@ def judging(
 
 def open_cache(backend: Backend, identity: ModelIdentity, values: RunSettings) -> SqliteCache | NoCache:
     """Open the cache of a model's answers, where keeping them is wanted and worth while."""
-    if not values.cache or not backend.card.is_cacheable:
+    if not values.cache or not backend.card.is_cacheable or identity.server == "unknown":
         return NoCache()
     return SqliteCache(cache_dir() / "responses", identity, is_read=not values.fresh)
 

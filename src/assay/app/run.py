@@ -17,6 +17,7 @@ from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
 from assay.app.progress import ProgressGauge, tracks_of
+from assay.app.reuse import reuse_note, start_over_note, starts_over
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import named_scorers, scorers_of
@@ -52,6 +53,9 @@ class Observer:
 
     def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Take the compiled datasets and the tasks they became, before any weight is read."""
+
+    def starting_over(self, why: str) -> None:
+        """Take why a finished run of the same command is not reused."""
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
@@ -177,6 +181,7 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
         samples=values.samples,
         cot=values.cot,
         limit=None if values.limit is None else Limit.parse(values.limit),
+        takes_parameters=card is not None and card.takes_parameters,
         dataset_args=values.dataset_args,
     )
 
@@ -218,6 +223,12 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
         folder.archive()
+    elif work.kept is None and starts_over(folder.path, manifest, values):
+        archived = folder.archive()
+        assert archived is not None
+        note = start_over_note(manifest, archived)
+        observer.starting_over(note)
+        manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, note))
     history = History(folder.path)
     earlier = folder.claim(manifest, history.own)
     started = time.monotonic()
@@ -276,6 +287,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             *(cache.notes() if isinstance(cache, SqliteCache) else ()),
             *(judge_tally.notes if judge_tally else ()),
             *_kept_scorings(n_scorings),
+            *(reuse_note(manifest, tally) if work.kept is None else ()),
             *chosen,
             *execution.notes(),
             *backend.notes(),

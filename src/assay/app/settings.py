@@ -17,6 +17,7 @@ from assay.core.errors import Problem, UsageError, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.run import Setting
+from assay.core.sampling_bounds import Length, Repeats, Temperature, TopP
 from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 
@@ -46,14 +47,14 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
     fidelity: Literal["corrected", "faithful"] = "corrected"
     chat: Literal["auto", "on", "off"] = "auto"
-    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    max_tokens: Length | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
     stop: tuple[str, ...] | None = None
     windows: WindowScheme | None = None
     window_tokens: Annotated[int, msgspec.Meta(ge=2)] | None = None
     stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    samples: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    samples: Repeats | None = None
     cot: str | None = None
     dialect: str | None = None
     dataset_args: dict[str, str] = {}
@@ -69,6 +70,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_going: bool = False
     """Whether a run goes on though its first requests were all refused alike."""
     fresh: bool = False
+    reuse: bool = False
+    """Whether a finished run is reused though its server does not report which model it runs."""
     allow_failures: int | str = 0
     """How many samples may fail, as a number or in percent, before the exit status says so."""
     stage: Literal["all", "infer", "score"] = "all"

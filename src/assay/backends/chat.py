@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.backends.chat_template import ChatTemplate, ChatTemplateLimit
 from assay.core.media import Part, Text
 from assay.core.prompt import Message, Prompt, media_of
 
@@ -82,6 +83,7 @@ class Renderer:
         Templates of models that take media look for parts, and lose a plain text.
         """
         self._tokenizer = tokenizer
+        self._template = ChatTemplate(tokenizer)
         self._in_parts = in_parts
         self._with_media = with_media
         self._opened = lru_cache(CACHED_RENDERINGS)(self._open)
@@ -154,9 +156,9 @@ class Renderer:
         if not self._tokenizer.chat_template:
             raise TemplateTrouble("the model has no chat template; ask it with plain text")
         try:
-            text: str = self._tokenizer.apply_chat_template(
-                _parts(messages) if self._in_parts else _plain(messages), tokenize=False, **asked
-            )
+            text = self._template.render(_parts(messages) if self._in_parts else _plain(messages), **asked)
+        except ChatTemplateLimit as limit:
+            raise TemplateTrouble(f"the model's chat template runs away: {limit}") from limit
         except Exception as trouble:  # A template is a program of its own and may raise anything.
             raise TemplateTrouble(
                 f"the model's chat template refuses roles {[m.role for m in messages]}: {trouble}"

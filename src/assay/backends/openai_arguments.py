@@ -14,6 +14,7 @@ from assay.backends.openai_tools import Tools, read_choice, read_tools
 from assay.backends.problems import refused_key, wrong_argument
 from assay.core.errors import listing, nearest
 from assay.core.ids import digest
+from assay.core.sampling_bounds import MinP, Penalty, RepetitionPenalty, TopK, expected_of
 from assay.core.secrets import find_secret_name
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
@@ -58,13 +59,13 @@ _KEY = re.compile(r"[!-~]+")
 class Decoding(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings of decoding that not every server has; sent as they are, by the names of vLLM's server."""
 
-    top_k: int | None = None
+    top_k: TopK | None = None
     """Draw among so many of the likeliest tokens."""
-    min_p: float | None = None
+    min_p: MinP | None = None
     """Draw among tokens that have at least this share of the likeliest one's probability."""
-    repetition_penalty: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
+    repetition_penalty: RepetitionPenalty | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
 
 
 class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
@@ -181,6 +182,8 @@ def _extra(name: str, value: str) -> Any:
             f"openai argument {where} looks like a secret, which every run would write down",
             "keys come from the environment: --model-arg key_env=NAME",
         )
+    if (expected := expected_of(name, read)) is not None:
+        raise wrong_argument(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
     return read
 
 

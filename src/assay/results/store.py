@@ -60,16 +60,19 @@ class RunFolder:
             self.release()
             raise
 
-    def archive(self) -> None:
-        """Rename the folder of a run, so that a fresh start loses nothing; a folder without one stays."""
+    def archive(self) -> Path | None:
+        """Rename the folder of a run, so that a fresh start loses nothing; return its new place.
+
+        A folder without a run stays, and the result is None.
+        """
         if not (self.path / MANIFEST).is_file():
-            return
+            return None
         self.hold()
         try:
             number = 1
             while (archived := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
                 number += 1
-            self.path.rename(archived)
+            return self.path.rename(archived)
         finally:
             self.release()
 
@@ -268,14 +271,17 @@ def _is_same(earlier: RunManifest, now: RunManifest) -> bool:
 
 def _difference(earlier: RunManifest, now: RunManifest) -> str:
     """Say in words what sets two runs apart."""
-    if earlier.model != now.model:
+    if earlier.model.deciding != now.model.deciding:
         if earlier.model.name != now.model.name:
             return f"its model is {earlier.model.name!r}, not {now.model.name!r}"
         changed = [
             name
             for name in earlier.model.__struct_fields__
-            if getattr(earlier.model, name) != getattr(now.model, name)
+            if name != "server" and getattr(earlier.model, name) != getattr(now.model, name)
         ]
+        if changed == ["reported"]:
+            then, since = earlier.model.reported, now.model.reported
+            return f"the server reported {then or 'no model'}, and reports {since or 'no model'} now"
         return f"its model {earlier.model.name!r} differs in {', '.join(changed)}"
     for before, after in zip(earlier.tasks, now.tasks, strict=False):
         if before.source != after.source and before.data_hash != after.data_hash:

@@ -18,7 +18,6 @@ from assay.core.score import Verdict
 from assay.core.task import Answered, ComponentSpec, Scorer
 from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, token_f1
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
-from assay.scoring.scorers.original import infer_option
 from assay.scoring.scorers.probability import LabelProbability
 from assay.scoring.scorers.registry import SCORERS, explain_output, make_scorer
 from assay.scoring.scorers.text import TextLikelihood
@@ -282,24 +281,6 @@ def test_the_original_never_abstains(text: str) -> None:
     question = sample(choices=("1", "2", "3"), gold=(0,))
     faithful = GeneratedOption(faithful=True).score(question, reply(text))
     assert (faithful.answer, faithful.value, faithful.verdict) == ("A", 1.0, Verdict.SCORED)
-
-
-@pytest.mark.parametrize(
-    ("text", "label", "rule"),
-    [
-        (" C ", "C", "letter"),
-        ("The answer is B.", "B", "phrase"),
-        ("答案是C", "C", "phrase"),
-        ("A) no. The answer is B", "B", "phrase"),
-        ("surely GREEN", "B", "only_choice_inside"),
-        ("red or blue", "C", "edit_distance"),
-        ("blux", "C", "edit_distance"),
-        ("B. gren", "B", "phrase"),
-    ],
-)
-def test_the_original_inference(text: str, label: str, rule: str) -> None:
-    found = infer_option(text, ("A", "B", "C"), ("red", "green", "blue"))
-    assert (found.answer, found.rule) == (label, rule)
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ class _Compilation:
             # All methods share the samples of the first.
             samples = samples or samples_of(one, rows, references)
         first = next(iter(prepared.values()))
-        sampling = sampling_of(prepared.get("gen", first).dataset, self._settings, self._notes)
+        sampling = sampling_of(prepared.get("gen", first).dataset, self._settings, self._author, self._notes)
         asking = Asking(
             self._settings.is_chat,
             self._settings.is_faithful,

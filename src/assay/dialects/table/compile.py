@@ -21,7 +21,7 @@ from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
 from assay.dialects.parts.kept_samples import KeptSamples
 from assay.dialects.parts.requested import Lengths, chosen_rows
-from assay.dialects.parts.template import TemplateFailure, field, has_field
+from assay.dialects.parts.template import TemplateFailure, field, has_field, template_limit
 from assay.dialects.table.facts import facts_of
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
@@ -101,8 +101,7 @@ def compile_table(
         )
     # Options that are to be scored by their own words are not shown beforehand.
     ppl_dialogue = without_options if ppl_target == "text" else dialogue
-    if not settings.is_faithful:
-        _check_prompts(source, layout, (dialogue, ppl_dialogue))
+    _check_prompts(source, layout, (dialogue, ppl_dialogue), faithful=settings.is_faithful)
     if "prob" in methods and not shows_options:
         raise _plan_problem(
             "TABLE-007",
@@ -111,6 +110,8 @@ def compile_table(
             source,
         )
     pool, shot_source = _shot_pool(source, said, found, settings, name, asked_by(without_options), find_split)
+    if shot_source is not None and pool is not None:
+        _check_prompts(shot_source, layout, (dialogue, ppl_dialogue), faithful=settings.is_faithful)
     sampling = Sampling(
         max_tokens=settings.max_tokens or said.max_tokens or DEFAULT_MAX_TOKENS,
         temperature=settings.temperature or 0.0,
@@ -211,7 +212,11 @@ def _all_said(
                 Problem("TABLE-002", "there is no such meta file", "correct --meta", Origin(str(file)))
             )
         return said, Origin(path)
-    return said.over(read_meta(file, notes)), Origin(str(file))
+    in_file = read_meta(file, notes)
+    has_prompt = in_file.template or in_file.human_prompt or in_file.bot_prompt
+    is_overridden = said.template or (said.human_prompt and said.bot_prompt)
+    where = Origin(str(file)) if has_prompt and not is_overridden else Origin(path)
+    return said.over(in_file), where
 
 
 def _methods(settings: TaskSettings, said: TableMeta, layout: Layout, source: Source) -> tuple[str, ...]:
@@ -236,14 +241,22 @@ def _plan_problem(code: str, what: str, fix: str, source: Source) -> PlanError:
     return PlanError(Problem(code, what, fix, Origin(source.path)))
 
 
-def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ...]) -> None:
-    """Find the rows that lack what a prompt shows, or on which a Jinja prompt fails."""
+def _check_prompts(
+    source: Source, layout: Layout, dialogues: tuple[Dialogue, ...], *, faithful: bool
+) -> None:
+    """Find the rows that lack what a prompt shows, or on which a Jinja prompt fails.
+
+    The original leaves `{field}` as it is where a row lacks the field; it has no Jinja.
+    """
     problems = Problems()
     different = tuple(dict.fromkeys(dialogues))
-    braces = sorted({name for dialogue in different if dialogue.is_plain for name in dialogue.fields})
+    plain = () if faithful else tuple(dialogue for dialogue in different if dialogue.is_plain)
+    braces = sorted({name for dialogue in plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
     # Rows that were found to have options have a list of them; most have all else too, seen at a glance.
     wanted = [name for name in braces if name != OPTION_LIST or layout.data_type != "mcq"]
+    if not has_jinja and not wanted:
+        return
     # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
     if not has_jinja and isinstance(source, DelimitedSource) and set(wanted) <= set(source.columns):
         return
@@ -264,6 +277,8 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
                     )
                 )
         if has_jinja and (trouble := _trouble(different, values)) is not None:
+            if trouble.is_limit:
+                raise AuthorError(template_limit("the prompt", str(trouble), record.origin))
             problems.add(
                 Problem(
                     "TABLE-015",
@@ -275,12 +290,12 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     problems.raise_if_any()
 
 
-def _trouble(dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]) -> str | None:
+def _trouble(dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]) -> TemplateFailure | None:
     try:
         for dialogue in dialogues:
             dialogue.opening(values, (), chat=False)
     except TemplateFailure as error:
-        return str(error)
+        return error
     return None
 
 

@@ -82,7 +82,7 @@ def _parser() -> ForeignParser:
     parser.add_argument("--params", default="", help="sampling parameters, where the configs name none")
     parser.add_argument("--limit", type=int, help="the first N rows of each task")
     parser.add_argument("--write_out", action="store_true", help="also write each row with its prompt")
-    own = parser.add_argument_group("Assay's own")
+    own = parser.add_own_group()
     own.add_argument("--dataset_dir", help="folder of datasets, or a checkout of the original")
     own.add_argument("--seed", type=int, help="seed of every draw [0]")
     own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
@@ -107,6 +107,7 @@ def _flags(
         "limit": None if given.limit is None else f"first:{given.limit}",
         "seed": given.seed,
         "fidelity": given.fidelity,
+        "fresh": given.fresh,
     }
 
 
