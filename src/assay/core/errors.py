@@ -22,6 +22,7 @@ import msgspec
 
 from assay.core.names import is_spelled_otherwise
 from assay.core.origin import Origin
+from assay.core.shortened import SHOWN_VALUE, shortened, shortened_message
 
 MadeT = TypeVar("MadeT")
 SHOWN_AT_MOST = 20
@@ -40,6 +41,13 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the person can do about it."""
     where: Origin | None = None
     """The place, when the problem has one."""
+
+    def __post_init__(self) -> None:
+        # A cell may have millions of characters; whoever writes a message need not think of it.
+        for name in ("what", "fix"):
+            text = getattr(self, name)
+            if len(text) > SHOWN_VALUE:
+                msgspec.structs.force_setattr(self, name, shortened_message(text))
 
     def __str__(self) -> str:
         place = f" {self.where}:" if self.where else ""
@@ -134,7 +142,9 @@ def allowed(kind: Any) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the known name nearest to a wrong one, or nothing."""
-    every = list(known)
+    if len(name) > SHOWN_VALUE:
+        return ""
+    every = [one for one in known if len(one) <= SHOWN_VALUE]
     if any(is_spelled_otherwise(name, one) for one in every):
         return " (it is there, its letters composed otherwise: NFC and NFD look alike)"
     match = difflib.get_close_matches(name, every, n=1, cutoff=0.6)
@@ -144,5 +154,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def listing(names: Iterable[str], *, at_most: int = 12) -> str:
     """Return names for use inside an error: quoted, in order, the tail counted."""
     every = list(names)
-    shown = ", ".join(repr(name) for name in every[:at_most])
+    shown = ", ".join(shortened(repr(name), SHOWN_VALUE) for name in every[:at_most])
     return f"{shown} and {len(every) - at_most} more" if len(every) > at_most else shown

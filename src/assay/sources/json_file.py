@@ -26,7 +26,7 @@ class JsonSource(Source):
     """
 
     def _read(self, report: Report) -> Iterator[Record]:
-        with reading(self.path) as stream:
+        with reading(self.path, whole=True) as stream:
             text = stream.read()
             if text.isspace():
                 raise no_rows(self.path, "only blank lines")
