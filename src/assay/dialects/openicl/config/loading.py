@@ -19,7 +19,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    Problems,
+    listing,
+    nearest,
+    reraise_interrupt,
+)
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.attribute_dict import plain, rebuilt
 from assay.dialects.openicl.config.constants import ModuleConstants
@@ -205,7 +213,8 @@ def _lacking(asked: BaseImport, namespace: Mapping[str, Any], path: Path) -> Ite
 def _executed(code: CodeType, namespace: dict[str, Any], path: Path) -> Problem | None:
     try:
         exec(code, namespace)  # noqa: S102 (the person's own program, named by them)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, it is the config's)
+    except RAISED_BY_AUTHORS as error:
+        reraise_interrupt(error)
         return _raised(error, path, namespace)
     return None
 
