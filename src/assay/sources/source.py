@@ -40,7 +40,7 @@ class Source(ABC):
 
     def records(self) -> Iterator[Record]:
         """Walk the file; raise an AuthorError at the first bad row."""
-        return self._read(_raise)
+        return self._read(raise_problem)
 
     def check(self) -> None:
         """Walk the whole file; raise one AuthorError that holds the problems of all rows."""
@@ -97,5 +97,6 @@ def _all_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
     problems.raise_if_any()
 
 
-def _raise(problem: Problem) -> None:
+def raise_problem(problem: Problem) -> None:
+    """Raise the problem of a row: nothing is gathered."""
     raise AuthorError(problem)

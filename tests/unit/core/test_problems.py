@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_ctrl_c_goes_through_the_code_that_it_meets() -> None:
 
 
 def test_a_generator_may_be_closed_inside_the_code_of_an_author() -> None:
-    def walk() -> Iterator[int]:
+    def walk() -> Generator[int, None, None]:
         with calling_author("score"):
             yield 1
 

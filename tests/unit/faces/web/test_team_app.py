@@ -118,6 +118,20 @@ def test_a_team_that_is_closed_asks_nothing(team: Team) -> None:
     assert caught.value.problems[0].code == "TEAM-062"
 
 
+@pytest.mark.parametrize("path", ["/api/v1/models", "/api/v1/evaluations"])
+def test_a_body_of_brackets_within_brackets_is_malformed(team: Team, path: str) -> None:
+    token = {"authorization": f"Bearer {team.tokens.add('ola', Role.OWNER)}"}
+    with client_of(team) as client:
+        for body in (
+            b"[" * 200_000,
+            b'{"a":' * 200_000,
+            b'{"name": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        ):
+            answer = client.post(path, body, token)
+            assert (answer.status, answer.json()["code"]) in ((400, "WEB-018"), (413, "WEB-017")), path
+        assert client.get("/api/v1/models").status == 200
+
+
 def test_slow_work_is_bounded_and_others_are_sent_away() -> None:
     async def many() -> list[object]:
         slow = SlowWork()
