@@ -9,6 +9,7 @@ Files are run once for each `ConfigFiles`; problems of a file and of all its bas
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import os
@@ -229,11 +230,27 @@ def _raised(error: BaseException, path: Path, namespace: Mapping[str, Any]) -> P
         return Problem("OPENICL-007", what, fix, where)
     hint = ""
     if isinstance(error, NameError):
+        if lines := _missing_imports(error, path, namespace):
+            what = f"the config uses {error.name} without importing it"
+            return Problem("OPENICL-006", what, f"write at the top: {'; '.join(lines)}", where)
         hint = nearest(error.name or "", [name for name in namespace if not name.startswith("__")])
     elif isinstance(error, AttributeError) and isinstance(error.obj, dict):
         hint = nearest(error.name or "", map(str, error.obj))
     what = f"the config raised {type(error).__name__}: {error}{hint}"
     return Problem("OPENICL-006", what, "correct the line", where)
+
+
+def _missing_imports(error: NameError, path: Path, namespace: Mapping[str, Any]) -> list[str]:
+    """Return the import lines of all parts that a config names and lacks; none where the name is no part."""
+    from assay.dialects.openicl.authored.library import import_lines
+    from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
+
+    source = path.read_bytes()
+    package = AISBENCH if b"ais_bench" in source and b"opencompass" not in source else OPENCOMPASS
+    if not import_lines([error.name or ""], package=package):
+        return []
+    used = [node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
+    return import_lines([name for name in used if name not in namespace], package=package)
 
 
 def _endless(path: Path) -> Problem:
