@@ -85,7 +85,7 @@ CASES = [
     ("bad_value.csv", ("--meta", "nowhere.json"), "TABLE-002", said("nowhere.json")),
     ("fine.csv", ("--method", "perplexity"), "TABLE-007", said("'perplexity'", "'ppl'")),
     ("empty_row.csv", ("--data-type", "mcq"), "TABLE-001", said("options")),
-    ("fine.csv", ("--shots", "3"), "TABLE-013", said("3 shots", "0 rows")),
+    ("fine.csv", ("--shots", "3"), "TABLE-013", said("3 shots", "only 0 of")),
     ("fine.csv", ("--shots", "1", "--shots-from", "train"), "SOURCE-010", said("'train'")),
     (
         "fine.csv",

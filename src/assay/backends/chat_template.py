@@ -9,7 +9,7 @@ on, and the bounded rendering before it only makes sure that it will end.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -34,10 +34,13 @@ class ChatTemplate:
         self._is_same: bool | None = None
         """Whether transformers writes the same text; None: not seen yet."""
 
-    def render(self, messages: Sequence[dict[str, Any]]) -> str:
-        """Return the conversation up to where the model begins to speak; raise what the template raises."""
+    def render(self, messages: Sequence[dict[str, Any]], **switches: bool) -> str:
+        """Return a conversation as text; raise what the template raises.
+
+        `switches`: what the template may ask for beside the messages, such as `add_generation_prompt`.
+        """
         try:
-            text = self._bounded(messages)
+            text = self._bounded(messages, switches)
         except JinjaFailure as failure:
             if failure.is_limit:
                 raise ChatTemplateLimit(str(failure)) from failure
@@ -45,12 +48,12 @@ class ChatTemplate:
             text = None
         if text is not None and self._is_same:
             return text
-        own: str = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        own: str = self._tokenizer.apply_chat_template(messages, tokenize=False, **switches)
         if text is not None and self._is_same is None:
             self._is_same = own == text
         return own
 
-    def _bounded(self, messages: Sequence[dict[str, Any]]) -> str | None:
+    def _bounded(self, messages: Sequence[dict[str, Any]], switches: Mapping[str, bool]) -> str | None:
         find = getattr(self._tokenizer, "get_chat_template", None)
         if find is None:
             return None
@@ -62,7 +65,7 @@ class ChatTemplate:
             "messages": messages,
             "tools": None,
             "documents": None,
-            "add_generation_prompt": True,
+            **switches,
         }
         return render_jinja(self._template, values)
 

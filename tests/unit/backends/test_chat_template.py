@@ -49,11 +49,11 @@ def test_the_text_is_that_of_transformers(tokenizer: Any, template: str) -> None
     tokenizer.chat_template = template
     expected = tokenizer.apply_chat_template(TALK, tokenize=False, add_generation_prompt=True)
     made = ChatTemplate(tokenizer)
-    assert made.render(TALK) == expected
+    assert made.render(TALK, add_generation_prompt=True) == expected
     assert made._is_same
     # From the second conversation on transformers is not asked.
     tokenizer.apply_chat_template = None
-    assert made.render(TALK) == expected
+    assert made.render(TALK, add_generation_prompt=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_a_tokenizer_with_a_method_of_its_own_is_believed(tokenizer: Any) -> Non
     tokenizer.chat_template = CHATML
     tokenizer.apply_chat_template = lambda messages, **_: f"own {len(messages)}"
     made = ChatTemplate(tokenizer)
-    assert [made.render(TALK), made.render(TALK[1:])] == ["own 4", "own 3"]
+    assert [made.render(TALK, add_generation_prompt=True), made.render(TALK[1:])] == ["own 4", "own 3"]

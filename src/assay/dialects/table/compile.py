@@ -13,6 +13,7 @@ from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.request import Sampling
+from assay.core.sample import Sample
 from assay.core.sizes import shown_size
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.described_task import KINDS
@@ -28,7 +29,7 @@ from assay.dialects.table.prompts import make_dialogue
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
-from assay.dialects.table.task import Prompting, Style, TableTask
+from assay.dialects.table.task import Prompting, Style, TableTask, asked_by
 from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
 from assay.sources.delimited import DelimitedSource
 from assay.sources.file_names import on_disk
@@ -93,10 +94,13 @@ def compile_table(
     dialogue = make_dialogue(said, layout, where, faithful=settings.is_faithful)
     shows_options = _shows_options(dialogue, layout)
     ppl_target = said.ppl_target or ("label" if shows_options else "text")
-    ppl_dialogue = dialogue
-    if ppl_target == "text" and not (said.template or said.human_prompt):
-        # Options that are to be scored by their own words are not shown beforehand.
-        ppl_dialogue = make_dialogue(said, layout, where, hides_options=True, faithful=settings.is_faithful)
+    without_options = dialogue
+    if not (said.template or said.human_prompt):
+        without_options = make_dialogue(
+            said, layout, where, hides_options=True, faithful=settings.is_faithful
+        )
+    # Options that are to be scored by their own words are not shown beforehand.
+    ppl_dialogue = without_options if ppl_target == "text" else dialogue
     _check_prompts(source, layout, (dialogue, ppl_dialogue), faithful=settings.is_faithful)
     if "prob" in methods and not shows_options:
         raise _plan_problem(
@@ -105,7 +109,7 @@ def compile_table(
             "show them in the prompt ({option_list}), or use method ppl or gen",
             source,
         )
-    pool, shot_source = _shot_pool(source, said, layout, found, settings, name, find_split)
+    pool, shot_source = _shot_pool(source, said, found, settings, name, asked_by(without_options), find_split)
     if shot_source is not None and pool is not None:
         _check_prompts(shot_source, layout, (dialogue, ppl_dialogue), faithful=settings.is_faithful)
     sampling = Sampling(
@@ -307,15 +311,16 @@ def _shows_options(dialogue: Dialogue, layout: Layout) -> bool:
 def _shot_pool(
     source: Source,
     said: TableMeta,
-    layout: Layout,
     found: Survey,
     settings: TaskSettings,
     name: str,
+    question: Callable[[Sample], str],
     find_split: Callable[[str, str], str] | None,
 ) -> tuple[ShotPool | None, Source | None]:
     if not settings.shots:
         return None, None
     other: Source | None = None
+    layout, n_rows = found.layout, found.n_rows
     if settings.shots_from is None:
         samples = Rows(source, layout, found.twins).samples()
     else:
@@ -326,6 +331,7 @@ def _shot_pool(
         # The examples are read as the dataset is, so that both answer in one form.
         pool_said = msgspec.structs.replace(said, id_column=None, answer_is=layout.answer_form)
         pool_found = survey(other, pool_said)
+        n_rows = pool_found.n_rows
         samples = Rows(other, pool_found.layout, pool_found.twins).samples()
     policy: ShotPolicy = "first" if other is not None else "random"
     if settings.shot_policy is not None:
@@ -336,7 +342,7 @@ def _shot_pool(
         policy=policy,
         seed=settings.seed,
         task=name,
-        question=lambda sample: layout.question_of(sample.fields),
+        question=question,
         keep=KeptSamples,
     )
     # The row with the most twins decides: no row may be given fewer examples than the others in silence.
@@ -348,12 +354,26 @@ def _shot_pool(
         raise PlanError(
             Problem(
                 "TABLE-013",
-                f"{settings.shots} shots asked for, but only {spare} rows with an answer can serve",
+                f"{settings.shots} shots asked for, but only {spare:,} of {n_rows:,} rows can be examples "
+                f"for every row: {_why_left_out(pool, spare, n_rows, is_own=other is None)}",
                 "ask for fewer shots, or name a larger file with --shots-from",
                 Origin((other or source).path),
             )
         )
     return pool, other
+
+
+def _why_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) -> str:
+    """Say why rows cannot be examples for the row that has the fewest."""
+    n_same = len(pool) - spare
+    reasons = []
+    if n_unanswered := n_rows - len(pool):
+        reasons.append(f"{n_unanswered:,} have no answer")
+    if is_own and n_same == 1:
+        reasons.append("a row is never its own example")
+    elif n_same:
+        reasons.append(f"{n_same:,} show the same prompt as the row that is asked")
+    return " and ".join(reasons) or "there are no more"
 
 
 def _stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str, ...]:
