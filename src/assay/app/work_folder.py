@@ -20,7 +20,6 @@ from assay.bench.folder import MANIFEST as BENCH_MANIFEST
 from assay.bench.folder import SUMMARY
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
-from assay.core.run import RunStatus
 from assay.dialects.openicl.config.symbol import Symbol
 from assay.results.read import StoredRun, run_folders
 from assay.results.store import MANIFEST
@@ -85,7 +84,7 @@ class WorkFolder:
         """Return the latest run of a model, or the latest whose answers are scored."""
         for folder in reversed(run_folders(self.runs_of(model))):
             run = StoredRun(folder)
-            if not is_complete or run.manifest.status is RunStatus.COMPLETE:
+            if not is_complete or run.manifest.status.is_finished:
                 return run
         return None
 

@@ -15,6 +15,8 @@ Every problem has a code that `docs/errors.md` explains.
 from __future__ import annotations
 
 import difflib
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -25,6 +27,7 @@ from assay.core.origin import Origin
 
 MadeT = TypeVar("MadeT")
 SHOWN_AT_MOST = 20
+_LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 RAISED_BY_AUTHORS = (Exception, SystemExit)
 """What code of a person's own may raise: `sys.exit` in it is a fault of that code, and no end of the run."""
 
@@ -115,6 +118,16 @@ class Problems:
         self.total += total
         self.kept.extend(problems[: SHOWN_AT_MOST - len(self.kept)])
         self._kinds.add(kind)
+
+
+def raised_at(error: BaseException) -> Origin | None:
+    """Return the innermost line outside libraries that an exception passed; else the innermost of all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return None
+    own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
+    frame = (own or frames)[-1]
+    return Origin(frame.filename, line=frame.lineno)
 
 
 def allowed(kind: Any) -> str:

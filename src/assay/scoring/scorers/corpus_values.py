@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.errors import raised_at
 from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.scorers.list_values import interval, is_costly, whole_value
@@ -49,6 +50,12 @@ def counted_metrics(
     return made
 
 
+def lost_metric(track: str, name: str, scores: Sequence[Score], why: str) -> Metric:
+    """Return a metric that has no value over all rows, with the reason."""
+    made = _made(scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0)
+    return msgspec.structs.replace(made, why=why)
+
+
 class RunningCorpus:
     """One value of a track over all rows and over each group, of counts that are added up as rows come.
 
@@ -84,9 +91,20 @@ class RunningCorpus:
         return part
 
     def metrics(self, track: str) -> list[Metric]:
-        """Return the value over all, over each group, and the mean of these; nothing where no row counts."""
+        """Return the value over all, over each group, and the mean of these; nothing where no row counts.
+
+        Where it raises, the value is missing with the reason: the rows' own values are worth as much without.
+        """
         if not self._whole.counts.n:
             return []
+        try:
+            return self._valued(track)
+        except Exception as error:  # noqa: BLE001 (reported as the reason why there is no value)
+            why = f"{self.name} raised {type(error).__name__}: {error} ({raised_at(error)})"
+            made = _made(self._task, track, self.name, None, None, (None, None), self._whole.outcomes, 0)
+            return [msgspec.structs.replace(made, why=why)]
+
+    def _valued(self, track: str) -> list[Metric]:
         if not self._whole.counts.are_rows_kept:
             for part in self._groups.values():
                 part.counts.let_go()
