@@ -34,7 +34,7 @@ def test_a_single_token_keeps_the_window_and_scoring_again_uses_it(
     assert "tokens are not known" not in result.out
     (task,) = read("manifest.json")["tasks"]
     assert task["settings"]["window"] == "original"
-    assert task["chosen"]["window"] == [1, 1, 7]
+    assert task["chosen"]["window"] == "1 1 7"
     assert "likelihood_window" in [quirk["name"] for quirk in task["quirks"]]
     own = read("summary.json")
 

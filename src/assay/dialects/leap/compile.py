@@ -241,7 +241,7 @@ class _Compilation:
         if spec is None or spec.settings.get("window") != "original":
             self._notes.append("the run was made without the original's token window: the join decides")
             return None
-        window = OriginalWindow.stored(texts, spec.chosen.get("window", ()))
+        window = OriginalWindow.stored(texts, spec.chosen.get("window", ""))
         if window is None:
             raise PlanError(
                 Problem(
@@ -315,7 +315,7 @@ class _Compilation:
             msgspec.json.decode(msgspec.json.encode(recorded, enc_hook=str)),
             quirks_of(self._traits(prepared, n_shots), is_faithful=settings.is_faithful),
             family=family,
-            chosen={} if prepared.window is None else {"window": prepared.window.lengths},
+            chosen={} if prepared.window is None else {"window": prepared.window.recorded},
         )
 
     @staticmethod

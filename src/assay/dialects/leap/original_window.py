@@ -31,10 +31,11 @@ class OriginalWindow:
         """Whether something of every continuation is counted; the original raises where it is nothing."""
 
     @classmethod
-    def stored(cls, continuations: Iterable[str], lengths: Sequence[int]) -> OriginalWindow | None:
+    def stored(cls, continuations: Iterable[str], recorded: str) -> OriginalWindow | None:
         """Return the window that a run stored; None where it is of other continuations."""
         window = cls(lambda _: (), ())
         distinct = list(dict.fromkeys(continuations))
+        lengths = [int(length) for length in recorded.split()]
         if len(distinct) != len(lengths):
             return None
         window._tokens = None
@@ -42,9 +43,9 @@ class OriginalWindow:
         return window
 
     @property
-    def lengths(self) -> list[int]:
+    def recorded(self) -> str:
         """Return the number of tokens of each distinct continuation, in their order: what a run stores."""
-        return list(self._lengths.values())
+        return " ".join(map(str, self._lengths.values()))
 
     def widened(self, ask: Span, continuation: str) -> Span:
         """Return an ask that scores at least the tokens of the window."""
