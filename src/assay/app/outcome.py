@@ -64,7 +64,7 @@ class Totals(NamedTuple):
     def status(self) -> RunStatus:
         """Return how a run ended that has come to these numbers."""
         scored = [
-            one for one in self.metrics if one.is_headline and one.group is None and one.value is not None
+            one for one in self.metrics if one.is_listed and one.group is None and one.value is not None
         ]
         return RunStatus.COMPLETE if scored else RunStatus.UNSCORED
 

@@ -354,7 +354,8 @@ def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
     faults = [f"{one.task} {one.method}" for one in manifest.unscored if one.is_fault]
     ends = ": exit status 3" if is_failed(manifest) else ""
     if manifest.status is RunStatus.UNSCORED:
-        err.print(f"[red]nothing could be scored{ends}[/]")
+        hint = "" if faults else "; --stage infer collects answers without scoring"
+        err.print(f"[red]nothing could be scored{ends}{hint}[/]", soft_wrap=True)
     elif faults:
         err.print(f"[red]no score for {escape(', '.join(faults))}{ends}[/]", soft_wrap=True)
 

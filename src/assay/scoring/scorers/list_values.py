@@ -122,10 +122,11 @@ def evaluate(
                 shares = [Ratio(*one) for one in parts[name]]
                 ratios[name] = _placed(shares, kept, len(predictions))
         deciding = deciding or next((name for name in told if name in per_row), told[0])
-    if put_off and not whole:
+    if put_off and not whole and not wanted:
         raise put_off[0]
     if lacking := [name for name in wanted if name not in whole and predictions]:
-        raise put_off[0] if put_off else _no_such_metric(lacking[0], metrics)
+        # What was asked for by name is no fault of the dataset where it cannot be had.
+        raise UsageError(put_off[0].problems) if put_off else _no_such_metric(lacking[0], metrics)
     return Values(
         _ordered(per_row, wanted),
         _ordered(whole, wanted),
