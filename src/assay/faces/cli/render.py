@@ -19,9 +19,11 @@ from rich.text import Text
 
 from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
+from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
+from assay.core.rounding import percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, Metric
@@ -47,7 +49,7 @@ _NOTES_SHOWN = 12
 _FACTS_SHOWN = 8
 """Different values of one fact that are shown of a dataset's subsets."""
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
-_SIGNS |= {code: 0xFFFD for code in range(0x7F, 0xA0)}
+_SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
 
 
 class Screen(Console):
@@ -327,7 +329,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         print_table(groups)
     for task, method, mass in means_of(metrics, "mass", manifest):
         out.print(
-            f"[dim]{escape(task)} {method}: {100 * mass:.1f} % of the next-token probability fell on the "
+            f"[dim]{escape(task)} {method}: {percent(mass)} % of the next-token probability fell on the "
             "labels[/]"
         )
     for share in disagreements(manifest):
