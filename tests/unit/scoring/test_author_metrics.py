@@ -351,6 +351,9 @@ def test_code_that_makes_none_of_every_answer_is_named() -> None:
 
     evaluation, metrics = scored([Share()], ["a", "b"], ["c", "d"], author=Forgets)
     assert metrics["Share", None].n_unanswered == 2
+    _, metrics = scored([Length()], ["a", "bbb"], ["cc", "d"], author=Forgets)
+    counted = metrics["Length", None]
+    assert counted.n_scored + counted.n_unanswered <= counted.n
     (note,) = evaluation.notes
     assert note.startswith("first_word returned None for all 2 answers")
     evaluation, _ = scored([Share()], ["a", "b"], ["a", "d"])

@@ -80,6 +80,7 @@ class RunningCorpus:
             part.outcomes.add(score)
             if counts is not None:
                 part.counts.take(counts)
+                part.n_answered += score.verdict is not Verdict.UNANSWERED
             # Many small groups have as many rows as all: they keep theirs no longer than the whole.
             if not self._whole.counts.are_rows_kept and part.counts.are_rows_kept:
                 part.counts.let_go()
@@ -117,7 +118,7 @@ class RunningCorpus:
         value = counts.value() / self._scale if counts.n else None
         found = counts.interval()
         bounds = (None, None) if found is None else (found[0] / self._scale, found[1] / self._scale)
-        return _made(self._task, track, self.name, group, value, bounds, part.outcomes, counts.n)
+        return _made(self._task, track, self.name, group, value, bounds, part.outcomes, part.n_answered)
 
 
 class _Part:
@@ -126,6 +127,8 @@ class _Part:
     def __init__(self, counts: CorpusCounts) -> None:
         self.counts = counts
         self.outcomes = _Outcomes()
+        self.n_answered = 0
+        """Rows that count and have an answer; those without one are among the outcomes."""
 
 
 class _Outcomes:
@@ -165,12 +168,15 @@ def _metric(
     rows: Mapping[str, tuple[Any, Any]],
     known: float | None = None,
 ) -> Metric:
-    members = {score.sample_id for score in scores}
+    members = {score.sample_id: score.verdict for score in scores}
     pairs = [pair for sample_id, pair in rows.items() if sample_id in members]
+    n_answered = sum(
+        verdict is not Verdict.UNANSWERED for sample_id, verdict in members.items() if sample_id in rows
+    )
     predictions, references = [prediction for prediction, _ in pairs], [reference for _, reference in pairs]
     value = whole_value(metric, name, predictions, references) if known is None else known
     bounds = interval(metric, name, predictions, references)
-    return _made(scores[0].task, track, name, group, value, bounds, _Outcomes.of(scores), len(pairs))
+    return _made(scores[0].task, track, name, group, value, bounds, _Outcomes.of(scores), n_answered)
 
 
 def _made(
