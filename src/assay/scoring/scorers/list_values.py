@@ -149,7 +149,7 @@ def _over_rows(
     try:
         return _called(metric, predictions, references, kept), {}
     except Exception as error:
-        fresh = _raising_rows(metric, predictions, references, kept)
+        fresh = _raising_rows(metric, predictions, references, kept) if _takes_single_rows(metric) else {}
         if not fresh or len(fresh) == len(kept):
             # No row's own fault: it would say the same of any.
             raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
@@ -234,7 +234,7 @@ def _row_values(
             made[name] = [_number(one) for one in given]
     # What is a sum over the rows is nothing that a row has.
     missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
-    if missing and not is_costly(metric) and getattr(metric, "takes_single_rows", True):
+    if missing and not is_costly(metric) and _takes_single_rows(metric):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -247,6 +247,11 @@ def _row_values(
                 scale = unit_of(metric, name).scale
                 made[name] = [one / scale for one in values if one is not None]
     return made
+
+
+def _takes_single_rows(metric: Any) -> bool:
+    """Whether a metric may be called with one row: one that makes a number of all may have none for one."""
+    return bool(getattr(metric, "takes_single_rows", True))
 
 
 def is_costly(metric: Any) -> bool:
