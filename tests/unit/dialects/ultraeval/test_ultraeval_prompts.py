@@ -151,6 +151,18 @@ def test_faithful_draws_are_the_originals(
     assert found == original_prompts(rows, k, seed)
 
 
+def test_faithful_prompts_whose_examples_were_all_dropped_begin_with_an_empty_line(tmp_path: Path) -> None:
+    rows = [free_rows(1)[0]] * 4
+    folder = write_dataset(tmp_path, rows, {"transform_gen_v0.py": FREE})
+    assert set(prompts(folder, shots=2, is_faithful=True)) == {"\n\nQ: 0+1\nA: "}
+    described = {"description": "Add."}
+    folder = write_dataset(
+        tmp_path, rows, {"transform_gen_v0.py": FREE}, {"sums_gen.json": config(**described)}
+    )
+    assert set(prompts(folder, shots=2, is_faithful=True)) == {"Add.\n\n\n\nQ: 0+1\nA: "}
+    assert set(prompts(folder, shots=0, is_faithful=True)) == {"Add.\n\nQ: 0+1\nA: "}
+
+
 def test_faithful_samples_have_examples_of_their_own(free: Path) -> None:
     found = prompts(free, shots=2, seed=3, is_faithful=True, samples=2)
     assert found == original_prompts(free_rows(9), 2, 3, copies=2)
