@@ -164,7 +164,7 @@ def transform(data, num_sample, r, dataset_name):
 
 
 def test_instances_say_which_program_passed(checkout: Path) -> None:
-    row = {
+    row: dict[str, Any] = {
         "prompt": "def f(x):\n",
         "entry_point": "f",
         "test": "def check(f):\n    assert f(1) == 2\n",
