@@ -6,6 +6,7 @@
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
     python -m benchmarks.peers ultraeval    # what UltraEval's main.py imports; the program is a checkout
+    python -m benchmarks.peers option-readers  # what OpenCompass and AISBench read options with
 
 Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
 model hub.
@@ -29,6 +30,7 @@ LM_EVAL = "0.4.13"
 INSPECT = "0.3.285"
 OPENAI = "3.49.0"
 AISBENCH = "3.1.20260630"
+OPENCOMPASS = "0.5.4"
 VLLM = "0.32.0"
 SACREBLEU = "2.6.0"
 
@@ -118,6 +120,16 @@ PEERS = {
         "import importlib.metadata as m, numpy, openai, pytablewriter, requests, rouge_chinese, tqdm; "
         "print(m.version('sacrebleu'))",
         SACREBLEU,
+    ),
+    "option-readers": Peer(
+        (
+            ("--no-deps", f"opencompass=={OPENCOMPASS}", f"ais-bench-benchmark=={AISBENCH}"),
+            ("rapidfuzz", "jieba", "setuptools<80"),
+        ),
+        (),
+        "import importlib.metadata as m, rapidfuzz, jieba; "
+        "print(m.version('opencompass'), m.version('ais-bench-benchmark'))",
+        f"{OPENCOMPASS} {AISBENCH}",
     ),
 }
 

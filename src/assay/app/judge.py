@@ -78,6 +78,7 @@ def judging(
     journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
     with closing(cache), closing(journal):
         desk = JudgeDesk(judge, journal, cache, on_reply=on_reply)
+        desk.tally.notes = journal.notes()
         for scorer in _judged(scorers):
             scorer.bind(desk)
         yield desk.tally

@@ -17,16 +17,6 @@ from assay.results.store import read_manifest
 FINISHED = (RunStatus.COMPLETE, RunStatus.ANSWERED)
 
 
-def archive_run(folder: Path) -> Path | None:
-    """Rename the folder of an earlier run, so that a new one loses nothing; None where there is none."""
-    if read_manifest(folder) is None:
-        return None
-    number = 1
-    while (archived := folder.with_name(f"{folder.name}.old-{number}")).exists():
-        number += 1
-    return folder.rename(archived)
-
-
 def starts_over(folder: Path, manifest: RunManifest, values: RunSettings) -> bool:
     """Whether a finished run is not reused, since its server may serve another model now."""
     if values.reuse or values.retry_failed or not _unknown(manifest):

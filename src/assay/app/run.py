@@ -17,7 +17,7 @@ from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
 from assay.app.progress import ProgressGauge, tracks_of
-from assay.app.reuse import archive_run, reuse_note, start_over_note, starts_over
+from assay.app.reuse import reuse_note, start_over_note, starts_over
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import named_scorers, scorers_of
@@ -31,6 +31,7 @@ from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
+from assay.engine.cache import SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
@@ -40,6 +41,7 @@ from assay.results.families import families
 from assay.results.full_disk import while_there_is_room
 from assay.results.history import History
 from assay.results.media_store import MediaStore
+from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
 from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.scoring.aggregate import MeanAggregator
@@ -101,6 +103,7 @@ def run(
     values = settings.values
     AllowedFailures.parse(values.allow_failures)
     place = Path(values.out or values.runs_dir)
+    require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "make room, and say the same again: it goes on from what was answered"
     with while_there_is_room(place, fix), kept_offline(values) as watch:
         if values.offline and values.judge is None:
@@ -219,9 +222,9 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
 
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
-        archive_run(folder.path)
+        folder.archive()
     elif work.kept is None and starts_over(folder.path, manifest, values):
-        archived = archive_run(folder.path)
+        archived = folder.archive()
         assert archived is not None
         note = start_over_note(manifest, archived)
         observer.starting_over(note)
@@ -280,6 +283,9 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         came_up = (
             *work.watch.notes,
             *work.notes,
+            *stored.notes(),
+            *(cache.notes() if isinstance(cache, SqliteCache) else ()),
+            *(judge_tally.notes if judge_tally else ()),
             *_kept_scorings(n_scorings),
             *(reuse_note(manifest, tally) if work.kept is None else ()),
             *chosen,

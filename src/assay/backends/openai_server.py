@@ -38,6 +38,7 @@ from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import media_of
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, LabelProbs, Likelihood, Output, Response
+from assay.core.secrets import without_secret
 
 if TYPE_CHECKING:
     from assay.backends.http_client import HttpClient
@@ -61,7 +62,7 @@ class OpenAIBackend:
             gives_up=True,
         )
         self._level = _level(given.concurrency)
-        key = self._key = read_key(given)
+        self._key = key = read_key(given)
         self._endpoint = Endpoint(address.url, patience, key=key, fix=address.fix, level=self._level)
         # What vLLM has beside the protocol lies beside /v1. It is no work of the model: no level hears of it.
         self._root = Endpoint(address.url.removesuffix("/v1"), patience, key=key, fix=address.fix)
@@ -117,7 +118,8 @@ class OpenAIBackend:
         for done in in_flight(jobs, self._work, url=url, level=self._level, ended=self._ended):
             response = done if isinstance(done, Response) else under_way.complete(done)
             if response is not None:
-                yield response
+                # Some servers repeat the key that they were shown.
+                yield response if self._key is None else without_secret(response, self._key)
 
     @property
     def has_more_at_hand(self) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import AuthorError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.core.request import Sampling
+from assay.core.sampling_bounds import expected_of
 from assay.core.task import TaskSettings
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import Recipe, config_file
@@ -167,6 +168,12 @@ def _read(content: Mapping[str, Any], where: Origin) -> Parameters:
         # They ask for the likelihoods of a text, and say nothing about how one is written.
         return Parameters()
     further = {name: value for name, value in content.items() if name not in _READ and value is not None}
+    problems = Problems()
+    for name, value in content.items():
+        if (expected := expected_of(name, value)) is not None:
+            what = f"the parameter {name!r} is {value!r:.60}, expected {expected}"
+            problems.add(Problem("ULTRAEVAL-002", what, "correct the value", where))
+    problems.raise_if_any()
     try:
         read = msgspec.convert(
             {name: content[name] for name in content if name in _READ}, Parameters, strict=False

@@ -52,9 +52,12 @@ def leap(arguments: tuple[str, ...]) -> int:
     from assay.dialects.leap.task import LeapTask
     from assay.faces.cli.render import err
     from assay.faces.cli.run import evaluated, status_of
+    from assay.results.output_folder import require_writable
     from assay.results.read import StoredRun
 
     _refuse(given)
+    if given.save_dir is not None:
+        require_writable(Path(given.save_dir), "--save_dir")
     model = _model(given)
     settings = settings_from(_flags(given, model))
     for line in _said_instead(given, model):

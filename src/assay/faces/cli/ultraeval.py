@@ -42,8 +42,10 @@ def ultraeval(arguments: tuple[str, ...]) -> int:
     from assay.app.ultraeval_logs import Asked, result_tables, write_logs
     from assay.faces.cli.render import err
     from assay.faces.cli.run import evaluated, status_of
+    from assay.results.output_folder import require_writable
     from assay.results.read import StoredRun
 
+    require_writable(Path(given.output_base_path), "--output_base_path")
     model, model_args = _model(given)
     datasets = _datasets(given)
     dataset_args = _dataset_args(given)

@@ -136,7 +136,8 @@ def original_prompts(rows: list[dict[str, Any]], k: int, seed: int, copies: int 
             head = ""
             if k:
                 some = [one for one in rnd.sample(rows, k + 1) if one != row][:k]
-                head = "".join(f"Q: {one['question']}\nA: {one['answer']}\n\n" for one in some)
+                # The empty line at the end is there without any example, too.
+                head = "\n\n".join(f"Q: {one['question']}\nA: {one['answer']}" for one in some) + "\n\n"
             made.append(f"{head}Q: {row['question']}\nA: ")
     return made
 
