@@ -131,6 +131,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """The failure's message, when FAILED."""
     group: str | None = None
     cluster: str | None = None
+    passed: tuple[bool, ...] = ()
+    """Which of the outputs passed the sample's tests, where they are programs."""
     judged: tuple[JudgeReply, ...] = ()
     """What a judge was asked about the answers and replied; empty where none was asked."""
 

@@ -380,6 +380,25 @@ def test_programs_pass_or_not_and_pass_at_k_takes_the_place_of_the_name() -> Non
         ("pass@1", 1.0, {}),
     ]
     assert any("programs ran in a" in note for note in found.notes)
+    assert [one.passed for one in found.scores] == [(True, False), (False, False), (True,)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "import os; os.getcwd()",
+        "import os; os.environ['A'] = 'b'",
+        "import subprocess; subprocess.run(['true'])",
+        "import shutil; shutil.rmtree('nowhere', ignore_errors=True)",
+        "import resource",
+        "import tempfile; tempfile.TemporaryDirectory().cleanup()",
+        "import sys; sys.stdout.buffer",
+    ],
+)
+def test_faithful_takes_from_programs_what_the_original_takes(call: str) -> None:
+    pair = (sample("", **HUMANEVAL), (f"    {call}\n    return 2 * x\n", "    print(x)\n    return 2 * x\n"))
+    assert rows(PASS_K, pair).scores[0].passed == (True, True)
+    assert rows(PASS_K, pair, faithful=True).scores[0].passed == (False, True)
 
 
 def test_mbpp_runs_the_set_up_and_faithful_does_not() -> None:
