@@ -292,3 +292,14 @@ def test_an_installed_package_needs_no_root(workdir: Path, monkeypatch: pytest.M
     found = assay("as", "aisbench", "--datasets", "installed_gen", "--search")
     assert found.status == 0, found.err
     assert "installed_gen.py" in found.out
+
+
+def test_a_load_of_a_custom_dataset_has_the_same_prompt() -> None:
+    with serving(saying("B")) as server:
+        write_model(server.url, generation_kwargs={"ignore_eos": True})
+        run("--custom-dataset-path", "qa.jsonl", "--mode", "perf", "--num-warmups", "0")
+    (body,) = server.bodies
+    assert body == {
+        **{"model": "small", "max_tokens": 64, "stream": False, "ignore_eos": True},
+        "messages": [{"role": "user", "content": QA_PROMPT}],
+    }
