@@ -5,6 +5,7 @@
     python -m benchmarks.peers lm-eval-api  # lm-eval as a client of servers, without torch
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
+    python -m benchmarks.peers llmbox       # what a checkout of LLMBox needs to run a local model
 
 Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
 model hub.
@@ -29,6 +30,8 @@ INSPECT = "0.3.285"
 OPENAI = "3.49.0"
 AISBENCH = "3.1.20260630"
 VLLM = "0.32.0"
+LLMBOX_TRANSFORMERS = "4.57.6"
+"""The last 4.x release: LLMBox passes `load_in_8bit` to `from_pretrained`, which version 5 rejects."""
 
 _AISBENCH_NEEDS = """
 absl-py accelerate aiohttp cpm_kernels datasets<=3.6.0 einops evaluate func_timeout fuzzywuzzy
@@ -99,6 +102,37 @@ PEERS = {
         (),
         "import importlib.metadata as m, mmengine, pyarrow; print(m.version('ais-bench-benchmark'))",
         AISBENCH,
+    ),
+    "llmbox": Peer(
+        (
+            ("torch==2.13.0",),
+            (
+                f"transformers=={LLMBOX_TRANSFORMERS}",
+                # The last version that loads dataset scripts, which LLMBox passes trust_remote_code for.
+                *(
+                    "datasets==3.6.0",
+                    "accelerate",
+                    "coloredlogs",
+                    "tqdm",
+                    "jinja2",
+                    "pandas",
+                    "openai",
+                    "tiktoken",
+                ),
+                *(
+                    "nltk",
+                    "sacrebleu",
+                    "rouge_score",
+                    "langcodes",
+                    "language_data",
+                    "immutabledict",
+                    "langdetect",
+                ),
+            ),
+        ),
+        (),
+        "import importlib.metadata as m, accelerate, sacrebleu, datasets; print(m.version('transformers'))",
+        LLMBOX_TRANSFORMERS,
     ),
 }
 

@@ -10,7 +10,7 @@ from assay.scoring.statistics import Estimate, clipped, macro, wilson
 
 
 def rolled_up(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:
-    """Return the macro means of every dataset of which several subsets were evaluated.
+    """Return the macro means of every dataset of which several subsets, or a whole category, were evaluated.
 
     A mean over subsets counts each once, however many rows it has. The task of such a metric is the dataset,
     its group the category.
@@ -35,10 +35,12 @@ def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Seq
     made = []
     for (method, name), some in parts.items():
         # A mean over a part of the subsets would pass for one over all of them.
-        if len(some) < 2 or len(some) < len(names) or any(one.value is None for one in some):
+        is_complete = len(some) == len(names) and (len(some) > 1 or group is not None)
+        if not is_complete or any(one.value is None for one in some):
             continue
-        estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some)
-        if some[0].is_share:
+        estimates = [Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some]
+        estimate = estimates[0] if len(some) == 1 else macro(estimates)
+        if some[0].is_share and len(some) > 1:
             estimate = _within(estimate)
         made.append(
             Metric(

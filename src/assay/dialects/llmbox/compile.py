@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from assay.core.sample import Sample
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.llmbox.ape import Ape
 from assay.dialects.llmbox.arguments import ClassArguments, class_arguments
+from assay.dialects.llmbox.attributes import check_attributes
 from assay.dialects.llmbox.authoring import (
     METHOD_OF,
     NO_LIMIT,
@@ -27,7 +29,6 @@ from assay.dialects.llmbox.authoring import (
 from assay.dialects.llmbox.checks import (
     METHODS,
     check_method,
-    check_metrics,
     check_pool,
     check_references,
     checked_rows,
@@ -100,9 +101,12 @@ def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[Com
     named = ClassName.of(name)
     asked = class_arguments(settings.dataset_args)
     loaded = load_class(named.path, tools.metrics, tools.raw_data, named.class_name)
+    check_attributes(loaded.author, loaded.cls)
     if named.name is not None:
         loaded = loaded._replace(name=named.name)
-    subsets = subsets_of(loaded, named.selection, asked, tools.raw_data)
+    notes: list[str] = []
+    subsets = subsets_of(loaded, named.selection, asked, tools.raw_data, notes)
+    loaded = loaded._replace(notes=(*loaded.notes, *notes))
     vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
     for subset in subsets:
@@ -244,6 +248,7 @@ class _Compilation:
             ape=self._asked.ape,
             default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
+            check=partial(check_attributes, self._author),
         )
         with self._author.calling("the class"), drawing(self._settings.seed, self._name, "rows"):
             dataset = self._loaded.cls(self._loaded.name, args, self._tools.model, self._subset)
@@ -253,7 +258,10 @@ class _Compilation:
             raise AuthorError(
                 self._author.problem("LLMBOX-007", "evaluation_data is empty", "load at least one row")
             )
-        check_metrics(self._author, dataset, self._notes)
+        # Hooks may have changed what was right in the class.
+        check_attributes(self._author, dataset)
+        if not dataset.metrics:
+            self._notes.append("the class names no metrics: predictions are kept, nothing is scored")
         for metric in dataset.metrics:
             if method == "ppl" and dataset.use_normalization and is_plain_accuracy(metric):
                 metric.tag = "Norm" if metric.tag is None else metric.tag
@@ -370,7 +378,12 @@ class _Compilation:
             "limit": settings.limit,
             **self._searched(),
         }
-        categories = categories_of(self._loaded.cls) or {}
+        # A mean over a part of a category would pass for one over all of it.
+        categories = tuple(
+            name
+            for name, members in (categories_of(self._loaded.cls) or {}).items()
+            if self._subset in members and set(members) <= set(subsets)
+        )
         return TaskSpec(
             self._name,
             DIALECT,
@@ -381,13 +394,8 @@ class _Compilation:
             n_rows,
             msgspec.json.decode(msgspec.json.encode(recorded)),
             quirks_of(first, methods, is_faithful=settings.is_faithful, has_shots=bool(settings.shots)),
-            family=self._loaded.name if len(subsets) > 1 else None,
-            # A mean over a part of a category would pass for one over all of it.
-            categories=tuple(
-                name
-                for name, members in categories.items()
-                if self._subset in members and set(members) <= set(subsets)
-            ),
+            family=self._loaded.name if len(subsets) > 1 or categories else None,
+            categories=categories,
         )
 
 

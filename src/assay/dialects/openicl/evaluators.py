@@ -14,7 +14,7 @@ import msgspec
 from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.author import author_of, check_arguments
+from assay.dialects.openicl.authored.author import author_of, check_arguments, check_own_names
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
@@ -185,6 +185,7 @@ class Evaluators:
                 made_by = type(cls(**arguments))
         else:
             made_by = cls
+        check_own_names(author, made_by, self._code)
         if not callable(getattr(made_by, "score", None)):
             what = "it has no method score(predictions, references), so it is no evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"

@@ -102,6 +102,9 @@ def test_shapes_of_turns(tmp_path: Path) -> None:
         return completion(str(said[-1]), turns=said)
 
     assert seen_by(one, answer, "gen") == [("to a", "to b"), ("to c", "to d", "to e")]
+    # A conversation of one turn has a tuple too, so that `prediction[-1]` is an answer and not a letter.
+    single = compile_one(tmp_path, text, [{"q": ["a"], "a": "x"}])
+    assert seen_by(single, lambda request: completion("pear"), "gen") == [("pear",)]
     # A row that failed is handed on in the same shape, and dropped afterwards.
     failing = lambda request: Failure("x", "y") if request.ask.prompt == "c" else answer(request)  # noqa: E731
     assert [len(one) for one in seen_by(one, failing, "gen")] == [2, 3]
