@@ -21,6 +21,7 @@ from assay.dialects.llmbox.instruction import environment
 from assay.dialects.llmbox.library.conversation import Conversation
 
 RANKING_TYPES = ("ppl_no_option", "ppl", "prob", "generation")
+MODEL_TYPES = ("base", "chat")
 METHOD_OF = {"ppl_no_option": "get_ppl", "ppl": "get_ppl", "prob": "get_prob", "generation": "generation"}
 HOOKS = (
     "init_arguments",
@@ -82,10 +83,13 @@ class ModelView:
     """What an author may see of the model."""
 
     name: str
-    type: Literal["base", "chat"]
+    type: str
+    """`base` or `chat`."""
     encode: Callable[[str], list[int]]
     decode: Callable[[Sequence[int]], str]
     support_cache: bool = False
+    pieces: Callable[[str], Sequence[tuple[int, str]]] | None = None
+    """The tokens of a text with what each stands for; None where the model does not stop at tokens."""
 
 
 class Dataset:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from numpy.random import RandomState
 
 from assay.core.errors import AuthorError, listing
 from assay.core.ids import digest
@@ -45,7 +47,7 @@ from assay.dialects.llmbox.nearest import Nearest
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
 from assay.dialects.llmbox.samples import samples_of
-from assay.dialects.llmbox.sampling import sampling_of
+from assay.dialects.llmbox.sampling import sampling_of, stop_tokens
 from assay.dialects.llmbox.subsets import categories_of, subsets_of
 from assay.dialects.llmbox.task import Asking, ClassTask, Search
 from assay.dialects.parts.author_draws import drawing
@@ -73,6 +75,10 @@ class Tools(NamedTuple):
     model: ModelView
     open_embedder: Callable[[str | None], Embedder]
     """Opens the sentence encoder in a folder; None is the one that comes along."""
+    generators: dict[str, RandomState]
+    """By method, the generator that draws examples in the faithful way, over all datasets of a run.
+
+    The original evaluates by one method and seeds one generator, which its datasets share."""
 
 
 class CompiledClass(msgspec.Struct, frozen=True):
@@ -134,10 +140,13 @@ class _Compilation:
         self._author = loaded.author
         self._subset = subset
         self._settings = settings
+        is_originals = settings.is_faithful and settings.has_default_seed
+        self._seed = ORIGINAL_SEED if is_originals else settings.seed
         self._n_shots = settings.shots or 0
         self._n_samples = settings.samples or 1
         self._asked = asked
         self._tools = tools
+        self._model = replace(tools.model, type=asked.model_type or tools.model.type)
         self._notes: list[str] = list(loaded.notes)
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
@@ -168,9 +177,12 @@ class _Compilation:
                 ids,
                 example_ids,
                 task=self._name,
-                seed=ORIGINAL_SEED if self._settings.is_faithful else self._settings.seed,
+                seed=self._seed,
                 is_faithful=self._settings.is_faithful,
                 numbers=numbers,
+                generator=self._tools.generators.setdefault(method, RandomState(self._seed))
+                if self._settings.is_faithful
+                else None,
                 choose=self._nearest if self._asked.kate else None,
             )
             check_method(one, method)
@@ -187,6 +199,9 @@ class _Compilation:
             self._asked.system_prompt,
             {"gen": sampling},
             self._settings.score_by,
+            stop_tokens(sampling.stop, self._model, self._notes)
+            if self._settings.is_faithful and "gen" in methods
+            else (),
         )
         spec = self._spec(methods, prepared, sampling, samples, n_rows, raw_hash, subsets)
         kinds = {"ranking": "choice", "generation": "free answer", "perplexity": "text"}
@@ -251,7 +266,7 @@ class _Compilation:
             check=partial(check_attributes, self._author),
         )
         with self._author.calling("the class"), drawing(self._settings.seed, self._name, "rows"):
-            dataset = self._loaded.cls(self._loaded.name, args, self._tools.model, self._subset)
+            dataset = self._loaded.cls(self._loaded.name, args, self._model, self._subset)
         dataset.evaluation_data = checked_rows(self._author, dataset.evaluation_data, "evaluation_data")
         dataset.example_data = checked_rows(self._author, dataset.example_data, "example_data")
         if not dataset.evaluation_data:
@@ -268,7 +283,7 @@ class _Compilation:
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
                 with self._author.calling("setup_metric"):
-                    setup(self._tools.model, args, None, dataset)
+                    setup(self._model, args, None, dataset)
             check_plan = getattr(metric, "check_plan", None)
             if check_plan is not None:
                 check_plan(self._n_samples)
@@ -360,6 +375,7 @@ class _Compilation:
             "instruction": dataset.instruction,
             "ranking": {method: one.dataset.ranking_type for method, one in prepared.items()},
             "form": "chat" if settings.is_chat else "text",
+            "model_type": self._model.type,
             "shots": self._n_shots,
             "n_examples": len(dataset.example_data),
             "max_example_tokens": None
@@ -374,7 +390,7 @@ class _Compilation:
             "pass_at_k": self._asked.pass_at_k,
             "score_by": settings.score_by,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
-            "seed": settings.seed,
+            "seed": self._seed,
             "limit": settings.limit,
             **self._searched(),
         }
@@ -393,7 +409,7 @@ class _Compilation:
             len(samples),
             n_rows,
             msgspec.json.decode(msgspec.json.encode(recorded)),
-            quirks_of(first, methods, is_faithful=settings.is_faithful, has_shots=bool(settings.shots)),
+            quirks_of(first, methods, settings),
             family=self._loaded.name if len(subsets) > 1 or categories else None,
             categories=categories,
         )
