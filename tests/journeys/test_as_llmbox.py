@@ -173,6 +173,7 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
         (("--model_type", "base", "--chat_template", "tokenizer"), "contradicts --model_type base"),
         (("--ranking_tipe", "ppl"), "unrecognized arguments"),
         (("--dry_run", "perhaps"), "expected True or False"),
+        (("--shots", "many"), "'many' is not a valid integer"),
     ],
 )
 def test_what_would_change_the_numbers_is_refused(checkout: Path, flags: tuple[str, ...], said: str) -> None:
@@ -225,7 +226,21 @@ def test_flags_of_run_that_messages_name_work_too(checkout: Path) -> None:
     manifest = run("-d", "quiz", "--method", "prob", "--limit", "first:3", "--dataset-arg", "example_set=dev")
     (task,) = manifest["tasks"]
     assert (task["methods"], task["n_samples"]) == (["prob"], 3)
-    again = assay(*("as", "llmbox", "-m", "mock", "--data_root", "data", "-d", "quiz", "--retry-failed"))
+    again = assay(
+        *(
+            "as",
+            "llmbox",
+            "-m",
+            "mock",
+            "--data_root",
+            "data",
+            "-d",
+            "quiz",
+            "--retry-failed",
+            "--progress",
+            "none",
+        )
+    )
     assert again.status == 0, again.err
 
 

@@ -136,7 +136,7 @@ def lacking(path: Path, cls: type[Task]) -> Problem:
     """Return what a class lacks that every task has to say."""
     methods: Sequence[str] = sorted(cls.__abstractmethods__)
     what = f"class {cls.__name__} lacks {listing(methods)}"
-    misspelt = misspelt_names(cls, [path], methods)
+    misspelt = misspelt_names(cls, [path], methods, allowed=SETTABLE)
     if misspelt:
         name, meant, where = misspelt[0]
         return Problem("LEAP-002", f"{what}; it has {name!r}, which nothing reads", f"write {meant}", where)

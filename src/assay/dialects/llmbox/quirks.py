@@ -100,7 +100,7 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     Difference(
         "shots_draw",
         _with_shots,
-        "examples are drawn by numpy's global generator with seed 2023; a row may see itself",
+        "one numpy generator draws the examples of all subsets in turn; a row may see itself",
         "the draw depends on seed and task; a row never sees itself",
     ),
     Difference(

@@ -51,6 +51,7 @@ def llmbox(arguments: tuple[str, ...]) -> int:
     if parsed is None:
         return 0
     given, run_flags = parsed
+    progress = run_flags.pop("progress", "auto")
     refuse(given)
     from rich.markup import escape
 
@@ -64,7 +65,7 @@ def llmbox(arguments: tuple[str, ...]) -> int:
     for line in (*said_instead(given), *_said_of_backend(given, model)):
         err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
     if not given.dry_run:
-        return evaluate(datasets, settings)
+        return evaluate(datasets, settings, progress)
     if len(datasets) == 1:
         return show_one(datasets, settings, with_model=True, n_prompts=2)
     return show_many(datasets, (), settings, with_model=True)

@@ -69,7 +69,7 @@ def parse_beside_run(
     """
     if "-h" in arguments or "--help" in arguments:
         click.echo(parser.format_help())
-        click.echo("Every option of `assay run` works too: see `assay run --help`.")
+        click.echo("Every option of `assay run` but --json works too: see `assay run --help`.")
         return None
     given, others = parser.parse_known_args(list(arguments))
     return given, _flags_of_run(parser, others) if others else {}
@@ -96,6 +96,8 @@ def _flags_of_run(parser: argparse.ArgumentParser, others: list[str]) -> dict[st
         parser.error(unknown if isinstance(error, click.NoSuchOption) else error.format_message())
     if context.params.pop("datasets") != ("datasets",):
         parser.error(unknown)
+    if context.params.pop("is_json"):
+        parser.error("--json works with `assay run` alone")
     return {
         name: value
         for name, value in context.params.items()
