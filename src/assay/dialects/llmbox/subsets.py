@@ -28,6 +28,8 @@ def subsets_of(
     banned = (banned,) if isinstance(banned, str) else tuple(banned)
     own = load_args[1] if load_args is not None and len(load_args) > 1 else None
     if own is not None and not selection:
+        if categories:
+            notes.append(f"categorized_subsets has no effect: load_args names one subset, {own!r}")
         # The loader takes it from load_args. The original calls such a task by the dataset's name alone.
         return [None]
     known = _known_subsets(loaded, load_args, asked, raw_data)
@@ -42,6 +44,8 @@ def subsets_of(
         noun="subset",
         code="LLMBOX-008",
     )
+    if categories and not meant:
+        notes.append("categorized_subsets has no effect: the dataset has no subsets")
     return meant or [None]
 
 
