@@ -98,9 +98,20 @@ def evaluate(job):
         json.dump([scores, dataset.evaluation_results_path], file)
 """
 _ASSAY = """
-import transformers
-import assay.app.run, assay.backends.hf, assay.backends.loading
+import importlib, pkgutil
+from functools import cache
+from pathlib import Path
+import assay
+import assay.backends.hf as hf, assay.backends.local_model as local_model
 from assay.faces.cli.main import main
+
+for found in pkgutil.walk_packages(assay.__path__, "assay."):
+    if not found.name.endswith("__main__") and ".starter" not in found.name:
+        importlib.import_module(found.name)
+loaded = hf.load_model(Path(jobs[0]["model"]), dtype="float32", device="cpu")
+hf.load_model = lambda *given, **named: loaded
+local_model.load_tokenizer = cache(local_model.load_tokenizer)
+local_model.load_tokenizer(Path(jobs[0]["model"]))
 
 def evaluate(job):
     sys.argv = ["assay", *job["flags"]]
@@ -235,7 +246,7 @@ def run_assay(cases: Sequence[Case], program: Path, model: Path, runs: Path) -> 
                 *("--torch_dtype", "float32", "--dataset_dir", str(program / "utilization" / "dataset")),
                 *("--fidelity", fidelity, "--out", str(out), "--no-cache", "--fresh", "--progress", "none"),
             ]
-            jobs.append({"name": out.name, "flags": flags, "log": f"{out}.log"})
+            jobs.append({"name": out.name, "flags": flags, "log": f"{out}.log", "model": str(model)})
     run_jobs(jobs, [sys.executable], _ASSAY, runs, runs / "jobs.json")
 
 

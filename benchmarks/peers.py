@@ -112,6 +112,7 @@ PEERS = {
                 *(
                     "datasets==3.6.0",
                     "accelerate",
+                    "scipy",
                     "coloredlogs",
                     "tqdm",
                     "jinja2",
