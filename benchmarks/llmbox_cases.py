@@ -137,7 +137,7 @@ class AAGsm8k(GenerationDataset):
     "free": """
 class AAFree(GenerationDataset):
     instruction = "Q: {{question}}\\nA:"
-    metrics = [F1(), Em()]
+    metrics = [Em()]
     extra_model_args = dict(temperature=0, max_tokens=12)
 {loading}
     def format_instance(self, instance):
@@ -194,7 +194,7 @@ _OWN["typed"] = (
 _IMPORTS = """import json
 from functools import cached_property
 
-from ..metric import F1, PPL, Em
+from ..metric import PPL, Em
 from .generation_dataset import GenerationDataset
 from .multiple_choice_dataset import MultipleChoiceDataset
 from .validation_perplexity_dataset import ValidationPerplexityDataset

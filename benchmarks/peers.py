@@ -6,6 +6,7 @@
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
     python -m benchmarks.peers llmbox       # what a checkout of LLMBox needs to run a local model
+    python -m benchmarks.peers option-readers  # what OpenCompass and AISBench read options with
 
 Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
 model hub.
@@ -29,6 +30,7 @@ LM_EVAL = "0.4.13"
 INSPECT = "0.3.285"
 OPENAI = "3.49.0"
 AISBENCH = "3.1.20260630"
+OPENCOMPASS = "0.5.4"
 VLLM = "0.32.0"
 LLMBOX_TRANSFORMERS = "4.57.6"
 """The last 4.x release: LLMBox passes `load_in_8bit` to `from_pretrained`, which version 5 rejects."""
@@ -134,6 +136,16 @@ PEERS = {
         (),
         "import importlib.metadata as m, accelerate, sacrebleu, datasets; print(m.version('transformers'))",
         LLMBOX_TRANSFORMERS,
+    ),
+    "option-readers": Peer(
+        (
+            ("--no-deps", f"opencompass=={OPENCOMPASS}", f"ais-bench-benchmark=={AISBENCH}"),
+            ("rapidfuzz", "jieba", "setuptools<80"),
+        ),
+        (),
+        "import importlib.metadata as m, rapidfuzz, jieba; "
+        "print(m.version('opencompass'), m.version('ais-bench-benchmark'))",
+        f"{OPENCOMPASS} {AISBENCH}",
     ),
 }
 

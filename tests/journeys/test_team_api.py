@@ -6,6 +6,8 @@ import http.client
 import io
 import json
 import re
+import stat
+import threading
 import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from cli import assay
+from fakes.openai_server import saying, serving
 from fakes.team_server import Answer, TeamServer
 
 ROOT = Path(__file__).parents[2]
@@ -413,6 +416,37 @@ def test_a_dataset_that_an_evaluation_needs_is_not_deleted(server: TeamServer) -
     assert server.ask("DELETE", f"/api/v1/evaluations/{number}").status == 204
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 'a' * 999999999 }}",
+        "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    ],
+)
+def test_the_server_answers_while_a_template_that_runs_away_is_checked(
+    server: TeamServer, template: str
+) -> None:
+    rows = "".join(f"{n}+1=,1,2,B\n" for n in range(200))
+    meta = ("m", json.dumps({"template": template}).encode())
+    answers: list[Answer] = []
+
+    def send() -> None:
+        file = ("x.csv", f"question,A,B,answer\n{rows}".encode())
+        answers.append(upload(server, file=file, meta=meta, name="x"))
+
+    # More at a time than the server checks at a time: the others wait, and nobody else does.
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert server.ask("GET", "/api/v1/datasets").status == 200
+    assert server.ask("GET", "/api/v1/models").status == 200
+    for thread in threads:
+        thread.join()
+    assert [(one.status, one.body["code"]) for one in answers] == [(400, "TEMPLATE-002")] * 4
+    assert answers[0].body["where"] == {"file": "x.csv", "row": 1, "line": 2}
+
+
 def test_a_wrong_row_of_an_upload_is_told_with_its_place(server: TeamServer) -> None:
     answer = upload(server, file=("mine.csv", b"question,A,B,answer\n1+1=,1,2,B\n1+1=,1,2,E\n"), name="x")
     assert answer.body["where"] == {"file": "x.csv", "row": 2, "line": 3, "column": "answer"}
@@ -550,3 +584,34 @@ def test_a_token_does_not_last_for_what_is_no_time(server: TeamServer, days: str
     made = assay("serve", "--home", home, "token", "add", "odd", "--role", "reader", "--days", days)
     assert made.status == 2, made
     assert "odd" not in {one["name"] for one in server.get("/tokens")}
+
+
+def test_the_folder_of_the_team_is_for_its_user_alone(server: TeamServer) -> None:
+    home = server.folder / "assay-team"
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(path.stat().st_mode) & 0o077 for path in home.glob("team.db*")] != []
+    assert not any(stat.S_IMODE(path.stat().st_mode) & 0o077 for path in home.glob("team.db*"))
+
+
+def test_a_visitor_without_a_token_is_not_said_to_have_one(server: TeamServer) -> None:
+    answer = server.ask("POST", "/api/v1/models", {"name": "x", "spec": "mock"}, token=None)
+    assert (answer.status, answer.body["code"]) == (403, "WEB-013")
+    assert answer.body["what"] == "this needs a token with the role owner, and none was shown"
+
+
+def test_the_document_says_that_reading_on_loopback_needs_no_token(server: TeamServer) -> None:
+    document = server.get("/openapi.json")
+    for item in document["paths"].values():
+        for method, operation in item.items():
+            assert ({} in operation.get("security", document["security"])) == (method == "get")
+
+
+def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
+    with serving(saying("B")) as model:
+        spec = f"openai:m@{model.url}"
+        server.post("/models", {"name": "behind-a-server", "spec": spec})
+        started = server.post("/evaluations", {"model": "behind-a-server", "datasets": ["sums"]})
+        server.await_state(started["evaluation"]["id"], "complete", "failed")
+    shown = json.dumps(server.get("/leaderboard")) + json.dumps(server.ask("GET", "/data/leaderboard").body)
+    assert "behind-a-server" in shown
+    assert "127.0.0.1" not in shown

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from assay.core.errors import Problems
+from assay.core.sampling_bounds import expected_of
 from assay.dialects.llmbox.calling import Author
 
 
@@ -39,10 +39,6 @@ def _is_switch(value: Any) -> bool:
 
 def _is_keyed(value: Any) -> bool:
     return isinstance(value, Mapping) and all(map(_is_text, value))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_metric(value: Any) -> bool:
@@ -87,19 +83,7 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 SPELLINGS = {"category_subsets": "categorized_subsets"}
 """Other spellings that the document uses."""
 
-_AT_LEAST_ONE = Attribute(
-    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
-    "a whole number, 1 or more",
-    "64",
-)
-MODEL_ARGUMENTS: Mapping[str, Attribute] = {
-    "temperature": Attribute(lambda value: _is_number(value) and value >= 0, "a number, 0 or more", "0"),
-    "top_p": Attribute(lambda value: _is_number(value) and 0 < value <= 1, "a number from 0 to 1", "0.95"),
-    "max_tokens": _AT_LEAST_ONE,
-    "max_new_tokens": _AT_LEAST_ONE,
-    "stop": Attribute(_is_text_or_texts, "a text or a list of texts", '["\\n"]'),
-}
-"""The keys of `extra_model_args` that decide how text is generated."""
+_STOP = Attribute(_is_text_or_texts, "a text or a list of texts", '["\\n"]')
 _ABSENT = object()
 
 
@@ -121,8 +105,12 @@ def check_attributes(author: Author, holder: Any) -> None:
             # Of a class that computes it, the object has the value.
             continue
         if check(name, value, attribute) and name == "extra_model_args":
-            for key, one in MODEL_ARGUMENTS.items():
-                check(f"{name}[{key!r}]", value.get(key), one)
+            check(f"{name}['stop']", value.get("stop"), _STOP)
+            for key, one in value.items():
+                if (expected := expected_of(key, one)) is not None:
+                    what = f"{name}: {key} is {one!r:.60}, expected {expected}"
+                    fix = f"write {name} = dict({key}=...) with such a value"
+                    problems.add(author.problem("LLMBOX-011", what, fix))
     problems.raise_if_any()
 
 

@@ -369,6 +369,7 @@ class _Compilation:
     ) -> TaskSpec:
         first = next(iter(prepared.values()))
         dataset, settings = first.dataset, self._settings
+        is_cut = settings.limit is not None and settings.limit.cuts(n_rows)
         recorded = {
             "class": self._author.class_name,
             "metrics": [_described(metric) for metric in dataset.metrics],
@@ -391,7 +392,7 @@ class _Compilation:
             "score_by": settings.score_by,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": self._seed,
-            "limit": settings.limit,
+            "limit": settings.limit if is_cut else None,
             **self._searched(),
         }
         # A mean over a part of a category would pass for one over all of it.

@@ -61,7 +61,9 @@ class Dialogue:
         every = frozenset(name for turn in turns for name in turn.template.fields)
         self.fields = every - {answer_field}
         """The fields it shows, the answer aside."""
-        self.is_plain = all(isinstance(turn.template, BraceTemplate) for turn in turns)
+        self.literals = frozenset(name for turn in turns for name in turn.template.literals)
+        """What a Jinja template names as `{field}`, which Jinja does not fill."""
+        self.is_plain = all(isinstance(one, BraceTemplate) and one.is_small for _, one in turns)
         """Whether it has `{field}` templates only, which cannot fail when their fields are there."""
 
     def opening(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
@@ -30,11 +33,21 @@ def make_dialogue(
     # `{answer}` means the answer whatever its column is called, unless a column of that name exists.
     if "answer" not in layout.columns:
         turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
-    dialogue = Dialogue([Turn(role, compile_template(text, where)) for role, text in turns], answer)
+    labels = _labels(said, where)
+    compiled = [compile_template(text, where, label) for label, (_, text) in zip(labels, turns, strict=False)]
+    dialogue = Dialogue([Turn(role, made) for (role, _), made in zip(turns, compiled, strict=True)], answer)
+    _check_literals(dialogue, layout, where)
     # The original leaves a field that no column has in the prompt as it is written.
     if not faithful:
         _check_fields(dialogue, layout, where)
     return dialogue
+
+
+def _labels(said: TableMeta, where: Origin) -> Iterator[str]:
+    """Yield what errors call each turn's template: its key, and the meta file that holds it."""
+    place = f" of {Path(where.path).name}" if where.path.endswith(".json") else ""
+    keys = cycle(("template",)) if said.template is not None else iter(("human_prompt", "bot_prompt"))
+    return (f"{key!r}{place}" for key in keys)
 
 
 def _default_human(layout: Layout, hides_options: bool) -> str:
@@ -97,10 +110,26 @@ def _bad_template(what: str, where: Origin) -> AuthorError:
     )
 
 
+def _check_literals(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
+    """Raise where a Jinja template has `{column}`: Jinja would leave it in the prompt as it is written."""
+    for name in sorted(dialogue.literals & frozenset(_known_fields(layout))):
+        raise AuthorError(
+            Problem(
+                "TABLE-005",
+                f"the prompt is a Jinja template, in which {{{name}}} is text and not the column {name!r}",
+                f"write {{{{ {name} }}}}; for braces as text write {{{{ '{{{name}}}' }}}}",
+                where,
+            )
+        )
+
+
+def _known_fields(layout: Layout) -> list[str]:
+    own = [OPTION_LIST, *_label_fields(layout)] if layout.data_type == "mcq" else []
+    return [*layout.columns, *own]
+
+
 def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
-    known = [*layout.columns]
-    if layout.data_type == "mcq":
-        known += [OPTION_LIST, *_label_fields(layout)]
+    known = _known_fields(layout)
     for name in sorted(dialogue.fields):
         if name not in known and name.split(".")[0] not in known:
             raise AuthorError(
