@@ -340,7 +340,9 @@ def answered(outcome: Mapping[str, Any]) -> tuple[tuple[float, ...], Any]:
     if outcome["type"] == "completion":
         output = outcome["outputs"][0]
         return (), output.get("turns") or output["text"]
-    return tuple(outcome["probs"]), None
+    # The original's are shares of the candidates, these are of all tokens.
+    total = sum(outcome["probs"]) or 1.0
+    return tuple(one / total for one in outcome["probs"]), None
 
 
 def scores_of(out: Path) -> dict[str, float]:
@@ -408,7 +410,7 @@ def section(rows: Sequence[tuple[Case, Outcome | str, Compared | str, Compared |
         f"`{case.name}`, {way}: {what}"
         for case, original, faithful, corrected in rows
         for way, one in (("original", original), ("faithful", faithful), ("default", corrected))
-        for what in differences_of(one)
+        for what in differences_of(one, case.reason if way == "faithful" else "")
     ]
     n_equal = sum(isinstance(one, Compared) and not one.differences for _, _, one, _ in rows)
     head = (
@@ -429,11 +431,13 @@ def verdict(one: Compared | str) -> str:
     return "different" if one.differences else "equal"
 
 
-def differences_of(one: Outcome | Compared | str) -> list[str]:
+def differences_of(one: Outcome | Compared | str, reason: str) -> list[str]:
     """Return what there is to say about a case."""
     if isinstance(one, str):
         return [one] if one != "not compared" else []
-    return [", ".join(one.differences)] if isinstance(one, Compared) and one.differences else []
+    if isinstance(one, Outcome) or not one.differences:
+        return []
+    return [", ".join(one.differences) + (f": {reason}" if reason else "")]
 
 
 def last_line(text: str) -> str:

@@ -36,6 +36,7 @@ class AuthorEvaluation:
         self._prepared = prepared
         self._dataset = prepared.dataset
         self._author = prepared.author
+        self._is_faithful = is_faithful
         own = type(prepared.dataset).post_processing
         self.chooses_itself = isinstance(prepared.dataset, MultipleChoiceDataset) and (
             is_faithful or own is not MultipleChoiceDataset.post_processing
@@ -73,10 +74,15 @@ class AuthorEvaluation:
             elif isinstance(outcome, LabelProbs):
                 if outcome.at_most:
                     return UNKNOWN_LABEL
-                found.append(list(outcome.probs))
+                found.append(self._shares(outcome.probs))
             elif isinstance(outcome, Completion):
                 found += map(self._written, outcome.outputs)
         return (*found, *alone)
+
+    def _shares(self, probs: Sequence[float]) -> list[float]:
+        """Return the labels' probabilities; in the faithful way as shares of all candidates."""
+        total = sum(probs) if self._is_faithful else 0.0
+        return [one / total for one in probs] if total > 0 else list(probs)
 
     def _written(self, output: Output) -> str | tuple[str, ...]:
         """Return what the model wrote: a text; of a conversation the answer to each turn, if only to one."""
