@@ -23,7 +23,13 @@ from assay.dialects.parts.author_modules import AuthorModules
 from assay.dialects.parts.misspelt_names import misspelt_names
 
 PACKAGE = "evaluation.task"
-_ALIASES = {"task": PACKAGE, "tasks": PACKAGE, "lm_eval.tasks": PACKAGE}
+_ALIASES = {
+    "task": PACKAGE,
+    "tasks": PACKAGE,
+    "leap.evaluation.task": PACKAGE,
+    "leap.task": PACKAGE,
+    "lm_eval.tasks": PACKAGE,
+}
 CODE = "LEAP-001"
 
 
