@@ -48,6 +48,12 @@ BEFORE_THE_RUN = [
     ("too_few_references.py", (), "LLMBOX-006", ("1 entries for 2 rows",)),
     ("letters_as_references.py", (), "LLMBOX-006", ("row 1", "'B'", 'ord("A")')),
     ("references_from_one.py", (), "LLMBOX-006", ("row 1", "2 options", "0 to 1")),
+    (
+        "judged_answers.py",
+        ("--judge", "mock"),
+        "LLMBOX-006",
+        ("row 1", "'Paris' to GPTEval, which needs rows", "return self.evaluation_data"),
+    ),
     ("no_rows.py", (), "LLMBOX-007", ("evaluation_data is empty",)),
     ("fine.py", ("--shots", "2"), "LLMBOX-007", ("2 shots", "no examples", "example_set")),
     ("subsets.py:north,est", DATA, "LLMBOX-008", ("'est'", "did you mean 'east'", "'north'")),
@@ -57,11 +63,55 @@ BEFORE_THE_RUN = [
     ("fine.py", ("--samples", "3"), "LLMBOX-009", ("3 samples", "--method")),
     ("no_normalization_prompt.py", (), "LLMBOX-011", ("normalization_prompt",)),
     ("unknown_category_column.py", (), "LLMBOX-011", ("'continent'", "'question'")),
+    ("interrupts_itself.py", (), "LLMBOX-001", ("it raised KeyboardInterrupt",)),
+    ("base_exception.py", (), "LLMBOX-003", ("raised Own: mine",)),
     ("no_tokens.py", (), "LLMBOX-011", ("max_tokens is 0, expected a whole number of tokens, 1 or more",)),
     ("cold.py", (), "LLMBOX-011", ("temperature is -1, expected a number, 0 or more",)),
     ("runaway.py", (), "LLMBOX-005", ("its line 1: it makes more than 100,000,000 characters",)),
     ("braces_in_jinja.py", (), "LLMBOX-005", ("{question} is text", "write {{ question }}")),
     ("metric_is_a_class.py", (), "LLMBOX-011", ("the class Accuracy", "write Accuracy()")),
+    ("no_return_in_references.py", (), "LLMBOX-006", ("references returned None", "return")),
+    ("turns_as_text.py", (), "LLMBOX-004", ("rows 1, 2", "source is str", "multi_turn", "source=[turn")),
+    *(
+        (f"{name}.py", (), "LLMBOX-011", ("line ", f"'{wrong}'", f"did you mean '{meant}'"))
+        for name, wrong, meant in (
+            ("british_normalisation", "use_normalisation", "use_normalization"),
+            ("singular_subset", "banned_subset", "banned_subsets"),
+            ("catagory", "catagory_column", "category_column"),
+            ("singular_arg", "extra_model_arg", "extra_model_args"),
+            ("joined_multiturn", "multiturn", "multi_turn"),
+            ("singular_hook", "init_argument", "init_arguments"),
+            ("joined_hook", "postprocessing", "post_processing"),
+            ("misspelt_on_self", "extra_modelargs", "extra_model_args"),
+        )
+    ),
+    *(
+        (
+            f"{name}.py",
+            (),
+            "LLMBOX-011",
+            ("class Capitals", f"{attribute} is {value}", "expected", "fix: write"),
+        )
+        for name, attribute, value in (
+            ("args_as_list", "extra_model_args", "['temperature'] (list)"),
+            ("args_as_none", "extra_model_args", "None (NoneType)"),
+            ("hot_temperature", "extra_model_args: temperature", "'hot'"),
+            ("set_as_number", "evaluation_set", "3 (int)"),
+            ("column_as_list", "category_column", "['kind'] (list)"),
+            ("banned_as_number", "banned_subsets", "5 (int)"),
+            ("prompt_as_number", "normalization_prompt", "3 (int)"),
+            ("categories_as_list", "categorized_subsets", "['north'] (list)"),
+            ("load_args_as_text", "load_args", "'org/exam' (str)"),
+            ("metric_without_list", "metrics", "<"),
+            ("args_set_by_hook", "extra_model_args", "['stop'] (list)"),
+        )
+    ),
+    (
+        "misspelt_category.py",
+        DATA,
+        "LLMBOX-011",
+        ("categorized_subsets['warm']", "'soth'", "did you mean 'south'"),
+    ),
     ("fine.py", ("--shots-from", "train"), "USAGE-007", ("'shots_from'", "example_set")),
     ("fine.py", ("--split", "test"), "USAGE-007", ("'split'", "evaluation_set")),
     ("fine.py", ("--template", "{x}", "--stride", "3"), "USAGE-007", ("'template'", "'stride'")),
@@ -73,6 +123,7 @@ BEFORE_THE_RUN = [
 AFTER_THE_MODEL = [
     ("shrinks.py", "LLMBOX-010", ("class Capitals", "returned 1", "2 predictions")),
     ("forgets_to_return.py", "LLMBOX-010", ("NoneType", "2 predictions")),
+    ("finds_nothing.py", "LLMBOX-010", ("class Finds", "None for every prediction", "`return` and a value")),
     ("metric_raises.py", "SCORE-003", ("metric_raises.py line 6", "Broken", "ZeroDivisionError")),
     ("metric_returns_a_number.py", "SCORE-003", ("Plain returned float", "expected a dict")),
 ]
@@ -113,10 +164,10 @@ def test_found_before_the_run(
 @pytest.mark.parametrize(("file", "code", "parts"), AFTER_THE_MODEL)
 def test_found_when_answers_are_there(file: str, code: str, parts: tuple[str, ...]) -> None:
     result = assay("run", file, "-m", "mock")
-    assert result.status == 2
-    assert "Traceback" not in result.err
-    for part in (code, "fix:", *parts):
-        assert part in result.err
+    assert (result.status, "Traceback" in result.err) == (3, False)
+    assert "nothing could be scored: exit status 3" in result.err
+    for part in (code, "Fix:", *parts):
+        assert part in result.out
 
 
 def test_a_metric_that_raises_on_one_row_fails_that_row_alone(workdir: Path) -> None:
@@ -124,7 +175,9 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone(workdir: Path) -> 
     assert result.status == 3
     scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
     assert [(score["verdict"], score.get("value")) for score in scores] == [("failed", None), ("scored", 1.0)]
-    assert scores[0]["why"] == "the metric Picky raised ValueError: nothing to compare with"
+    why = scores[0]["why"]
+    assert why.startswith("the metric Picky raised ValueError: nothing to compare with (")
+    assert "metric_raises_on_one.py line " in why
     (metric,) = json.loads((workdir / "run" / "summary.json").read_text())
     assert (metric["value"], metric["n_scored"], metric["n_failed"]) == (1.0, 1, 1)
 

@@ -24,6 +24,9 @@ BEFORE_THE_RUN = [
     ("missing_function.py", (), "LEAP-001", ("line 4", "'meen'", "did you mean 'mean'")),
     ("no_class.py", (), "LEAP-002", ("defines no Task class",)),
     ("lacks_methods.py", (), "LEAP-002", ("class Capitals lacks 'aggregation', 'higher_is_better'",)),
+    ("misspelt_method.py", (), "LEAP-002", ("line 14", "'n_shots'", "did you mean 'n_shot'")),
+    ("misspelt_attribute.py", (), "LEAP-002", ("line 12", "'DATASET_TYP'", "did you mean 'DATASET_TYPE'")),
+    ("misspelt_need.py", (), "LEAP-002", ("line 32", "lacks 'doc_to_text'", "'doc_to_txt'", "write doc_to")),
     ("fine.py::Rivers", (), "LEAP-002", ("'Rivers'", "the file has 'Capitals'")),
     ("raises_on_one.py", (), "LEAP-003", ("line 33", "document 1", "IndexError", "Capital of France?")),
     ("target_raises.py", (), "LEAP-003", ("documents 1, 2", "KeyError: 'solution'", "Capital of France?")),
@@ -107,10 +110,10 @@ def test_found_before_the_run(
 @pytest.mark.parametrize(("file", "code", "parts"), AFTER_THE_MODEL)
 def test_found_when_answers_are_there(file: str, code: str, parts: tuple[str, ...]) -> None:
     result = assay("run", file, "-m", "mock", "--task-dir", "data")
-    assert result.status == 2
-    assert "Traceback" not in result.err
-    for part in (code, "fix:", *parts):
-        assert part in result.err
+    assert (result.status, "Traceback" in result.err) == (3, False)
+    assert "nothing could be scored: exit status 3" in result.err
+    for part in (code, "Fix:", *parts):
+        assert part in result.out
 
 
 def test_a_document_on_which_process_results_raises_fails_alone(workdir: Path) -> None:
@@ -119,7 +122,8 @@ def test_a_document_on_which_process_results_raises_fails_alone(workdir: Path) -
     scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
     assert [score["verdict"] for score in scores] == ["failed", "scored"]
     why = scores[0]["why"]
-    assert why.startswith("process_results: raised ValueError: no idea (line 4")
+    assert why.startswith("process_results: raised ValueError: no idea (")
+    assert "raises_on_results.py line 4" in why
     assert "Capital of France?" in why
     (metric,) = json.loads((workdir / "run" / "summary.json").read_text())
     assert (metric["n_scored"], metric["n_failed"]) == (1, 1)

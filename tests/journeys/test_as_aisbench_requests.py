@@ -229,6 +229,23 @@ def test_several_answers_to_a_row_count_together() -> None:
     assert [row[2] for row in table()[1:]] == list(results("three"))
 
 
+@pytest.mark.parametrize(
+    ("mode", "together"), [((), {"pass@3": 33.33, "cons@3": 33.33}), (FAITHFUL, {"pass@3": 100, "cons@3": 0})]
+)
+def test_faithful_mixes_rows_as_aisbench_does(mode: tuple[str, ...], together: dict[str, float]) -> None:
+    text = "question,A,B,answer\nfirst?,1,2,A\nsecond?,1,2,B\nthird?,1,2,B\n"
+    Path("mcq.csv").write_text(text, encoding="utf-8")
+    with serving(saying("A")) as server:
+        write_model(server.url, generation_kwargs={"temperature": 0.7, "num_return_sequences": 3})
+        run("--custom-dataset-path", "mcq.csv", *mode)
+    assert {body.get("num_return_sequences") for body in server.bodies} == {3 if mode else None}
+    assert {name: round(value, 2) for name, value in results("mcq").items()} == {
+        "accuracy (3 runs average)": 33.33,
+        "avg@3": 33.33,
+        **together,
+    }
+
+
 def test_groups_have_the_name_of_the_metric_that_their_members_share() -> None:
     with serving(saying("B")) as server:
         write_model(server.url)
@@ -265,7 +282,7 @@ def test_a_share_is_written_without_noise() -> None:
         write_model(server.url)
         run("--datasets", "rivers")
     content = (folder() / "results/m/rivers_one.json").read_text(encoding="utf-8")
-    assert '"accuracy": 55.0' in content
+    assert '"accuracy": 55.0\n' in content
 
 
 def test_a_missing_meta_file_is_named_by_its_flag() -> None:
@@ -292,3 +309,14 @@ def test_an_installed_package_needs_no_root(workdir: Path, monkeypatch: pytest.M
     found = assay("as", "aisbench", "--datasets", "installed_gen", "--search")
     assert found.status == 0, found.err
     assert "installed_gen.py" in found.out
+
+
+def test_a_load_of_a_custom_dataset_has_the_same_prompt() -> None:
+    with serving(saying("B")) as server:
+        write_model(server.url, generation_kwargs={"ignore_eos": True})
+        run("--custom-dataset-path", "qa.jsonl", "--mode", "perf", "--num-warmups", "0")
+    (body,) = server.bodies
+    assert body == {
+        **{"model": "small", "max_tokens": 64, "stream": False, "ignore_eos": True},
+        "messages": [{"role": "user", "content": QA_PROMPT}],
+    }

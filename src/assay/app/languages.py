@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.core.errors import AssayError, Problem, UsageError, listing, nearest
 from assay.core.ports import Backend
@@ -34,6 +34,8 @@ class Surroundings(NamedTuple):
     hub: Hub | None
     """The folder that holds datasets by name."""
     backend: Backend | None
+    generators: dict[str, Any]
+    """Random generators that continue from one dataset of a run to the next, as in an original."""
 
 
 class Language(NamedTuple):
@@ -95,7 +97,9 @@ def _compile_classes(name: str, settings: TaskSettings, around: Surroundings) ->
     folder: Path = ClassName.of(name).path.parent
     raw_data = RawData(around.hub, settings.dataset_args.get("dataset_path"), beside=folder)
     view = model_view(around.backend, is_chat=settings.is_chat)
-    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder))
+    return compile_classes(
+        name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder, around.generators)
+    )
 
 
 def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:
@@ -116,6 +120,7 @@ def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
     from assay.backends.cache_dir import cache_dir
     from assay.backends.sentence_pairs import compare_pairs
     from assay.dialects.leap.compile import Tools
+    from assay.engine.stored_model import StoredModel
     from assay.scoring.aggregations import AGGREGATIONS, Bleurt, packages_lacking
 
     return Tools(
@@ -124,6 +129,7 @@ def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
         cache_dir() / "datasets",
         data_root,
         None if backend is None else backend.tokens,
+        backend.specs if isinstance(backend, StoredModel) else None,
     )
 
 
@@ -165,7 +171,8 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
     from assay.dialects.openicl.entries import Found, entries_of, of_all, unscored
 
     arguments = config_arguments(settings.dataset_args, ConfigName.of(name).path)
-    found = entries_of(name, arguments.root)
+    same_names: list[Problem] = []
+    found = entries_of(name, arguments.root, same_names)
     if arguments.is_unscored:
         found = list(map(unscored, found))
     root = None if around.hub is None else around.hub.root
@@ -178,7 +185,7 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
         table = located(one.entry, one.config.path, one.where)
         return compile_table(table.path, settings, table.said, meta_file=None)
 
-    return of_all(found, compiled)
+    return of_all(found, compiled, same_names)
 
 
 LANGUAGES = {

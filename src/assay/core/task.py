@@ -35,6 +35,8 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     shot_policy: str | None = None
     """`first` or `random`."""
     seed: int = 0
+    has_default_seed: bool = True
+    """Whether nobody chose the seed: an original's own default then applies where it is reproduced."""
     is_faithful: bool = False
     """Whether the original system's quirks are reproduced."""
     score_by: str | None = None
@@ -129,7 +131,7 @@ class Evaluation(NamedTuple):
     digits: int | None = None
     """Decimals that values over all samples are rounded to; None: they are left as they are."""
     judged_by: frozenset[tuple[str, str, str]] = frozenset()
-    """Tasks, tracks and metrics by which these are judged, beside those of `scores`."""
+    """Tasks, tracks and metrics that the table of results lists, beside those of `scores`."""
 
 
 @runtime_checkable

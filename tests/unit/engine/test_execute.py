@@ -6,16 +6,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from assay.core.errors import Problem, UsageError
 from assay.core.model import ModelIdentity
 from assay.core.ports import ResponseCache
-from assay.core.request import Request
-from assay.core.response import Outcome, Response
+from assay.core.request import Labels, Request, request
+from assay.core.response import LabelProbs, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation
 from assay.engine import flights
 from assay.engine.cache import NoCache, SqliteCache
-from assay.engine.execute import Execution, Tally
+from assay.engine.execute import Execution, MethodPace, Tally
 from assay.engine.journal import FileJournal
 from fakes.engine import FakeBackend, FakeScorer, FakeTask
 
@@ -28,6 +29,7 @@ class Notes:
         self.scores: dict[str, Score] = {}
         self.aggregated: list[Score] = []
         self.evaluations: list[Evaluation] = []
+        self.lost: dict[tuple[str, str], str] = {}
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         self.landed.append(f"{task}/{sample.id}")
@@ -35,6 +37,9 @@ class Notes:
 
     def write_scores(self, scores: Sequence[Score]) -> None:
         pass
+
+    def lose(self, task: str, track: str, why: str) -> None:
+        self.lost[task, track] = why
 
     def add(self, score: Score) -> None:
         self.aggregated.append(score)
@@ -168,6 +173,50 @@ def test_a_failed_ask_is_shared_with_no_other_sample_after_a_resume(tmp_path: Pa
     assert second.asked == ["t/s1/gen/answer/0"]
 
 
+class LabelTask(FakeTask):
+    """Samples with one LABELS ask each."""
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        ask = Labels(self.prompts(sample.fields["n"]), (("A",), ("B",)))
+        return [request(self.name, sample.id, "gen", "answer", 0, ask)]
+
+
+class LabelBackend(FakeBackend):
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        for one in requests:
+            self.asked.append(one.id)
+            yield Response(one.id, one.key, LabelProbs((0.5, 0.25), 0.75, 3))
+
+
+def test_small_answers_are_remembered_for_asks_that_repeat_later(tmp_path: Path) -> None:
+    class AnyAnswer(FakeScorer):
+        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+            return Score("t", sample.id, "gen", "accuracy", Verdict.SCORED, 1.0)
+
+    task = LabelTask(6, prompts=lambda n: str(n % 2))
+    backend = LabelBackend()
+    _, tally = execute([task], backend, tmp_path / "j", scorer=AnyAnswer())
+    assert backend.asked == ["t/s0/gen/answer/0", "t/s1/gen/answer/0"]
+    assert (tally.n_shared, tally.n_answered) == (4, 6)
+
+
+def test_the_share_done_counts_samples_that_have_not_begun() -> None:
+    tally = Tally(n_samples=8, n_begun=4, n_requests=12, n_answered=6)
+    assert tally.share_done == 0.25
+    assert Tally(n_samples=8).share_done == 0.0
+    assert Tally(n_samples=8, n_done=8).share_done == 1.0
+
+
+def test_a_methods_pace_is_the_mean_of_its_latest_answers() -> None:
+    pace = MethodPace()
+    for seconds in (1.0, 2.0, 6.0):
+        pace.time(seconds)
+    assert (pace.n_timed, pace.seconds) == (3, 3.0)
+    for _ in range(20_000):
+        pace.time(0.5)
+    assert pace.seconds == pytest.approx(0.5)
+
+
 def test_texts_are_not_held_in_memory_for_asks_that_repeat_later(tmp_path: Path) -> None:
     """The cache and the journal keep them; a run of a million long texts must not."""
     backend = FakeBackend(window=1)
@@ -261,9 +310,9 @@ def test_what_the_cache_answered_is_safe_before_the_next_request_is_sent(tmp_pat
 
     class Looking(FakeBackend):
         def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-            for request in requests:
+            for one in requests:
                 n_safe.append(path.read_bytes().count(b"\n"))
-                yield from super().run([request])
+                yield from super().run([one])
 
     cache = SqliteCache(tmp_path / "cache", ModelIdentity("fake", "fake"))
     execute([FakeTask(5)], FakeBackend(), tmp_path / "other", cache=cache)
@@ -461,3 +510,77 @@ def test_failed_samples_are_not_remembered_once_they_have_landed(tmp_path: Path)
     journal.close()
     assert (tally.n_failed, tally.failures) == (50, {"injected": 50})
     assert not execution._failed
+
+
+class RaisingScorer:
+    """Raises on every sample, on the second, or when all are there."""
+
+    track = "gen"
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._n = 0
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        self._n += 1
+        if self._where == "add" and self._n == 2:
+            raise KeyError("column")
+
+    def finish(self) -> Evaluation:
+        raise ZeroDivisionError("nothing to divide by")
+
+
+@pytest.mark.parametrize(
+    ("where", "said"), [("add", "raised KeyError: 'column'"), ("finish", "raised ZeroDivisionError")]
+)
+def test_a_scorer_that_raises_costs_its_own_task_alone(tmp_path: Path, where: str, said: str) -> None:
+    tasks = [FakeTask(3, name="lost"), FakeTask(3, name="kept", prompts=lambda n: f"b{n}")]
+    notes = Notes()
+    journal = FileJournal(tmp_path / "j")
+    execution = Execution(
+        tasks,
+        FakeBackend(2),
+        {"lost": [RaisingScorer(where)], "kept": [FakeScorer()]},
+        journal=journal,
+        cache=NoCache(),
+        sink=notes,
+        aggregator=notes,
+        on_progress=lambda tally: None,
+    )
+    tally = execution.run()
+    journal.close()
+    assert {score.task for score in notes.aggregated} == {"kept"}
+    why = notes.lost["lost", "gen"]
+    assert why.startswith("SCORE-007")
+    assert said in why
+    assert "test_execute.py line " in why
+    (evaluation,) = notes.evaluations
+    assert [(score.sample_id, score.verdict) for score in evaluation.scores] == [
+        (f"s{number}", Verdict.FAILED) for number in range(3)
+    ]
+    assert tally.failures == {"scoring": 3}
+
+
+def test_a_scorer_that_raises_on_one_sample_fails_that_sample(tmp_path: Path) -> None:
+    class Picky(FakeScorer):
+        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+            if sample.id == "s1":
+                raise ValueError("cannot read it")
+            return super().score(sample, answers)
+
+    notes, tally = execute([FakeTask(3)], FakeBackend(2), tmp_path / "j", scorer=Picky())
+    assert [score.verdict for score in notes.aggregated] == [Verdict.SCORED, Verdict.FAILED, Verdict.SCORED]
+    assert "raised ValueError: cannot read it" in (notes.aggregated[1].why or "")
+    assert tally.n_failed == 1
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), UsageError(Problem("X-1", "w", "f"))]
+)
+def test_what_is_no_fault_of_scoring_ends_the_run(tmp_path: Path, error: Exception) -> None:
+    class Ending(FakeScorer):
+        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+            raise error
+
+    with pytest.raises(type(error)):
+        execute([FakeTask(3)], FakeBackend(2), tmp_path / "j", scorer=Ending())

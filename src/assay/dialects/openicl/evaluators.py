@@ -11,10 +11,18 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, Problem, Problems, listing
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    PlanError,
+    Problem,
+    Problems,
+    listing,
+    reraise_interrupt,
+)
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.author import author_of, check_arguments
+from assay.dialects.openicl.authored.author import author_of, check_arguments, check_own_names
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
@@ -132,6 +140,7 @@ class Evaluators:
             try:
                 problems.noted(partial(make(), predictions, references))
             except RAISED_BY_AUTHORS as error:
+                reraise_interrupt(error)
                 said = f"{type(error).__name__} for the right answers of the first rows: {error}"
                 notes.append(f"{name} raised {said}")
         problems.raise_if_any()
@@ -151,6 +160,7 @@ class Evaluators:
             try:
                 made.append(None if gold is None else find(gold))
             except RAISED_BY_AUTHORS as error:
+                reraise_interrupt(error)
                 what = f"dataset_postprocessor {process.name} raised {type(error).__name__}: {error}; "
                 what += f"found {gold!r:.80}"
                 problems.add(Problem(CODE, what, "correct the function, or the row", origin.at(column)))
@@ -187,6 +197,7 @@ class Evaluators:
                 made_by = type(cls(**arguments))
         else:
             made_by = cls
+        check_own_names(author, made_by, self._code)
         if not callable(getattr(made_by, "score", None)):
             what = "it has no method score(predictions, references), so it is no evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"
@@ -319,7 +330,8 @@ def _as_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
     text = "" if gold is None else str(gold)
     try:
         found = found_in(text, processes)
-    except RAISED_BY_AUTHORS:
+    except RAISED_BY_AUTHORS as error:
+        reraise_interrupt(error)
         # It is for what models write: a bare answer may be too little for it.
         return text
     return "" if found is None else found

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
 from assay.core.ids import draw
 from assay.core.origin import Origin
 from assay.dialects.parts.author_modules import AuthorModules, place_in
@@ -27,6 +27,13 @@ class Transformed(NamedTuple):
     """What stands after the input in a solved example."""
     answers: tuple[str, ...]
     """The right answers that the model's answer is compared with: `processed_output`."""
+    is_list: bool = False
+    """Whether the script returned them as a list."""
+
+    @property
+    def truth(self) -> str | list[str]:
+        """Return `processed_output` as the script wrote it."""
+        return list(self.answers) if self.is_list else self.answers[0]
 
 
 class BadRow(Exception):
@@ -123,6 +130,7 @@ class Script:
         try:
             made = self._transform(copied(row), n_shots, r, dataset_name)
         except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
             raise self._raised(error, row) from error
         try:
             text, output, answers = made["input"], made["output"], made["processed_output"]
@@ -131,7 +139,9 @@ class Script:
         if not isinstance(text, str):
             what = f"'input' is {_shown(text)}, expected a text"
             raise BadRow(what, "return a text under 'input'", kind="input")
-        return Transformed(str(text), _output(output), _answers(answers))
+        return Transformed(
+            str(text), _output(output), _answers(answers), is_list=isinstance(answers, (list, tuple))
+        )
 
     def _raised(self, error: BaseException, row: Mapping[str, Any]) -> BadRow:
         if isinstance(error, KeyError) and error.args:

@@ -16,6 +16,7 @@ from assay.dialects.openicl.circular import Pattern, circular_rows
 from assay.dialects.parts.requested import MAX_TOKENS, Lengths, OutputConfig, SamplingMode, chosen_rows
 from assay.sources.datasets_library import library
 from assay.sources.files import open_source
+from assay.sources.json_keys import require_own_keys
 
 MAX_OUT_LEN = "max_out_len"
 """The column that says how long the answer of its row may be; files of AISBench's call it `max_tokens`."""
@@ -159,8 +160,9 @@ def _requested(file: Path, meta: Path | None) -> Requested | None:
     if meta is None and not place.is_file():
         return None
     try:
-        return msgspec.convert(msgspec.json.decode(place.read_bytes()), Requested, strict=False)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        require_own_keys(content := place.read_bytes(), Origin(str(place)))
+        return msgspec.convert(msgspec.json.decode(content), Requested, strict=False)
+    except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; its keys are request_count, sampling_mode and output_config"
         raise AuthorError(Problem("OPENICL-013", str(error), fix, Origin(str(place)))) from error
 
