@@ -40,6 +40,7 @@ class Case(NamedTuple):
     steps: Sequence[Step]
     files: Files
     model: Mapping[str, Any]
+    """Fields of the model; None removes one."""
     answer: Answer
     listed: Mapping[tuple[str, str], str] = {}
     """The differences that docs/dialects/openicl.md lists, by mode and aspect, with the reason."""
@@ -52,6 +53,7 @@ class Case(NamedTuple):
     def write(self, folder: Path, port: int) -> None:
         """Write the data and the configs."""
         entry = {**_MODEL, "host_port": port, **self.model}
+        entry = {name: value for name, value in entry.items() if value is not None}
         kind = entry.pop("type")
         fields = ", ".join(f"{name}={value!r}" for name, value in entry.items())
         text = (
@@ -84,6 +86,8 @@ _MODEL: Mapping[str, Any] = {
     "generation_kwargs": {"temperature": 0.01, "ignore_eos": False},
 }
 _TEXT = {"type": "VLLMCustomAPI"}
+_TGI = {"type": "TGICustomAPI", "model": None, "api_key": None}
+_TRITON = {"type": "TritonCustomAPI", "model": None, "api_key": None, "model_name": MODEL}
 _FULL = {
     "temperature": 0.7,
     "top_p": 0.9,
@@ -352,6 +356,22 @@ CASES: Sequence[Case] = (
         listed=_EXACT,
     ),
     _case("custom mcq, jsonl, chat", _table("mcq.jsonl"), _MCQ, _letter),
+    _case("custom mcq, TGI", _table("mcq.jsonl"), _MCQ, _letter, model=_TGI),
+    _case(
+        "custom mcq, TGI, stream, all generation_kwargs",
+        _table("mcq.jsonl"),
+        _MCQ,
+        _letter,
+        model={**_TGI, "stream": True, "generation_kwargs": _FULL},
+    ),
+    _case("custom mcq, Triton", _table("mcq.jsonl"), _MCQ, _letter, model=_TRITON),
+    _case(
+        "custom mcq, Triton, stream",
+        _table("mcq.csv"),
+        _MCQ,
+        _letter,
+        model={**_TRITON, "stream": True},
+    ),
     _case(
         "custom mcq, csv, completion, no generation_kwargs",
         _table("mcq.csv"),

@@ -1,4 +1,6 @@
-"""An OpenAI-compatible server on loopback that logs every body and answers by the prompt alone.
+"""A server on loopback that logs every body and answers by the prompt alone.
+
+It is OpenAI-compatible, and speaks the protocols of TGI and of Triton's generate extension.
 
 Two programs that send it the same requests get the same answers. An answer depends on the prompt and on how
 often the same prompt came before, so repeated questions get different answers.
@@ -27,7 +29,7 @@ class Call(NamedTuple):
 
 
 class LoggingServer(ThreadingHTTPServer):
-    """Answers `/v1/models`, `/v1/chat/completions` and `/v1/completions`."""
+    """Answers `/v1/models`, `/v1/chat/completions`, `/v1/completions` and `.../generate[_stream]`."""
 
     daemon_threads = True
 
@@ -80,7 +82,7 @@ def prompt_text(body: dict[str, Any]) -> str:
     """Return what a body asks, as one text."""
     if "messages" in body:
         return "\n".join(str(message["content"]) for message in body["messages"])
-    return str(body.get("prompt"))
+    return str(body.get("prompt") or body.get("inputs") or body.get("text_input"))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -92,12 +94,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body.pop("id", None)  # Triton's clients draw one for each request.
         reply = self.server.reply_to(Call(self.path, body))
         if reply == 0:
             self.close_connection = True
             return
         if isinstance(reply, int):
             self._send(reply, json.dumps({"error": {"message": "asked to fail", "code": reply}}))
+            return
+        if "/generate" in self.path:
+            self._generate(reply)
             return
         is_chat = self.path.endswith("/chat/completions")
         usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
@@ -109,6 +115,21 @@ class _Handler(BaseHTTPRequestHandler):
         events = [{"choices": [_choice(said)]}, {"choices": [], "usage": usage}]
         lines = [f"data: {json.dumps(event)}\n\n" for event in events]
         self._send(200, "".join([*lines, "data: [DONE]\n\n"]), "text/event-stream")
+
+    def _generate(self, reply: str) -> None:
+        """Answer as TGI does, or Triton, in one event where a stream is asked for."""
+        is_stream = self.path.endswith("_stream")
+        document: dict[str, Any] = {"model_name": MODEL, "model_version": "1", "text_output": reply}
+        if "/v2/models/" not in self.path:
+            details = {"finish_reason": "eos_token", "generated_tokens": 3, "input_length": 7}
+            token = {"id": 1, "text": reply, "logprob": -0.5, "special": False}
+            document = {"generated_text": reply, "details": details}
+            document |= {"index": 1, "token": token} if is_stream else {}
+        text = json.dumps(document)
+        if is_stream:
+            self._send(200, f"data: {text}\n\n", "text/event-stream")
+        else:
+            self._send(200, text)
 
     def _send(self, status: int, text: str, kind: str = "application/json") -> None:
         content = text.encode()
