@@ -615,3 +615,38 @@ def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
     shown = json.dumps(server.get("/leaderboard")) + json.dumps(server.ask("GET", "/data/leaderboard").body)
     assert "behind-a-server" in shown
     assert "127.0.0.1" not in shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"method": ["guess"]},
+            "settings.method[0]: Invalid enum value 'guess'; expected 'gen', 'ppl', 'prob'",
+        ),
+        ({"fidelity": "corected"}, "did you mean 'corrected'"),
+        ({"max_token": 3}, "did you mean 'max_tokens'"),
+    ],
+)
+def test_a_wrong_value_is_answered_with_those_that_are_allowed(
+    server: TeamServer, settings: dict[str, Any], said: str
+) -> None:
+    asked = {"model": "quick", "datasets": ["sums"], "settings": settings}
+    answer = server.ask("POST", "/api/v1/evaluations", asked)
+    assert (answer.status, answer.body["code"]) == (400, "WEB-018")
+    assert said in answer.body["what"]
+
+
+def test_a_wrong_value_in_an_address_is_answered_with_those_that_are_allowed(server: TeamServer) -> None:
+    answer = server.ask("GET", "/api/v1/evaluations?state=lost")
+    assert "expected 'queued', 'running', 'stopping', 'stopped', 'complete', 'failed'" in answer.body["what"]
+
+
+def test_options_names_every_method_of_an_address(server: TeamServer) -> None:
+    headers = {"authorization": f"Bearer {server.token}"}
+    for path, item in server.get("/openapi.json")["paths"].items():
+        connection = http.client.HTTPConnection(*server.place)
+        connection.request("OPTIONS", re.sub(r"{[^}]*}", "1", path), headers=headers)
+        allowed = set((connection.getresponse().headers.get("allow") or "").split(", "))
+        connection.close()
+        assert {method.upper() for method in item} <= allowed, (path, allowed)
