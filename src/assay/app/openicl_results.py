@@ -40,7 +40,7 @@ class Details(NamedTuple):
     """In how many of 100 texts an answer was found."""
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """One row of a dataset, as it was asked and answered."""
 
     number: int
@@ -50,43 +50,33 @@ class _Row(NamedTuple):
 
     @property
     def failure(self) -> Failure | None:
+        """The first request that failed."""
         return next((outcome for _, outcome in self.asks if isinstance(outcome, Failure)), None)
 
 
-def write_predictions(run: StoredRun, folder: Path, model: str, system: System) -> None:
+def write_predictions(run: StoredRun, folder: Path, model: str) -> None:
     """Write what the model answered, scored or not."""
-    for spec, rows in _by_task(run).items():
+    for spec, rows in rows_by_task(run).items():
         of_task = next(task for task in run.manifest.tasks if task.name == spec)
         place = folder / PREDICTIONS / file_name(model) / file_name(of_task.name)
         place.parent.mkdir(parents=True, exist_ok=True)
-        if system == "opencompass":
-            _write(_with_suffix(place, ".json"), {str(row.number): _prediction(row) for row in rows})
-            continue
-        good = [line for row in rows if row.failure is None for line in _lines(of_task.name, row)]
-        bad = [line for row in rows if row.failure is not None for line in _lines(of_task.name, row)]
-        _write_lines(_with_suffix(place, ".jsonl"), good)
-        failed = _with_suffix(place, "_failed.jsonl")
-        failed.unlink(missing_ok=True)
-        if bad:
-            _write_lines(failed, bad)
+        write_json(with_suffix(place, ".json"), {str(row.number): _prediction(row) for row in rows})
 
 
 def write_results(run: StoredRun, folder: Path, model: str, details: Details) -> None:
     """Write what the answers are worth."""
     metrics = run.metrics()
-    by_task = _by_task(run) if details.rows else {}
+    by_task = rows_by_task(run) if details.rows else {}
     for spec in run.manifest.tasks:
         own = shown_metrics(spec, metrics)
         content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
-        if details.extract_rate and own and own[0].n:
-            content["extract_rate"] = 100 - 100 * own[0].n_unanswered / own[0].n
         if details.rows:
             kind = "GEN" if spec.methods[0] == "gen" else "PPL"
             rows = {str(row.number): _detail(row) for row in by_task.get(spec.name, ())}
             content["details"] = {"type": kind, **rows}
         place = folder / RESULTS / file_name(model) / file_name(spec.name)
         place.parent.mkdir(parents=True, exist_ok=True)
-        _write(_with_suffix(place, ".json"), content)
+        write_json(with_suffix(place, ".json"), content)
 
 
 def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
@@ -101,7 +91,9 @@ def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
 
 def shown_value(metric: Metric) -> float | None:
     """Return a value on the originals' scale: shares from 0 to 100."""
-    return metric.value if metric.value is None or not metric.is_share else 100 * metric.value
+    if metric.value is None or not metric.is_share:
+        return metric.value
+    return float(f"{100 * metric.value:.12g}")  # 100 * 0.55 is 55.00000000000001.
 
 
 def file_name(name: str) -> PurePosixPath:
@@ -110,16 +102,17 @@ def file_name(name: str) -> PurePosixPath:
     return PurePosixPath(*parts) if parts else PurePosixPath("_")
 
 
-def _by_task(run: StoredRun) -> dict[str, list[_Row]]:
+def rows_by_task(run: StoredRun) -> dict[str, list[Row]]:
+    """Return the rows of each task, in order."""
     scores = {(score.task, score.sample_id): score for score in run.scores()}
     first = {task.name: task.methods[0] for task in run.manifest.tasks}
-    rows: dict[str, list[_Row]] = {task.name: [] for task in run.manifest.tasks}
+    rows: dict[str, list[Row]] = {task.name: [] for task in run.manifest.tasks}
     with run.response_index() as responses:
         for record in run.samples():
             there = rows[record.task]
             asks = list(_answered(record, first[record.task], responses))
             score = scores.get((record.task, record.sample.id))
-            there.append(_Row(len(there), record, asks, score))
+            there.append(Row(len(there), record, asks, score))
     return rows
 
 
@@ -133,13 +126,14 @@ def _answered(
             yield ask, missing if response is None else response.outcome
 
 
-def _gold(record: SampleRecord) -> Any:
+def right_answer(record: SampleRecord) -> Any:
+    """Return a sample's right answer, or the list of several."""
     sample = record.sample
     right: Sequence[str] = [sample.labels[at] for at in sample.gold] or sample.targets
     return right[0] if len(right) == 1 else list(right)
 
 
-def _shown(prompt: Prompt) -> Any:
+def shown_prompt(prompt: Prompt) -> Any:
     """Return a prompt as the originals write it: a text, or a list of what each role says."""
     if isinstance(prompt, str):
         return prompt
@@ -152,7 +146,7 @@ def _text(output: Output) -> Any:
     return output.text if output.reasoning is None else f"{output.reasoning}{_END_OF_THOUGHT}{output.text}"
 
 
-def _texts(row: _Row) -> list[Any]:
+def texts_of(row: Row) -> list[Any]:
     """Return all texts that were written about a row, in order."""
     return [
         _text(output)
@@ -162,38 +156,40 @@ def _texts(row: _Row) -> list[Any]:
     ]
 
 
-def _options(row: _Row) -> Iterator[tuple[str, AskRecord, Likelihood]]:
+def options_of(row: Row) -> Iterator[tuple[str, AskRecord, Likelihood]]:
+    """Yield each option whose likelihood was asked for."""
     labels = row.record.sample.labels
     for ask, outcome in row.asks:
         if ask.role == "option" and isinstance(outcome, Likelihood):
             yield labels[ask.index] if ask.index < len(labels) else str(ask.index), ask, outcome
 
 
-def _mean_loss(outcome: Likelihood) -> float:
+def mean_loss(outcome: Likelihood) -> float:
+    """Return the mean negative log-likelihood of a token."""
     return -outcome.sum_logprob / max(1, outcome.n_tokens)
 
 
-def _prediction(row: _Row) -> dict[str, Any]:
+def _prediction(row: Row) -> dict[str, Any]:
     """Return one row of OpenCompass's predictions."""
     record = row.record
     made: dict[str, Any] = {}
     if record.contexts:
-        made["origin_prompt"] = _shown(record.contexts[0])
-    for label, ask, outcome in _options(row):
-        prompt = _shown(record.ask(ask).prompt)
-        made[f"label: {label}"] = {"testing input": prompt, "prompt": prompt, "PPL": _mean_loss(outcome)}
+        made["origin_prompt"] = shown_prompt(record.contexts[0])
+    for label, ask, outcome in options_of(row):
+        prompt = shown_prompt(record.ask(ask).prompt)
+        made[f"label: {label}"] = {"testing input": prompt, "prompt": prompt, "PPL": mean_loss(outcome)}
     if row.failure is not None:
         made["error"] = f"{row.failure.kind}: {row.failure.message}"
-    elif (texts := _texts(row)) or row.score is None:
+    elif (texts := texts_of(row)) or row.score is None:
         made["prediction"] = texts[0] if len(texts) == 1 else texts
     else:
         made |= _labelled(row)
-    if (gold := _gold(record)) not in (None, "", []):
+    if (gold := right_answer(record)) not in (None, "", []):
         made["gold"] = gold
     return made
 
 
-def _labelled(row: _Row) -> dict[str, Any]:
+def _labelled(row: Row) -> dict[str, Any]:
     """Return what was chosen between labels, and where it was a share of each, the shares."""
     answer = None if row.score is None else row.score.answer
     labelled = next((outcome for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
@@ -205,46 +201,18 @@ def _labelled(row: _Row) -> dict[str, Any]:
     return {"prediction": [one / total for one in probs], "choices": labels, "pred_label": answer}
 
 
-def _lines(task: str, row: _Row) -> Iterator[dict[str, Any]]:
-    """Yield the lines of AISBench's predictions for one row: one for each text."""
-    record, failure = row.record, row.failure
-    head = {"data_abbr": task, "id": row.number, "success": failure is None}
-    prompt = _shown(record.contexts[0]) if record.contexts else ""
-    gold = {} if (right := _gold(record)) in (None, "", []) else {"gold": right}
-    if failure is not None:
-        yield {
-            **head,
-            "uuid": record.sample.id,
-            "origin_prompt": prompt,
-            "prediction": "",
-            **gold,
-            "error_info": f"{failure.kind}: {failure.message}",
-        }
-        return
-    options = [{"label": label, "ppl": _mean_loss(outcome)} for label, _, outcome in _options(row)]
-    if options:
-        answer = None if row.score is None else row.score.answer
-        more = {"ppl_list": options, "prediction": answer}
-        yield {**head, "uuid": record.sample.id, "origin_prompt": prompt, **more, **gold}
-        return
-    texts = _texts(row)
-    for at, text in enumerate(texts):
-        name = record.sample.id if len(texts) == 1 else f"{record.sample.id}.{at}"
-        yield {**head, "uuid": name, "origin_prompt": prompt, "prediction": text, **gold}
-
-
-def _detail(row: _Row) -> dict[str, Any]:
+def _detail(row: Row) -> dict[str, Any]:
     """Return one row of the details: what was asked, what came, and what it was worth."""
     made: dict[str, Any] = {}
-    options = list(_options(row))
+    options = list(options_of(row))
     if options:
         made["origin_prediction"] = {
-            label: {"prompt": _shown(row.record.ask(ask).prompt), "PPL": _mean_loss(outcome)}
+            label: {"prompt": shown_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
             for label, ask, outcome in options
         }
     else:
-        texts = _texts(row)
-        made["prompt"] = _shown(row.record.contexts[0]) if row.record.contexts else ""
+        texts = texts_of(row)
+        made["prompt"] = shown_prompt(row.record.contexts[0]) if row.record.contexts else ""
         made["origin_prediction"] = texts[0] if len(texts) == 1 else texts
     score = row.score
     if score is None or score.verdict is Verdict.FAILED:
@@ -252,7 +220,7 @@ def _detail(row: _Row) -> dict[str, Any]:
         why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
         return {**made, "error": why or "not scored"}
     made["predictions"] = score.answer if score.answer is not None else ""
-    made["references"] = score.target if score.target is not None else _gold(row.record)
+    made["references"] = score.target if score.target is not None else right_answer(row.record)
     if score.verdict is Verdict.UNANSWERED or score.value in (0.0, 1.0):
         made["correct"] = score.value == 1.0
     elif score.value is not None:
@@ -260,13 +228,16 @@ def _detail(row: _Row) -> dict[str, Any]:
     return made
 
 
-def _with_suffix(place: Path, suffix: str) -> Path:
+def with_suffix(place: Path, suffix: str) -> Path:
+    """Return a file beside a place; dots in its name stay."""
     return place.with_name(place.name + suffix)
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON document."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=4) + b"\n")
 
 
-def _write_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+def write_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write JSON lines."""
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))

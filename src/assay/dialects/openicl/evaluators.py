@@ -103,9 +103,11 @@ class Evaluators:
                 predictions += [] if process is None else [process]
         problems.raise_if_any()
         if n > 1:
-            of_aisbench = "ais_bench" in repr(config.evaluator.type)
+            named = repr(config.evaluator.type)
+            of_aisbench = "ais_bench" in named or ("opencompass" not in named and self._entry.is_aisbenchs)
+            ks = self._entry.counted(n)
             evaluator = self._parts.repeated(
-                evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
+                evaluator, n, ks, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
         return Scoring(
             evaluator,

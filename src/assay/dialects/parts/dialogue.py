@@ -53,7 +53,9 @@ class Opening(NamedTuple):
 class Dialogue:
     """Turns, the last of which leads to the answer."""
 
-    def __init__(self, turns: Sequence[Turn], answer_field: str) -> None:
+    def __init__(self, turns: Sequence[Turn], answer_field: str, *, keeps_end: bool = False) -> None:
+        """Take the turns; `keeps_end`: what the model reads may end in white space."""
+        self._keeps_end = keeps_end
         self.turns = tuple(turns)
         *self._before, self._last = self.turns
         self._has_slot = answer_field in self._last.template.fields
@@ -85,6 +87,8 @@ class Dialogue:
         context = whole.rstrip(" ")
         joiner = whole[len(context) :] or _joiner_after(whole)
         generation = context if verbatim is whole else verbatim.rstrip(" ")
+        if self._keeps_end:
+            generation = verbatim
         return Opening(context, joiner, None, generation, verbatim)
 
     def _solved_text(self, values: Mapping[str, Any]) -> str:
@@ -101,6 +105,9 @@ class Dialogue:
             messages.append(Message("assistant", f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"))
         turns, reply = self._rendered(values)
         _extend(messages, turns)
+        if self._keeps_end and messages and turns and messages[-1].role == turns[-1][0]:
+            role, text = turns[-1]
+            messages[-1] = Message(role, messages[-1].text + text[len(text.rstrip()) :])
         history = tuple(messages)
         context = (reply or "").rstrip(" ")
         joiner = (reply or "")[len(context) :] or _joiner_after(context)

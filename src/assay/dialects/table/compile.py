@@ -25,7 +25,7 @@ from assay.dialects.parts.template import TemplateFailure, field, has_field, tem
 from assay.dialects.table.facts import facts_of
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
-from assay.dialects.table.prompts import make_dialogue
+from assay.dialects.table.prompts import make_dialogue, prompt_version
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
@@ -383,7 +383,7 @@ def _stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str
         return said.stop
     # A chat model ends its turn; a model that goes on writing text must be stopped where the pattern
     # of the prompt would begin again. Faithful runs stop nowhere, as the original.
-    if settings.is_chat or settings.is_faithful:
+    if settings.is_chat or settings.is_faithful or said.uses_one_text:
         return ()
     stops = [SHOT_SEPARATOR] if settings.shots else []
     if layout.data_type == "mcq" and not said.template and not said.human_prompt:
@@ -442,6 +442,7 @@ def _recorded(
         "shot_policy": None if pool is None else pool.policy,
         "seed": settings.seed,
         "fidelity": "faithful" if settings.is_faithful else "corrected",
+        "prompt_hash": prompt_version(said, layout),
     }
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(recorded))
     return plain
