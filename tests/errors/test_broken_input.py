@@ -121,6 +121,7 @@ CASES = [
     ("texts.jsonl", ("--window-tokens", "1"), "USAGE-001", said("'window_tokens'", ">= 2")),
     ("raising.py", (), "OPENICL-006", said("ValueError", "boom")),
     ("no_datasets.py", (), "OPENICL-008", said("'_datasets'")),
+    ("no_dataset_class.py", (), "USAGE-004", said("MultipleChoiceDataset", "'MyDataset' extends none")),
     ("typed_entry.py", (), "OPENICL-009", said("typed_entry.py datasets[0]", "'reader_cfg'")),
     ("fine.csv", ("--samples", "3"), "USAGE-007", said("'samples'", "a table")),
     ("fine.csv", ("--cot", "base", "--dataset-arg", "a=b"), "USAGE-007", said("'cot'", "'dataset_args'")),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.core.errors import AssayError, Problem, UsageError, listing, nearest
 from assay.core.ports import Backend
@@ -34,6 +34,8 @@ class Surroundings(NamedTuple):
     hub: Hub | None
     """The folder that holds datasets by name."""
     backend: Backend | None
+    generators: dict[str, Any]
+    """Random generators that continue from one dataset of a run to the next, as in an original."""
 
 
 class Language(NamedTuple):
@@ -95,7 +97,9 @@ def _compile_classes(name: str, settings: TaskSettings, around: Surroundings) ->
     folder: Path = ClassName.of(name).path.parent
     raw_data = RawData(around.hub, settings.dataset_args.get("dataset_path"), beside=folder)
     view = model_view(around.backend, is_chat=settings.is_chat)
-    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder))
+    return compile_classes(
+        name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder, around.generators)
+    )
 
 
 def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:

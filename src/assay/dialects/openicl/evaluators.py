@@ -22,7 +22,7 @@ from assay.core.errors import (
 )
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.author import author_of, check_arguments
+from assay.dialects.openicl.authored.author import author_of, check_arguments, check_own_names
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
@@ -197,6 +197,7 @@ class Evaluators:
                 made_by = type(cls(**arguments))
         else:
             made_by = cls
+        check_own_names(author, made_by, self._code)
         if not callable(getattr(made_by, "score", None)):
             what = "it has no method score(predictions, references), so it is no evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"
