@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,7 +25,8 @@ from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
 
 _log = logging.getLogger("assay.web")
-_NOT_FOUND = (404, 405)
+_NOT_BY_THIS_METHOD = 405
+_NOT_FOUND = (404, _NOT_BY_THIS_METHOD)
 
 
 class WebSettings(msgspec.Struct, frozen=True):
@@ -86,7 +88,7 @@ def _mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
 def _not_understood(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     """Say what Litestar found wrong. Its own words repeat the address, which may be anything."""
     if error.status_code in _NOT_FOUND:
-        return answered(no_address())
+        return answered(no_address(error.status_code))
     if error.status_code >= 500:
         return answered(own_fault())
     extra = error.extra if isinstance(error.extra, list) else []
@@ -119,16 +121,16 @@ def _described(request: Request[Any, Any, Any], fault: dict[str, Any]) -> str:
 
 async def _allow_every_method(message: Message, scope: Scope) -> None:
     """Name all methods of an address: Litestar names those of the first handler that was registered."""
-    if message["type"] == "http.response.start" and scope.get("method") == "OPTIONS":
+    if message["type"] != "http.response.start":
+        return
+    if scope.get("method") == "OPTIONS" or message["status"] == _NOT_BY_THIS_METHOD:
         methods = {
             method
             for route in scope["litestar_app"].routes
-            if route.path_format == scope.get("path_template")
+            if re.fullmatch(re.sub(r"{[^}]+}", "[^/]+", route.path_format), scope["path"].rstrip("/") or "/")
             for method in route.methods
         }
-        if methods:
-            headers = MutableScopeHeaders.from_message(message)
-            headers["allow"] = ", ".join(sorted(methods))
+        MutableScopeHeaders.from_message(message)["allow"] = ", ".join(sorted(methods))
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
