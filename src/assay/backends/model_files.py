@@ -315,8 +315,8 @@ def find_files(
     try:
         path = Path(where).expanduser()
         is_folder = path.is_dir()
-    except (OSError, ValueError, RuntimeError):  # Too long, a NUL, or the home of nobody.
-        raise _absent(Path(where), "folder", backend) from None
+    except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL, or the home of nobody.
+        raise does_not_load(f"{where[:60]!r} is not a path: {error.__class__.__name__}", "check it") from None
     if is_folder:
         return FolderFiles(path).check(backend)
     if path.suffix == ".gguf":
