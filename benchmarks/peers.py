@@ -5,6 +5,7 @@
     python -m benchmarks.peers lm-eval-api  # lm-eval as a client of servers, without torch
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
+    python -m benchmarks.peers opencompass  # OpenCompass's program
 
 Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
 model hub.
@@ -29,6 +30,7 @@ INSPECT = "0.3.285"
 OPENAI = "3.49.0"
 AISBENCH = "3.1.20260630"
 VLLM = "0.32.0"
+OPENCOMPASS = "0.5.4"
 
 _AISBENCH_NEEDS = """
 absl-py accelerate aiohttp cpm_kernels datasets<=3.6.0 einops evaluate func_timeout fuzzywuzzy
@@ -99,6 +101,15 @@ PEERS = {
         (),
         "import importlib.metadata as m, mmengine, pyarrow; print(m.version('ais-bench-benchmark'))",
         AISBENCH,
+    ),
+    "opencompass": Peer(
+        (
+            ("torch==2.13.0",),
+            (f"opencompass=={OPENCOMPASS}", "pyarrow<21", "setuptools<80", "transformers<5"),
+        ),
+        (),
+        "import importlib.metadata as m, mmengine, pkg_resources; print(m.version('opencompass'))",
+        OPENCOMPASS,
     ),
 }
 

@@ -15,20 +15,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from assay.app.answered_rows import AnsweredRow, mean_loss, options_of, rows_by_task, shown_prompt, texts_of
+from assay.app.opencompass_files import OpenCompassRows
 from assay.core.metric_order import in_order
-from assay.core.prompt import Prompt
-from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Output
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import Metric, Verdict
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
-from assay.results.records import AskRecord, SampleRecord
-from assay.results.response_index import ResponseIndex
+from assay.results.records import SampleRecord
 
 System: TypeAlias = Literal["opencompass", "aisbench"]
 
 PREDICTIONS, RESULTS = "predictions", "results"
-_ROLES = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM"}
-_END_OF_THOUGHT = "</think>"
 
 
 class Details(NamedTuple):
@@ -40,27 +37,15 @@ class Details(NamedTuple):
     """In how many of 100 texts an answer was found."""
 
 
-class _Row(NamedTuple):
-    """One row of a dataset, as it was asked and answered."""
-
-    number: int
-    record: SampleRecord
-    asks: Sequence[tuple[AskRecord, Outcome]]
-    score: Score | None
-
-    @property
-    def failure(self) -> Failure | None:
-        return next((outcome for _, outcome in self.asks if isinstance(outcome, Failure)), None)
-
-
 def write_predictions(run: StoredRun, folder: Path, model: str, system: System) -> None:
     """Write what the model answered, scored or not."""
-    for spec, rows in _by_task(run).items():
+    for spec, rows in rows_by_task(run).items():
         of_task = next(task for task in run.manifest.tasks if task.name == spec)
         place = folder / PREDICTIONS / file_name(model) / file_name(of_task.name)
         place.parent.mkdir(parents=True, exist_ok=True)
         if system == "opencompass":
-            _write(_with_suffix(place, ".json"), {str(row.number): _prediction(row) for row in rows})
+            shapes = OpenCompassRows(of_task)
+            _write(_with_suffix(place, ".json"), {str(row.number): shapes.prediction(row) for row in rows})
             continue
         good = [line for row in rows if row.failure is None for line in _lines(of_task.name, row)]
         bad = [line for row in rows if row.failure is not None for line in _lines(of_task.name, row)]
@@ -71,16 +56,18 @@ def write_predictions(run: StoredRun, folder: Path, model: str, system: System) 
             _write_lines(failed, bad)
 
 
-def write_results(run: StoredRun, folder: Path, model: str, details: Details) -> None:
+def write_results(run: StoredRun, folder: Path, model: str, details: Details, system: System) -> None:
     """Write what the answers are worth."""
     metrics = run.metrics()
-    by_task = _by_task(run) if details.rows else {}
+    by_task = rows_by_task(run) if details.rows else {}
     for spec in run.manifest.tasks:
         own = shown_metrics(spec, metrics)
         content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
         if details.extract_rate and own and own[0].n:
             content["extract_rate"] = 100 - 100 * own[0].n_unanswered / own[0].n
-        if details.rows:
+        if details.rows and system == "opencompass":
+            content["details"] = OpenCompassRows(spec).details(by_task.get(spec.name, ()))
+        elif details.rows:
             kind = "GEN" if spec.methods[0] == "gen" else "PPL"
             rows = {str(row.number): _detail(row) for row in by_task.get(spec.name, ())}
             content["details"] = {"type": kind, **rows}
@@ -110,106 +97,17 @@ def file_name(name: str) -> PurePosixPath:
     return PurePosixPath(*parts) if parts else PurePosixPath("_")
 
 
-def _by_task(run: StoredRun) -> dict[str, list[_Row]]:
-    scores = {(score.task, score.sample_id): score for score in run.scores()}
-    first = {task.name: task.methods[0] for task in run.manifest.tasks}
-    rows: dict[str, list[_Row]] = {task.name: [] for task in run.manifest.tasks}
-    with run.response_index() as responses:
-        for record in run.samples():
-            there = rows[record.task]
-            asks = list(_answered(record, first[record.task], responses))
-            score = scores.get((record.task, record.sample.id))
-            there.append(_Row(len(there), record, asks, score))
-    return rows
-
-
-def _answered(
-    record: SampleRecord, method: str, responses: ResponseIndex
-) -> Iterator[tuple[AskRecord, Outcome]]:
-    for ask in record.asks:
-        if ask.track == method:
-            response = responses.get(ask.id)
-            missing = Failure("not_asked", "the model was never asked this")
-            yield ask, missing if response is None else response.outcome
-
-
 def _gold(record: SampleRecord) -> Any:
     sample = record.sample
     right: Sequence[str] = [sample.labels[at] for at in sample.gold] or sample.targets
     return right[0] if len(right) == 1 else list(right)
 
 
-def _shown(prompt: Prompt) -> Any:
-    """Return a prompt as the originals write it: a text, or a list of what each role says."""
-    if isinstance(prompt, str):
-        return prompt
-    return [{"role": _ROLES[message.role], "prompt": message.shown} for message in prompt]
-
-
-def _text(output: Output) -> Any:
-    if output.turns:
-        return list(output.turns)
-    return output.text if output.reasoning is None else f"{output.reasoning}{_END_OF_THOUGHT}{output.text}"
-
-
-def _texts(row: _Row) -> list[Any]:
-    """Return all texts that were written about a row, in order."""
-    return [
-        _text(output)
-        for _, outcome in row.asks
-        if isinstance(outcome, Completion)
-        for output in outcome.outputs
-    ]
-
-
-def _options(row: _Row) -> Iterator[tuple[str, AskRecord, Likelihood]]:
-    labels = row.record.sample.labels
-    for ask, outcome in row.asks:
-        if ask.role == "option" and isinstance(outcome, Likelihood):
-            yield labels[ask.index] if ask.index < len(labels) else str(ask.index), ask, outcome
-
-
-def _mean_loss(outcome: Likelihood) -> float:
-    return -outcome.sum_logprob / max(1, outcome.n_tokens)
-
-
-def _prediction(row: _Row) -> dict[str, Any]:
-    """Return one row of OpenCompass's predictions."""
-    record = row.record
-    made: dict[str, Any] = {}
-    if record.contexts:
-        made["origin_prompt"] = _shown(record.contexts[0])
-    for label, ask, outcome in _options(row):
-        prompt = _shown(record.ask(ask).prompt)
-        made[f"label: {label}"] = {"testing input": prompt, "prompt": prompt, "PPL": _mean_loss(outcome)}
-    if row.failure is not None:
-        made["error"] = f"{row.failure.kind}: {row.failure.message}"
-    elif (texts := _texts(row)) or row.score is None:
-        made["prediction"] = texts[0] if len(texts) == 1 else texts
-    else:
-        made |= _labelled(row)
-    if (gold := _gold(record)) not in (None, "", []):
-        made["gold"] = gold
-    return made
-
-
-def _labelled(row: _Row) -> dict[str, Any]:
-    """Return what was chosen between labels, and where it was a share of each, the shares."""
-    answer = None if row.score is None else row.score.answer
-    labelled = next((outcome for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
-    if labelled is None or labelled.at_most:
-        return {"prediction": answer}
-    probs = labelled.probs
-    total = sum(probs) or 1.0
-    labels = list(row.record.sample.labels)
-    return {"prediction": [one / total for one in probs], "choices": labels, "pred_label": answer}
-
-
-def _lines(task: str, row: _Row) -> Iterator[dict[str, Any]]:
+def _lines(task: str, row: AnsweredRow) -> Iterator[dict[str, Any]]:
     """Yield the lines of AISBench's predictions for one row: one for each text."""
     record, failure = row.record, row.failure
     head = {"data_abbr": task, "id": row.number, "success": failure is None}
-    prompt = _shown(record.contexts[0]) if record.contexts else ""
+    prompt = shown_prompt(record.contexts[0]) if record.contexts else ""
     gold = {} if (right := _gold(record)) in (None, "", []) else {"gold": right}
     if failure is not None:
         yield {
@@ -221,30 +119,30 @@ def _lines(task: str, row: _Row) -> Iterator[dict[str, Any]]:
             "error_info": f"{failure.kind}: {failure.message}",
         }
         return
-    options = [{"label": label, "ppl": _mean_loss(outcome)} for label, _, outcome in _options(row)]
+    options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in options_of(row)]
     if options:
         answer = None if row.score is None else row.score.answer
         more = {"ppl_list": options, "prediction": answer}
         yield {**head, "uuid": record.sample.id, "origin_prompt": prompt, **more, **gold}
         return
-    texts = _texts(row)
+    texts = texts_of(row)
     for at, text in enumerate(texts):
         name = record.sample.id if len(texts) == 1 else f"{record.sample.id}.{at}"
         yield {**head, "uuid": name, "origin_prompt": prompt, "prediction": text, **gold}
 
 
-def _detail(row: _Row) -> dict[str, Any]:
+def _detail(row: AnsweredRow) -> dict[str, Any]:
     """Return one row of the details: what was asked, what came, and what it was worth."""
     made: dict[str, Any] = {}
-    options = list(_options(row))
+    options = list(options_of(row))
     if options:
         made["origin_prediction"] = {
-            label: {"prompt": _shown(row.record.ask(ask).prompt), "PPL": _mean_loss(outcome)}
+            label: {"prompt": shown_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
             for label, ask, outcome in options
         }
     else:
-        texts = _texts(row)
-        made["prompt"] = _shown(row.record.contexts[0]) if row.record.contexts else ""
+        texts = texts_of(row)
+        made["prompt"] = shown_prompt(row.record.contexts[0]) if row.record.contexts else ""
         made["origin_prediction"] = texts[0] if len(texts) == 1 else texts
     score = row.score
     if score is None or score.verdict is Verdict.FAILED:

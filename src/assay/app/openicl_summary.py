@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.app.openicl_results import shown_metrics, shown_value
+from assay.app.openicl_results import System, shown_metrics, shown_value
+from assay.app.table_datasets import version_of_table
 from assay.core.score import Metric
 from assay.core.summary_group import Subset
 from assay.core.task import TaskSpec
@@ -38,24 +39,24 @@ class _Cell(NamedTuple):
 Table = list[list[str]]
 
 
-def summary_table(columns: Sequence[Column], rows: Sequence[Subset] | None) -> Table:
+def summary_table(columns: Sequence[Column], rows: Sequence[Subset] | None, system: System) -> Table:
     """Return the table, its headings first; without rows that are asked for, every dataset and group."""
     names = list(dict.fromkeys(column.name for column in columns))
     cells: dict[str, dict[str, _Cell]] = {name: {} for name in names}
     for column in columns:
         # Parts of one model that have one name in the table are one column.
-        cells[column.name] |= _cells(column.run)
+        cells[column.name] |= _cells(column.run, system)
     table = [[*_HEADINGS, *names]]
     for row in _every(cells) if rows is None else rows:
         table.append(_line(row, names, cells))
     return table
 
 
-def _cells(run: StoredRun) -> dict[str, _Cell]:
+def _cells(run: StoredRun, system: System) -> dict[str, _Cell]:
     metrics = run.metrics()
     specs = {spec.name: spec for spec in run.manifest.tasks}
     cells = {
-        name: _Cell(str(spec.settings.get("prompt_hash") or _NONE), _mode(spec), shown_metrics(spec, metrics))
+        name: _Cell(_version(spec, system), _mode(spec), shown_metrics(spec, metrics))
         for name, spec in specs.items()
     }
     for group, members in run.manifest.groups.items():
@@ -63,6 +64,11 @@ def _cells(run: StoredRun) -> dict[str, _Cell]:
         own = [one for one in metrics if one.task == group and one.group is None]
         cells[group] = _Cell(_NONE, modes.pop() if len(modes) == 1 else "mixed", own)
     return cells
+
+
+def _version(spec: TaskSpec, system: System) -> str:
+    of_table = version_of_table(spec) if system == "opencompass" else None
+    return str(spec.settings.get("prompt_hash") or of_table or _NONE)
 
 
 def _mode(spec: TaskSpec) -> str:
@@ -99,7 +105,10 @@ def _line(row: Subset, names: Sequence[str], cells: Mapping[str, Mapping[str, _C
 
 def plain_table(table: Table) -> str:
     """Return a table for the terminal."""
-    widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
+    # As wide as the originals' tables: a heading has two characters to spare.
+    widths = [
+        max(len(table[0][at]) + 2, *(len(line[at]) for line in table[1:]), 0) for at in range(len(table[0]))
+    ]
     ruled = [table[0], ["-" * width for width in widths], *table[1:]]
     lines = []
     for line in ruled:
@@ -111,7 +120,7 @@ def plain_table(table: Table) -> str:
     return "\n".join(lines)
 
 
-def write_summary(table: Table, columns: Sequence[Column], folder: Path, stamp: str) -> Path:
+def write_summary(table: Table, columns: Sequence[Column], folder: Path, stamp: str, system: System) -> Path:
     """Write the three files of a summary; return that of the text."""
     folder.mkdir(parents=True, exist_ok=True)
     comma_separated = "\n".join(",".join(line) for line in table)
@@ -122,9 +131,9 @@ def write_summary(table: Table, columns: Sequence[Column], folder: Path, stamp: 
                 *_section("tabulate format", plain_table(table)),
                 *_divider(),
                 *_section("csv format", comma_separated),
-                *_section("markdown format", _markdown(table)),
+                *_section("markdown format", _markdown(table))[:-1],
                 *_divider(),
-                *_section("raw format", "\n".join(_raw(columns))),
+                *_section("raw format", "\n".join(_raw(columns, system))),
             ]
         ),
         # A comma inside a name would make another column.
@@ -141,11 +150,11 @@ def _markdown(table: Table) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(line)} |" for line in table[1:])]) + "\n"
 
 
-def _raw(columns: Sequence[Column]) -> Iterator[str]:
+def _raw(columns: Sequence[Column], system: System) -> Iterator[str]:
     for column in columns:
         yield "-------------------------------"
         yield f"Model: {column.name}"
-        for name, cell in _cells(column.run).items():
+        for name, cell in _cells(column.run, system).items():
             yield f"{name}: { {one.metric: shown_value(one) for one in cell.metrics} }"
 
 

@@ -14,6 +14,8 @@ from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
 
 OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"
+NO_META_TEMPLATE = "{}"
+"""Says that the config of a service has none."""
 MODEL_POSTPROCESSOR = "pred_postprocessor"
 EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
@@ -29,6 +31,8 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """The folder that a checkout's package lies in."""
     meta_template: MetaTemplate | None = None
     """How the model wants roles to be marked, as its config in the original says."""
+    joins_turns: bool = False
+    """Whether the model is a service without a meta template, to which OpenCompass sends one text."""
     model_postprocessor: str | None = None
     """What the model's texts go through before the dataset's own post-processor."""
     embedder: str | None = None
@@ -53,6 +57,7 @@ def config_arguments(said: Mapping[str, str], config: Path) -> ConfigArguments:
     return ConfigArguments(
         _folder(said.get(OPENICL_ROOT)) or checkout_above(config),
         _meta(said.get(META_TEMPLATE)),
+        said.get(META_TEMPLATE) == NO_META_TEMPLATE,
         said.get(MODEL_POSTPROCESSOR),
         said.get(EMBEDDER),
         _length(said.get(MODEL_LENGTH)),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
 from typing import Any
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.core.prompt import Role
-from assay.dialects.parts.dialogue import Dialogue, Turn
+from assay.dialects.parts.dialogue import Dialogue, RoleMarks, Turn
 from assay.dialects.parts.template import compile_template
+from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import OPTION_LIST, Layout
 from assay.dialects.table.meta import TableMeta
 
@@ -17,7 +19,13 @@ _SECTIONS = ("begin", "round", "end")
 
 
 def make_dialogue(
-    said: TableMeta, layout: Layout, where: Origin, *, faithful: bool, hides_options: bool = False
+    said: TableMeta,
+    layout: Layout,
+    where: Origin,
+    *,
+    faithful: bool,
+    hides_options: bool = False,
+    marks: RoleMarks | None = None,
 ) -> Dialogue:
     """Return the conversation of a table, every field it names known to exist."""
     answer = layout.answer_column or "answer"
@@ -27,10 +35,65 @@ def make_dialogue(
         human = said.human_prompt if said.human_prompt is not None else _default_human(layout, hides_options)
         bot = said.bot_prompt if said.bot_prompt is not None else _default_bot(layout, answer)
         turns = [("user", human), ("assistant", bot)]
+    return _dialogue(turns, layout, where, faithful=faithful, marks=marks)
+
+
+def is_label_map(template: str | dict[str, Any] | None) -> bool:
+    """Whether a template says for each label what the whole prompt looks like with it."""
+    return isinstance(template, dict) and bool(template) and not set(template) & set(_SECTIONS)
+
+
+def make_label_map(
+    said: TableMeta, layout: Layout, where: Origin, *, faithful: bool, marks: RoleMarks | None = None
+) -> LabelMap | None:
+    """Return the conversation of each label, where the template is such a map."""
+    template = said.template
+    if not isinstance(template, dict) or not is_label_map(template):
+        return None
+    wanted = layout.column_labels
+    lacking = [label for label in wanted if label not in template]
+    unknown = [label for label in template if wanted and label not in wanted]
+    if lacking or unknown:
+        missing = f"has no entry for {listing(lacking)}" if lacking else f"has {listing(unknown)}"
+        raise _bad_template(
+            f"a template for each label {missing}; the options are {listing(wanted)}"
+            + (nearest(unknown[0], _SECTIONS) if unknown else ""),
+            where,
+        )
+    written = {}
+    for label, one in template.items():
+        if not isinstance(one, str | dict) or is_label_map(one):
+            raise _bad_template(
+                f"the entry of label {label!r} is {one!r:.60}, expected a text or turns", where
+            )
+        written[label] = _template_turns(one, where)
+    every = list(written.values())
+    if len(every) < 2 or any(one == other for at, one in enumerate(every) for other in every[:at]):
+        raise _bad_template(
+            "a template for each label needs two labels or more, each with its own text", where
+        )
+    dialogues = {
+        label: _dialogue(turns, layout, where, faithful=faithful, marks=marks)
+        for label, turns in written.items()
+    }
+    differs_in_reply = all(turns[:-1] == every[0][:-1] and turns[-1][0] == "assistant" for turns in every)
+    answer = layout.answer_column or "answer"
+    return LabelMap(dialogues, answer, marks, differs_in_reply=differs_in_reply)
+
+
+def _dialogue(
+    turns: list[tuple[Role, str]],
+    layout: Layout,
+    where: Origin,
+    *,
+    faithful: bool,
+    marks: RoleMarks | None,
+) -> Dialogue:
+    answer = layout.answer_column or "answer"
     # `{answer}` means the answer whatever its column is called, unless a column of that name exists.
     if "answer" not in layout.columns:
         turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
-    dialogue = Dialogue([Turn(role, compile_template(text, where)) for role, text in turns], answer)
+    dialogue = Dialogue([Turn(role, compile_template(text, where)) for role, text in turns], answer, marks)
     # The original leaves a field that no column has in the prompt as it is written.
     if not faithful:
         _check_fields(dialogue, layout, where)
@@ -54,7 +117,8 @@ def _template_turns(template: str | dict[str, Any], where: Origin) -> list[tuple
     unknown = [key for key in template if key not in _SECTIONS]
     if unknown or not template:
         raise _bad_template(
-            f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end'",
+            f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end', or the options' "
+            "labels alone",
             where,
         )
     turns: list[tuple[Role, str]] = []
@@ -115,6 +179,5 @@ def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
 
 
 def _label_fields(layout: Layout) -> tuple[str, ...]:
-    if isinstance(layout.option_labels, tuple):
-        return layout.option_labels
-    return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ") if layout.option_labels is None else ()
+    own = layout.option_labels if isinstance(layout.option_labels, tuple) else ()
+    return (*own, *ascii_uppercase)

@@ -21,7 +21,9 @@ from assay.app.work_folder import LATEST, WorkFolder
 from assay.backends.registry import BACKENDS
 from assay.core.errors import AssayError, Problem, StoreError, UsageError
 from assay.core.origin import Origin
+from assay.dialects.openicl.arguments import NO_META_TEMPLATE
 from assay.dialects.openicl.finding import Kind
+from assay.dialects.openicl.models import ModelConfig
 from assay.faces.cli.other_systems import ForeignParser
 from assay.faces.cli.render import err, out, print_table, show_error
 from assay.faces.cli.run import evaluated, status_of
@@ -144,7 +146,7 @@ def run_configs(asked: Asked) -> int:
         )
     if asked.stage == "viz" and not (asked.names.config or asked.names.models or asked.names.datasets):
         work = _work_folder(asked)
-        return _told(work, [(name, name) for name in work.models()], None)
+        return _told(work, [(name, name) for name in work.models()], None, asked.system)
     has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
     plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
     for note in (*plan.notes, *plan.summary.notes):
@@ -164,7 +166,7 @@ def run_configs(asked: Asked) -> int:
         if work.models():
             click.echo(f"\n{work.path}\nanswers are kept, not scored: {again} scores them, without the model")
         return status
-    return max(status, _told(work, models or [(name, name) for name in work.models()], plan))
+    return max(status, _told(work, models or [(name, name) for name in work.models()], plan, asked.system))
 
 
 def _work_folder(asked: Asked) -> WorkFolder:
@@ -186,17 +188,13 @@ def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
         say(f"{model.abbr}: {note}")
-    if _is_table(planned) and (model.postprocessor or model.meta_template):
-        say(
-            f"{model.abbr}: pred_postprocessor and meta_template are for configs, and mean nothing to a table"
-        )
     settings = _settings(planned, asked, plan, work)
     finished = evaluated(planned.datasets, settings, plan.summary.groups)
     stored = StoredRun(finished.folder)
     name = model.abbr.replace("/", "_")
     write_predictions(stored, work.path, name, asked.system)
     if asked.stage != "infer":
-        write_results(stored, work.path, name, asked.details)
+        write_results(stored, work.path, name, asked.details, asked.system)
     return status_of(finished)
 
 
@@ -204,10 +202,9 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
     """Return the settings of one run: those of the command, then those of the model's config."""
     model = planned.model
     drawing = model.drawing
-    has_configs = not _is_table(planned)
     dataset_args = {
         "openicl_root": None if asked.root is None else str(asked.root),
-        "meta_template": None if model.meta_template is None else json.dumps(model.meta_template),
+        "meta_template": _meta_template(model, asked.system),
         "pred_postprocessor": model.postprocessor,
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "stop_words": json.dumps(drawing.stop) if drawing.stop else None,
@@ -219,15 +216,10 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
         "temperature": drawing.temperature,
         "top_p": drawing.top_p,
         "samples": drawing.samples,
-        "stop": None if has_configs else drawing.stop or None,
         "seed": drawing.seed,
-        "max_tokens": None if has_configs else model.max_tokens,
         **_judge(plan),
         **{name: value for name, value in asked.settings.items() if value is not None},
-        "dataset_args": {
-            name: value for name, value in dataset_args.items() if value is not None and has_configs
-        }
-        or None,
+        "dataset_args": {name: value for name, value in dataset_args.items() if value is not None} or None,
     }
     if work is not None:
         flags["runs_dir"] = str(work.runs_of(model.abbr))
@@ -237,18 +229,18 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
     return resolve_settings(flags, os.environ, Path.cwd())
 
 
+def _meta_template(model: ModelConfig, system: System) -> str | None:
+    """Return how the model wants roles to be marked, for the datasets."""
+    if model.meta_template is not None:
+        return json.dumps(model.meta_template)
+    return NO_META_TEMPLATE if system == "opencompass" and model.is_service else None
+
+
 def _judge(plan: Plan) -> dict[str, Any]:
     """Return the judge that the configs name, where it is wanted."""
     if plan.judge is None:
         return {}
     return {"judge": plan.judge.model, "judge_args": hand_over_key(plan.judge) or None}
-
-
-def _is_table(planned: Planned) -> bool:
-    """Whether no dataset of a run is one that code is named for."""
-    from assay.app.languages import TABLE, language_of
-
-    return all(language_of(name, None, {}) == TABLE for name in planned.datasets)
 
 
 def _answers(work: WorkFolder, model: str) -> StoredRun:
@@ -260,7 +252,7 @@ def _answers(work: WorkFolder, model: str) -> StoredRun:
     return found
 
 
-def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None) -> int:
+def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None, system: System) -> int:
     """Write and print the summary of what is complete; return the exit status."""
     columns = []
     for abbr, name in models:
@@ -271,8 +263,8 @@ def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None
             columns.append(Column(name, run))
     if not columns:
         return WRONG
-    table = summary_table(columns, None if plan is None else plan.summary.rows)
-    path = write_summary(table, columns, work.path / "summary", work.stamp)
+    table = summary_table(columns, None if plan is None else plan.summary.rows, system)
+    path = write_summary(table, columns, work.path / "summary", work.stamp, system)
     click.echo(f"\n{plain_table(table)}\n\n{path}")
     return WRONG if len(columns) < len(models) else 0
 
