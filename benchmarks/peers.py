@@ -6,6 +6,7 @@
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
     python -m benchmarks.peers opencompass  # OpenCompass's program
+    python -m benchmarks.peers option-readers  # what OpenCompass and AISBench read options with
 
 Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
 model hub.
@@ -29,8 +30,8 @@ LM_EVAL = "0.4.13"
 INSPECT = "0.3.285"
 OPENAI = "3.49.0"
 AISBENCH = "3.1.20260630"
-VLLM = "0.32.0"
 OPENCOMPASS = "0.5.4"
+VLLM = "0.32.0"
 
 _AISBENCH_NEEDS = """
 absl-py accelerate aiohttp cpm_kernels datasets<=3.6.0 einops evaluate func_timeout fuzzywuzzy
@@ -110,6 +111,16 @@ PEERS = {
         (),
         "import importlib.metadata as m, mmengine, pkg_resources; print(m.version('opencompass'))",
         OPENCOMPASS,
+    ),
+    "option-readers": Peer(
+        (
+            ("--no-deps", f"opencompass=={OPENCOMPASS}", f"ais-bench-benchmark=={AISBENCH}"),
+            ("rapidfuzz", "jieba", "setuptools<80"),
+        ),
+        (),
+        "import importlib.metadata as m, rapidfuzz, jieba; "
+        "print(m.version('opencompass'), m.version('ais-bench-benchmark'))",
+        f"{OPENCOMPASS} {AISBENCH}",
     ),
 }
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from assay.faces.cli.main import main
+from assay.faces.cli.main import run_command
 
 
 class Result(NamedTuple):
@@ -29,17 +29,17 @@ def assay(*arguments: str) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["assay", *arguments])
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                main()
-            except SystemExit as exit_:
-                status = exit_.code if isinstance(exit_.code, int) else 0
+            status = run_command()
     return Result(status, out.getvalue(), err.getvalue())
 
 
 def killed(command: Sequence[str], journal: Path, *, after: int) -> bytes:
-    """Start a command, kill it once its journal has so many lines, and return the lines that were whole."""
+    """Start a command, kill it once its journal has so many lines, and return the lines that were whole.
+
+    The command must not be able to end before: its model has to wait for something that never comes.
+    """
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (journal.exists() and journal.read_bytes().count(b"\n") >= after):
         assert process.poll() is None, "the run ended before it could be killed"
         assert time.monotonic() < deadline

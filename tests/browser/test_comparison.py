@@ -65,7 +65,7 @@ def test_the_head_says_who_is_better(browser_page: Page, two: str) -> None:
     browser_page.goto(two)
     expect(browser_page.locator("h1")).to_have_text("bees against seas")
     told = browser_page.locator(".sentences li.real").inner_text()
-    assert told.startswith("mixed · gen: A is 40.0 points better than B: 95 % interval")
+    assert told.startswith("mixed · gen: B scores 40.0 points lower than A (B - A = -40.0, 95 % interval")
     expect(browser_page.locator(".forest-row.by-0")).to_have_count(1)
 
 

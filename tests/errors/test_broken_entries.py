@@ -47,6 +47,7 @@ CASES = [
     ("turns_of_numbers", "OPENICL-013", ("test row 1", "test row 2", "found 2, expected a text")),
     ("no_such_inferencer", "OPENICL-014", ("did you mean 'GenInferencer'",)),
     ("inferencer_not_here", "OPENICL-014", ("ToTInferencer (a search over steps of thought)",)),
+    ("no_tokens", "OPENICL-014", ("max_out_len is 0", "temperature is -1", "top_p is 0, expected")),
     ("inferencer_arguments", "OPENICL-014", ("did you mean 'max_out_len'", "is 'hot'", "is 5, expected")),
     ("unknown_turn_mode", "OPENICL-014", ("infer_mode is 'all'", "'every_with_gt'")),
     ("no_such_placeholders", "OPENICL-015", ("{continent}", "{contry}", "{Country}", "{capitol}")),

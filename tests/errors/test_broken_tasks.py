@@ -31,6 +31,7 @@ BEFORE_THE_RUN = [
     ("returns_texts.py", (), "LEAP-004", ("documents 1, 2", "str (' Rome')", "made by rf")),
     ("forgets_to_return.py", (), "LEAP-004", ("NoneType", "rf.greedy_until")),
     ("one_argument.py", (), "LEAP-004", ("loglikelihood was given 1 arguments, expected 2",)),
+    ("no_tokens.py", (), "LEAP-004", ("max_gen_toks 0, expected a whole number of tokens",)),
     ("until_numbers.py", (), "LEAP-004", ("until [1]", "expected texts")),
     ("unknown_type.py", (), "LEAP-003", ("there is no request type 'likelihood'", "loglikelihood_rolling")),
     ("taken_apart.py", (), "LEAP-003", ("cannot be taken apart",)),

@@ -37,6 +37,12 @@ CASES: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
     ("metric_without_type", (), "002", (GEN_CONFIG, "'accuracy'", '"type"')),
     ("postprocess_without_type", (), "002", (GEN_CONFIG, '"postprocess" is {', 'no "type"', "'name'")),
     ("postprocess_is_a_number", (), "002", (GEN_CONFIG, '"postprocess" is 3', 'a name as "type"')),
+    (
+        "cold_parameters",
+        (),
+        "002",
+        ("'temperature' is -1", "'top_p' is 1.5", "'max_tokens' is 0", "'sampling_num' is 0"),
+    ),
     ("warm_parameters", (), "002", (GEN_CONFIG, "'temperature' is 'warm'")),
     ("described_twice", (), "002", ("'fine' by gen is described twice", GEN_CONFIG, "config/fine_ppl.json")),
     ("empty_list/tasks.json", ULTRAEVAL, "002", ("the list is empty",)),

@@ -209,7 +209,7 @@ def test_text_that_brings_its_own_bos_is_conditioned_on_it() -> None:
     assert encoded.first_scored == 1
 
 
-def test_a_role_that_the_template_refuses_is_a_failure_and_not_dropped() -> None:
+def test_a_system_message_that_the_template_refuses_begins_the_users_and_is_noted() -> None:
     """L4: a system message is never left out in silence."""
     refusing = (
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
@@ -217,6 +217,7 @@ def test_a_role_that_the_template_refuses_is_a_failure_and_not_dropped() -> None
     )
     _, tokenization = opened("gpt2", None, refusing)
     prompt = (Message("system", "be brief"), *USER)
-    (outcome,) = tokenization.prompts([prompt])
-    assert isinstance(outcome, Failure)
-    assert (outcome.kind, "no system role" in outcome.message) == ("template", True)
+    as_user = (Message("user", f"be brief\n{USER[0].text}"), *USER[1:])
+    assert tokenization.notes() == ()
+    assert tokenization.prompts([prompt]) == tokenization.prompts([as_user])
+    assert "no system role" in tokenization.notes()[0]

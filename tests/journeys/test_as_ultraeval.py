@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli import assay
-from fakes.infer_server import serving
+from fakes.infer_server import Body, serving
 from fakes.transforms import FREE, GEN, PPL, choice_rows, config, free_rows, write_dataset
 
 LIKELIHOOD = "loglikelihood"
@@ -201,6 +201,27 @@ def test_a_server_of_the_original_is_a_model(checkout: Path) -> None:
         assert manifest["model"]["name"] == f"ultraeval:{server.url}"
         assert [len(body["instances"]) for body in server.bodies] == [3, 3]
         assert manifest["settings"]["model_args"]["value"] == {"concurrency": "2", "batch_size": "3"}
+
+
+def test_a_second_model_behind_the_same_url_is_asked(checkout: Path) -> None:
+    def constant(body: Body) -> list[str]:
+        return ["(A)" for _ in body["instances"]]
+
+    with serving() as server:
+        flags = ("--datasets", "Sums", "--model", "general", "--model_args", f"url={server.url}")
+        assert assay("as", "ultraeval", *flags).status == 0
+        n_texts = len(server.instances)
+        server.model = constant
+        again = assay("as", "ultraeval", *flags)
+        assert again.status == 0, again.err
+        assert len(server.instances) == 2 * n_texts
+        assert "does not report which model it runs" in " ".join(again.err.split())
+        assert Logged(again.out).read("_all_results.json")["sums"]["sums_sums_gen"]["match"] == 0.0
+        named = (*flags[:-1], f"url={server.url},model=llama")
+        for extra, n_asked in (((), 1), ((), 0), (("--fresh",), 1)):
+            before = len(server.instances)
+            assert assay("as", "ultraeval", *named, *extra).status == 0
+            assert len(server.instances) - before == n_asked * n_texts, extra
 
 
 @pytest.mark.parametrize(

@@ -92,19 +92,18 @@ def test_fresh_sets_the_earlier_run_aside(workdir: Path) -> None:
 def test_killed_and_resumed(workdir: Path) -> None:
     """`kill -9` in the middle; the same command repeats nothing that was answered and ends in equal files."""
     command = [sys.executable, "-m", "assay", "run", ARITHMETIC, "-m", "mock", "--method", "ppl,gen"]
-    slow = [*command, "--model-arg", "delay_ms=5", "--out"]
     journal = workdir / "killed" / "responses.jsonl"
-    kept = killed([*slow, "killed"], journal, after=20)
+    kept = killed([*command, "--model-arg", "hang_on=9 x 2 =", "--out", "killed"], journal, after=20)
     assert b'"running"' in (workdir / "killed" / "manifest.json").read_bytes()
     assert not (workdir / "killed" / "summary.json").exists()
 
-    subprocess.run([*slow, "killed"], check=True, capture_output=True)
+    subprocess.run([*command, "--out", "killed"], check=True, capture_output=True)
     assert journal.read_bytes().startswith(kept)
     ids = [line["request_id"] for line in lines(journal)]
     assert len(ids) == len(set(ids))
     assert len(ids) == 30 * (4 + 4 + 1)
 
-    subprocess.run([*slow, "whole"], check=True, capture_output=True)
+    subprocess.run([*command, "--out", "whole"], check=True, capture_output=True)
     for name in ("scores.jsonl", "samples.jsonl", "summary.json"):
         assert (workdir / "killed" / name).read_bytes() == (workdir / "whole" / name).read_bytes()
 
@@ -329,16 +328,26 @@ def test_settings_remember_where_they_came_from(workdir: Path, monkeypatch: pyte
 
 
 def test_two_processes_do_not_share_a_run_folder(workdir: Path) -> None:
-    command = [sys.executable, "-m", "assay", "run", ARITHMETIC, "-m", "mock", "--model-arg", "delay_ms=200"]
+    command = [
+        sys.executable,
+        "-m",
+        "assay",
+        "run",
+        ARITHMETIC,
+        "-m",
+        "mock",
+        "--model-arg",
+        "hang_on=3 x 7 =",
+    ]
     process = subprocess.Popen(
         [*command, "--out", "run"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (workdir / "run" / "responses.jsonl").exists():
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        second = assay("run", ARITHMETIC, "-m", "mock", "--model-arg", "delay_ms=200", "--out", "run")
+        second = assay("run", ARITHMETIC, "-m", "mock", "--out", "run")
         assert (second.status, "STORE-003" in second.err) == (2, True)
     finally:
         os.kill(process.pid, signal.SIGKILL)

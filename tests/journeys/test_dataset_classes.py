@@ -183,15 +183,15 @@ def test_failed_requests_are_asked_again_on_request(workdir: Path) -> None:
 def test_killed_and_resumed(workdir: Path, dataset: str) -> None:
     methods = ("--method", "ppl,gen") if dataset == "capitals.py" else ()
     command = [sys.executable, "-m", "assay", "run", dataset, "-m", "mock", *methods]
-    slow = [*command, "--model-arg", "delay_ms=10", "--out"]
+    late = "Which place is number 20?" if dataset == "capitals.py" else "What is 30?"
     journal = workdir / "killed" / "responses.jsonl"
-    kept = killed([*slow, "killed"], journal, after=10)
+    kept = killed([*command, "--model-arg", f"hang_on={late}", "--out", "killed"], journal, after=10)
     assert not (workdir / "killed" / "summary.json").exists()
-    subprocess.run([*slow, "killed"], check=True, capture_output=True)
+    subprocess.run([*command, "--out", "killed"], check=True, capture_output=True)
     assert journal.read_bytes().startswith(kept)
     ids = [line["request_id"] for line in lines(journal)]
     assert len(ids) == len(set(ids))
-    subprocess.run([*slow, "whole"], check=True, capture_output=True)
+    subprocess.run([*command, "--out", "whole"], check=True, capture_output=True)
     for name in ("scores.jsonl", "samples.jsonl", "summary.json"):
         assert (workdir / "killed" / name).read_bytes() == (workdir / "whole" / name).read_bytes()
 

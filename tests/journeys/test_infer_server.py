@@ -40,8 +40,12 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path) -> None:
         assert "8/8" in result.out
         assert all(score["verdict"] != "failed" for score in scores(workdir / "run").values())
         n_calls = len(server.bodies)
-        assert assay(*command).status == 0
+        again = assay(*command, "--reuse")
+        assert again.status == 0
         assert len(server.bodies) == n_calls, "what the journal holds is not asked again"
+        said = " ".join(again.out.split())
+        assert "responses were reused, 40 from an earlier start of this run" in said
+        assert "does not report which model it runs" in said
     shown = assay("explain", "run", "row:1")
     assert shown.status == 0, shown.err
     assert "puts no special token before a text" in shown.out
@@ -74,6 +78,45 @@ def test_answers_are_cached_only_for_a_model_with_a_name(workdir: Path) -> None:
             n_texts.append(len(server.instances))
             server.bodies.clear()
     assert n_texts == [8, 8, 8, 0]
+
+
+def constant(text: str) -> Model:
+    return lambda body: [text for _ in body["instances"]]
+
+
+def test_another_model_behind_the_same_address_does_not_get_the_first_ones_scores(workdir: Path) -> None:
+    with serving(constant("A")) as server:
+        command = ("run", "data.csv", "-m", f"ultraeval:{server.url}", "--method", "gen", "--out", "run")
+        assert assay(*command).status == 0
+        server.model = constant("B")
+        again = assay(*command)
+    assert again.status == 0, again.err
+    assert len(server.bodies) == 2
+    assert {one["answer"] for one in scores(workdir / "run").values()} == {"B"}
+    assert {one["answer"] for one in scores(workdir / "run.old-1").values()} == {"A"}, "nothing is lost"
+    said = " ".join(again.err.split())
+    assert "all requests are sent again, and the finished run is now in run.old-1" in said
+    assert "--model-arg model=NAME" in said
+
+
+def test_a_finished_run_of_a_named_model_is_reused_and_the_reuse_is_reported(workdir: Path) -> None:
+    with serving() as server:
+        command = ("run", "data.csv", "-m", f"ultraeval:{server.url}", "--method", "gen", "--out", "run")
+        named = (*command, "--model-arg", "model=llama")
+        assert assay(*named).status == 0
+        again = assay(*named)
+    assert len(server.instances) == 8
+    assert "its name alone identifies it; --fresh sends all requests again" in " ".join(again.out.split())
+
+
+def test_a_server_that_is_gone_does_not_archive_a_finished_run(workdir: Path) -> None:
+    with serving() as server:
+        command = ("run", "data.csv", "-m", f"ultraeval:{server.url}", "--method", "gen", "--out", "run")
+        assert assay(*command).status == 0
+    gone = assay(*command)
+    assert (gone.status, "MODEL-007" in gone.err) == (2, True)
+    assert not (workdir / "run.old-1").exists()
+    assert (workdir / "run" / "summary.json").is_file()
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,30 @@ def test_the_real_model_is_ranked_beside_one_that_guesses(workdir: Path) -> None
     summaries = [json.loads(one.read_text()) for one in (workdir / "runs").glob("*/summary.json")]
     own = sorted(next(m["value"] for m in one if m["metric"] == "accuracy") for one in summaries)
     assert sorted(row[0].value for row in board.cells if row[0] is not None) == own
+
+
+@pytest.mark.parametrize("dialect", ["table", "llmbox"])
+def test_a_limit_at_or_above_the_size_shares_the_column_of_all_rows(tmp_path: Path, dialect: str) -> None:
+    table = tmp_path / "three.csv"
+    table.write_text("question,A,B,answer\n1?,x,y,A\n2?,x,y,B\n3?,x,y,A\n")
+    dataset = [str(table)]
+    if dialect == "llmbox":
+        (tmp_path / "three.py").write_text(
+            "from .multiple_choice_dataset import MultipleChoiceDataset\n\n"
+            "class Three(MultipleChoiceDataset):\n"
+            "    instruction = '{{source}}\\nAnswer:'\n"
+            "    evaluation_set = 'test'\n"
+            "    def load_raw_dataset(self, dataset_path, subset_name, evaluation_set, example_set):\n"
+            "        self.evaluation_data = [{'q': f'{n}?', 'a': n % 2} for n in range(3)]\n"
+            "    def format_instance(self, row):\n"
+            "        return {'source': row['q'], 'target_idx': row['a'], 'options': ['x', 'y']}\n"
+            "    @property\n"
+            "    def references(self):\n"
+            "        return [row['a'] for row in self.evaluation_data]\n"
+        )
+        dataset = [str(tmp_path / "three.py")]
+    runs = str(tmp_path / "runs")
+    for limit in ([], ["--limit", "100"], ["--limit", "first:100"], ["--limit", "3"]):
+        done = assay("run", *dataset, "-m", "mock", "--runs-dir", runs, *limit)
+        assert done.status == 0, done.err
+    assert [column.label for column in board_of("--runs-dir", runs).columns] == ["three"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -174,10 +175,16 @@ def test_a_starter_class_reports_the_subjects_of_its_rows(workdir: Path) -> None
     assert re.search(r"arithmetic +ppl +4 / 4", result.out)
 
 
+def run_tests(workdir: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests of a starter as its author would, whatever the environment asks of these tests."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "quiz"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(command, cwd=workdir, env=environment, capture_output=True, text=True)
+
+
 def test_the_starters_own_tests_pass(workdir: Path, dialect: str) -> None:
     assay("new", "quiz", "--like", dialect)
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "quiz"]
-    tests = subprocess.run(command, cwd=workdir, capture_output=True, text=True)
+    tests = run_tests(workdir, "-W", "error")
     assert tests.returncode == 0, tests.stdout
     assert "3 passed" in tests.stdout
 
@@ -203,8 +210,7 @@ def test_the_starters_tests_find_what_is_broken(
     text = path.read_text(encoding="utf-8")
     assert right in text
     path.write_text(text.replace(right, wrong), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "quiz"]
-    assert subprocess.run(command, cwd=workdir, capture_output=True).returncode == 1
+    assert run_tests(workdir).returncode == 1
 
 
 def test_nothing_is_written_over(workdir: Path) -> None:

@@ -7,6 +7,8 @@ import json
 import shlex
 import subprocess
 import sys
+import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from assay.core.response import Completion
 from cli import assay, killed
 from fakes.llama_server import llama_server
 from fakes.openai_server import (
+    Body,
     failing,
     poisoned,
     prompt_of,
@@ -77,6 +80,26 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path, stream: str) -> No
     shown = assay("explain", "run", "row:1")
     assert shown.status == 0, shown.err
     assert "ended by" in shown.out
+
+
+def test_a_server_that_reports_another_model_is_asked_and_reuse_is_reported(workdir: Path) -> None:
+    def listed(root: str) -> dict[str, Any]:
+        return {"data": [{"id": "m", "root": root}]}
+
+    with serving(models=listed("/models/a")) as server:
+        command = ("run", "data.csv", "-m", f"openai:m@{server.url}", "--method", "gen")
+        assert assay(*command, "--out", "one").status == 0
+        again = assay(*command, "--out", "two")
+        assert len(server.bodies) == 8
+        said = " ".join(again.out.split())
+        assert "8 of 8 responses were reused, 8 from the answer cache" in said
+        assert "the server reports the same model as before (root /models/a)" in said
+        server.models = listed("/models/b")
+        assert assay(*command, "--out", "three").status == 0
+        assert len(server.bodies) == 16, "no answer of the first model is in the second one's cache"
+        other = assay(*command, "--out", "one")
+    assert other.status == 2
+    assert "the server reported {'root': '/models/a'}, and reports {'root': '/models/b'} now" in other.err
 
 
 def test_calls_of_tools_are_answers_and_are_shown(workdir: Path) -> None:
@@ -170,12 +193,17 @@ def test_answers_are_read_and_thoughts_are_kept_apart(workdir: Path) -> None:
 
 
 def test_what_a_model_says_steers_no_terminal(workdir: Path) -> None:
-    with serving(saying("B \x1b[31m\x9b1A red")) as server:
+    with serving(saying("B \x1b[31m\x9b1A red \u202edas\u2066\u061c")) as server:
         model = f"openai:m@{server.url}"
         assert assay("run", "data.csv", "-m", model, "--method", "gen", "--out", "run").status == 0
     shown = assay("explain", "run", "row:1").out
-    assert "␛[31m\ufffd1A red" in shown
-    assert not {"\x1b", "\x9b"} & set(shown)
+    assert "␛[31m\ufffd1A red \ufffddas\ufffd\ufffd" in shown
+    steering = {"\x1b", "\x9b", "\u202e", "\u2066", "\u061c"}
+    assert not steering & set(shown)
+    written = assay("explain", "run", "row:1", "--json").out
+    assert not steering & set(written)
+    assert "\\u009b1A red \\u202edas" in written
+    assert "\x9b1A red \u202edas" in json.dumps(json.loads(written), ensure_ascii=False)
 
 
 def test_the_key_is_written_nowhere(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,16 +223,34 @@ def test_the_key_is_written_nowhere(workdir: Path, monkeypatch: pytest.MonkeyPat
 def test_a_run_that_was_killed_repeats_no_finished_call(workdir: Path) -> None:
     rows = "".join(f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 201))
     (workdir / "many.csv").write_text(f"question,A,B,answer\n{rows}", encoding="utf-8")
-    with serving() as server:
+    is_killed = threading.Event()
+
+    def held(body: Body) -> Any:
+        """Answer fifty requests, then none before the process is killed."""
+        if len(server.bodies) > 50:
+            is_killed.wait(300)
+        return small_model(body)
+
+    with serving(held) as server:
         command = ["run", "many.csv", "-m", f"openai:m@{server.url}", "--method", "gen", "--out", "run"]
         command += ["--no-cache", "--model-arg", "concurrency=4"]
         program = [sys.executable, "-m", "assay", *command]
         kept = killed(program, workdir / "run" / "responses.jsonl", after=40)
-        n_kept = sum(b'"request_id"' in line for line in kept.splitlines())
-        assert 30 < n_kept < 200
-        server.bodies.clear()
+        is_killed.set()
         assert assay(*command).status == 0
-        assert len(server.bodies) == 200 - n_kept
+    # Requests that were in flight reach the server whenever they do, so each prompt is counted by itself.
+    n_asked = Counter(prompt_of(body) for body in server.bodies)
+    assert len(n_asked) == 200
+    finished = {json.loads(line)["request_id"].split("/")[1] for line in kept.splitlines()}
+    assert 40 <= len(finished) <= 50
+    questions = {
+        sample["sample"]["id"]: sample["sample"]["fields"]["question"]
+        for sample in map(json.loads, (workdir / "run" / "samples.jsonl").read_bytes().splitlines())
+    }
+    assert len(questions) == 200
+    for sample_id, question in questions.items():
+        (n,) = [n for prompt, n in n_asked.items() if f"Question: {question}" in prompt]
+        assert n == 1 if sample_id in finished else n <= 2, question
     assert len(scores(workdir / "run")) == 200
 
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import socket
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -451,19 +450,18 @@ def test_a_kill_in_the_middle_leaves_the_folder_as_it_was_and_keeps_what_the_jud
 ) -> None:
     made("data.csv", "-m", "mock", "--method", "gen")
     own = summary(workdir / "run")
-    judge = ("--judge", "mock", "--judge-arg", "answer=yes", "--judge-arg", "delay_ms=30")
-    command = [sys.executable, "-m", "assay", "score", "run", *judge]
+    judge = ("--judge", "mock", "--judge-arg", "answer=yes")
+    command = [sys.executable, "-m", "assay", "score", "run", *judge, "--judge-arg", "hang_on=30+30="]
     kept = killed(command, workdir / "run" / "judgements.jsonl", after=5)
     n_kept = kept.count(b"\n")
     assert n_kept >= 5
     assert summary(workdir / "run") == own
     assert assay("report", "run").status == 0
     assert [one["name"] for one in listed()] == ["001-run"]
-    started = time.monotonic()
     assert head(scored(*judge)["metrics"], "gen")["value"] == 1.0
     judged = (workdir / "run" / "judgements.jsonl").read_bytes()
     assert judged.startswith(kept), "what it said before was not asked again"
-    assert judged.count(b"\n") <= 40, f"{time.monotonic() - started:.1f} s"
+    assert judged.count(b"\n") <= 40
     assert [one["name"] for one in listed()] == ["001-run", "002-judge"]
 
 

@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import re
+import threading
 import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -411,6 +412,37 @@ def test_a_dataset_that_an_evaluation_needs_is_not_deleted(server: TeamServer) -
     failed = server.await_state(number, "failed")
     assert failed["problems"][0]["code"].startswith("SOURCE"), failed
     assert server.ask("DELETE", f"/api/v1/evaluations/{number}").status == 204
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 'a' * 999999999 }}",
+        "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    ],
+)
+def test_the_server_answers_while_a_template_that_runs_away_is_checked(
+    server: TeamServer, template: str
+) -> None:
+    rows = "".join(f"{n}+1=,1,2,B\n" for n in range(200))
+    meta = ("m", json.dumps({"template": template}).encode())
+    answers: list[Answer] = []
+
+    def send() -> None:
+        file = ("x.csv", f"question,A,B,answer\n{rows}".encode())
+        answers.append(upload(server, file=file, meta=meta, name="x"))
+
+    # More at a time than the server checks at a time: the others wait, and nobody else does.
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert server.ask("GET", "/api/v1/datasets").status == 200
+    assert server.ask("GET", "/api/v1/models").status == 200
+    for thread in threads:
+        thread.join()
+    assert [(one.status, one.body["code"]) for one in answers] == [(400, "TEMPLATE-002")] * 4
+    assert answers[0].body["where"] == {"file": "x.csv", "row": 1, "line": 2}
 
 
 def test_a_wrong_row_of_an_upload_is_told_with_its_place(server: TeamServer) -> None:

@@ -323,15 +323,22 @@ def _ended_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
         yield
         return
 
+    before = signal.getsignal(signal.SIGINT)
+
+    def restore() -> None:
+        # The loop would leave Python's own handler instead.
+        if loop.remove_signal_handler(signal.SIGINT):
+            signal.signal(signal.SIGINT, before)
+
     def once() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
+        restore()
         stop()
 
     loop.add_signal_handler(signal.SIGINT, once)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        restore()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from assay.bench.sweep import LevelOf, TrialLength, parse_levels
 from assay.core.errors import Problem, UsageError
 from assay.core.request import Sampling
 from assay.core.run import Setting
+from assay.core.sampling_bounds import Temperature
 from assay.dialects.parts.requested import SamplingMode
 
 DEFAULT_CONCURRENCY = 16
@@ -62,7 +63,7 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     think: float = 0.0
     warm_up: int = 1
     seed: int = 0
-    temperature: float = 0.0
+    temperature: Temperature = 0.0
     # --- several loads ---
     sweep: LevelOf | None = None
     levels: str | None = None

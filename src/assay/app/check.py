@@ -14,6 +14,7 @@ from assay.app.scorers import scorers_of
 from assay.app.settings import RunSettings, Settings
 from assay.core.ports import Backend
 from assay.core.request import Ask, Generate, Sampling
+from assay.core.rounding import percent
 from assay.core.sample import Sample
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
@@ -117,7 +118,7 @@ def _balance(one: CompiledTable) -> Iterator[Finding]:
     # Answers given as texts are all different and have no balance to speak of.
     if len(shares) > 30:
         return
-    listed = ", ".join(f"{label} {100 * share:.0f} %" for share, label in shares)
+    listed = ", ".join(f"{label} {percent(share, 0)} %" for share, label in shares)
     is_uneven = shares[0][0] > _MAJORITY and total >= 10
     yield Finding(is_uneven, f"right answers: {listed}")
 

@@ -78,6 +78,7 @@ def judging(
     journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
     with closing(cache), closing(journal):
         desk = JudgeDesk(judge, journal, cache, on_reply=on_reply)
+        desk.tally.notes = journal.notes()
         for scorer in _judged(scorers):
             scorer.bind(desk)
         yield desk.tally
@@ -85,7 +86,7 @@ def judging(
 
 def open_cache(backend: Backend, identity: ModelIdentity, values: RunSettings) -> SqliteCache | NoCache:
     """Open the cache of a model's answers, where keeping them is wanted and worth while."""
-    if not values.cache or not backend.card.is_cacheable:
+    if not values.cache or not backend.card.is_cacheable or identity.server == "unknown":
         return NoCache()
     return SqliteCache(cache_dir() / "responses", identity, is_read=not values.fresh)
 

@@ -193,6 +193,8 @@ def _rescore(
                 tally = execution.run()
         watch.look()
         totals = total(aggregator, own.tasks, own.summary_groups)
+        if judge_tally is not None:
+            judge_notes = (*judge_notes, *judge_tally.notes)
         came_up = (*watch.notes, *plan.notes, *judge_notes, *execution.notes(), *model.notes(), *totals.notes)
     manifest = msgspec.structs.replace(
         own,

@@ -17,6 +17,7 @@ from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
 from assay.app.progress import ProgressGauge, tracks_of
+from assay.app.reuse import reuse_note, start_over_note, starts_over
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import named_scorers, scorers_of
@@ -30,6 +31,7 @@ from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
 from assay.dialects.parts.compiled import Compiled
+from assay.engine.cache import SqliteCache
 from assay.engine.execute import Execution, Tally
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
@@ -39,8 +41,9 @@ from assay.results.families import families
 from assay.results.full_disk import while_there_is_room
 from assay.results.history import History
 from assay.results.media_store import MediaStore
+from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
-from assay.results.store import JOURNAL, RunFolder, SampleWriter, read_manifest
+from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.scoring.aggregate import MeanAggregator
 from assay.sources.media_formats import media_type_of
 
@@ -50,6 +53,9 @@ class Observer:
 
     def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Take the compiled datasets and the tasks they became, before any weight is read."""
+
+    def starting_over(self, why: str) -> None:
+        """Take why a finished run of the same command is not reused."""
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
@@ -97,6 +103,7 @@ def run(
     values = settings.values
     AllowedFailures.parse(values.allow_failures)
     place = Path(values.out or values.runs_dir)
+    require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "make room, and say the same again: it goes on from what was answered"
     with while_there_is_room(place, fix), kept_offline(values) as watch:
         if values.offline and values.judge is None:
@@ -174,6 +181,7 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
         samples=values.samples,
         cot=values.cot,
         limit=None if values.limit is None else Limit.parse(values.limit),
+        takes_parameters=card is not None and card.takes_parameters,
         dataset_args=values.dataset_args,
     )
 
@@ -214,7 +222,13 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
 
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
-        _set_aside(folder.path)
+        folder.archive()
+    elif work.kept is None and starts_over(folder.path, manifest, values):
+        archived = folder.archive()
+        assert archived is not None
+        note = start_over_note(manifest, archived)
+        observer.starting_over(note)
+        manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, note))
     history = History(folder.path)
     earlier = folder.claim(manifest, history.own)
     started = time.monotonic()
@@ -269,7 +283,11 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         came_up = (
             *work.watch.notes,
             *work.notes,
+            *stored.notes(),
+            *(cache.notes() if isinstance(cache, SqliteCache) else ()),
+            *(judge_tally.notes if judge_tally else ()),
             *_kept_scorings(n_scorings),
+            *(reuse_note(manifest, tally) if work.kept is None else ()),
             *chosen,
             *execution.notes(),
             *backend.notes(),
@@ -346,13 +364,3 @@ def _counters(tally: Tally) -> dict[str, float]:
         "requests_cached": tally.n_cached,
         "requests_shared": tally.n_shared,
     }
-
-
-def _set_aside(folder: Path) -> None:
-    """Keep an earlier run under another name, so that starting afresh loses nothing."""
-    if read_manifest(folder) is None:
-        return
-    number = 1
-    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
-        number += 1
-    folder.rename(aside)

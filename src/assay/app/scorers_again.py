@@ -10,11 +10,12 @@ from assay.app.judge import needs_judge
 from assay.app.run import compile_asked
 from assay.app.said_in_configs import configs_among, with_named_judge
 from assay.app.scorers import scorers_of
-from assay.app.settings import HIDDEN, RunSettings
+from assay.app.settings import RunSettings
 from assay.app.stored_tasks import StoredTask
 from assay.core.errors import AssayError, PlanError, Problem, UsageError
 from assay.core.origin import Origin
 from assay.core.run import RunManifest
+from assay.core.secrets import HIDDEN
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.stored_model import StoredModel
 from assay.scoring.scorers.registry import make_scorer

@@ -6,7 +6,6 @@ which wins over the default.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,12 +17,11 @@ from assay.core.errors import Problem, UsageError, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.run import Setting
+from assay.core.sampling_bounds import Length, Repeats, Temperature, TopP
+from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 
 FILE = "assay.toml"
-HIDDEN = "(hidden)"
-"""Stands for a secret."""
-_SECRET = {"key", "token", "secret", "password"}
 
 
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,14 +47,14 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
     fidelity: Literal["corrected", "faithful"] = "corrected"
     chat: Literal["auto", "on", "off"] = "auto"
-    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    max_tokens: Length | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
     stop: tuple[str, ...] | None = None
     windows: WindowScheme | None = None
     window_tokens: Annotated[int, msgspec.Meta(ge=2)] | None = None
     stride: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    samples: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    samples: Repeats | None = None
     cot: str | None = None
     dialect: str | None = None
     dataset_args: dict[str, str] = {}
@@ -72,6 +70,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_going: bool = False
     """Whether a run goes on though its first requests were all refused alike."""
     fresh: bool = False
+    reuse: bool = False
+    """Whether a finished run is reused though its server does not report which model it runs."""
     allow_failures: int | str = 0
     """How many samples may fail, as a number or in percent, before the exit status says so."""
     stage: Literal["all", "infer", "score"] = "all"
@@ -103,15 +103,7 @@ class Settings:
 
 def without_secrets(args: Mapping[str, str]) -> dict[str, str]:
     """Return arguments as they may be stored and shown."""
-    return {name: HIDDEN if is_secret(name) else value for name, value in args.items()}
-
-
-def is_secret(name: str) -> bool:
-    """Whether an argument's name says so, as `hf_token` does. `batch_tokens` does not, nor does `key_env`,
-    which names a variable: hidden, the model could not be opened again as it was.
-    """
-    words = re.split(r"[^a-z]+", name.lower())
-    return words[-1] != "env" and not _SECRET.isdisjoint(words)
+    return {name: HIDDEN if is_secret_name(name) else value for name, value in args.items()}
 
 
 def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Settings:

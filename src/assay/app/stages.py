@@ -19,7 +19,7 @@ from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import Task
 from assay.engine.stored_model import RecordedFitting, ShotsShown, StoredAnswers, StoredModel
-from assay.results.read import StoredRun, find_run, run_folders
+from assay.results.read import StoredRun, find_run, readable_runs
 from assay.results.store import JOURNAL
 
 _LOOKED_AT = 20
@@ -86,11 +86,13 @@ def find_answers(datasets: tuple[str, ...], values: RunSettings) -> StoredRun:
         return find_run(values.answers_from, root)
     if values.out is not None:
         return StoredRun(Path(values.out))
-    for folder in reversed(run_folders(root)):
-        run = StoredRun(folder)
+    runs, problems = readable_runs(root)
+    for run in reversed(runs):
         if _is_of(run, datasets, values):
             return run
     what = f"no run of {values.model!r} on {listing(datasets)} is kept here"
+    if problems:
+        what += f"; {len(problems)} runs cannot be read: `assay ls` names them"
     fix = "ask the model first: --stage infer; or name the run: --answers-from RUN"
     raise StoreError(Problem("STORE-007", what, fix, Origin(str(root))))
 

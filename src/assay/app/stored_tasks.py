@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from assay.core.request import Kind, Request, Span
-from assay.core.response import Response
+from assay.core.response import Outcome, Response
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer, TaskSpec
 from assay.engine.stored_model import StoredAnswers
+from assay.results.damage import damaged, reader
 from assay.results.records import SampleRecord
 from assay.results.store import SAMPLES
 from assay.results.tail import Tail, line_at
@@ -111,9 +112,11 @@ def _told(sample: Sample) -> Sample:
 def stored_tasks(folder: Path, specs: Sequence[TaskSpec]) -> Mapping[str, StoredTask]:
     """Return the tasks of a run by their names; looks at every sample once, and keeps none in memory."""
     tasks = {spec.name: StoredTask(spec, folder) for spec in specs}
-    decoder = msgspec.json.Decoder(SampleRecord)
+    read = reader(folder / SAMPLES, SampleRecord)
     for place, line in Tail(folder / SAMPLES).lines():
-        record = decoder.decode(line)
+        record = read(place, line)
+        if record.task not in tasks:
+            raise damaged(folder / SAMPLES, ValueError(f"the run has no task {record.task!r}"), place)
         tasks[record.task].learn(record, place)
     return tasks
 
@@ -128,6 +131,10 @@ class AnswersOnly:
         """Return the stored response to exactly this ask."""
         outcome = self._answers.get(key) or self._answers.failure(key)
         return None if outcome is None else Response(request_id, key, outcome)
+
+    def answer(self, key: str) -> Outcome | None:
+        """Return the stored answer to this ask."""
+        return self._answers.get(key)
 
     def append(self, response: Response) -> None:
         """Keep nothing."""

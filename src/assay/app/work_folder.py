@@ -22,7 +22,8 @@ from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.run import RunStatus
 from assay.dialects.openicl.config.symbol import Symbol
-from assay.results.read import StoredRun, run_folders
+from assay.results.output_folder import require_writable
+from assay.results.read import StoredRun, readable_runs
 from assay.results.store import MANIFEST
 
 LATEST = "latest"
@@ -42,6 +43,7 @@ class WorkFolder:
     @classmethod
     def new(cls, work_dir: Path) -> WorkFolder:
         """Return a folder for what begins now; two commands of one second have one each."""
+        require_writable(work_dir, "--work-dir")
         stamp = time.strftime(_STAMP)
         number = 0
         while True:
@@ -83,10 +85,12 @@ class WorkFolder:
 
     def last_run(self, model: str, *, is_complete: bool = False) -> StoredRun | None:
         """Return the latest run of a model, or the latest whose answers are scored."""
-        for folder in reversed(run_folders(self.runs_of(model))):
-            run = StoredRun(folder)
+        runs, problems = readable_runs(self.runs_of(model))
+        for run in reversed(runs):
             if not is_complete or run.manifest.status is RunStatus.COMPLETE:
                 return run
+        if problems:
+            raise StoreError(problems)
         return None
 
     def models(self) -> list[str]:

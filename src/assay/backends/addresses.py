@@ -6,6 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from assay.backends.problems import unknown_model
+from assay.core.secrets import without_user_info
 
 _SENDABLE = re.compile(r"[!-~]+")
 
@@ -18,11 +19,12 @@ def checked_address(url: str, example: str) -> str:
         (parts.hostname or "").encode("idna")  # Raises where no name of a host can be such.
     except ValueError:
         is_whole = False
+    shown = without_user_info(url)
     if not is_whole:
-        raise unknown_model(f"{url!r} is no address of a server", example)
+        raise unknown_model(f"{shown!r} is not the address of a server", example)
     if not _SENDABLE.fullmatch(url):
         raise unknown_model(
-            f"the address {url!r} holds a character that none can have: a space or a letter beyond ASCII",
+            f"the address {shown!r} holds a character that none can have: a space or a letter beyond ASCII",
             "write it as browsers send it: %20 for a space, xn--... for the name of a host",
         )
     if parts.username is not None or parts.password is not None:

@@ -120,11 +120,15 @@ class HfBackend(LocalModel):
         return self._counters.as_dict()
 
     def notes(self) -> Sequence[str]:
-        """Say when sequences that begin alike could not be computed together in the best way, and why."""
+        """Say how prompts were changed, and why sequences could not be computed together in the best way."""
+        notes = self._prompt_notes()
         if self._trial is None or not self._trial.troubles:
-            return ()
+            return notes
         how = "through a dense mask" if self._trial.packs else "by itself"
-        return (f"{self._name}: every sequence was computed {how}, because {self._trial.troubles[-1]}",)
+        return (
+            *notes,
+            f"{self._name}: every sequence was computed {how}, because {self._trial.troubles[-1]}",
+        )
 
     def close(self) -> None:
         """Let go of the weights."""

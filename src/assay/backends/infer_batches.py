@@ -51,7 +51,10 @@ class Call:
 
 
 class Batches:
-    """Gathers parts until they fill a call of so many texts; a part that has more goes alone."""
+    """Gathers parts until they fill a call of so many texts; a part that has more goes alone.
+
+    Parameters that name a `batch_size` have their own number.
+    """
 
     def __init__(self, n_texts: int) -> None:
         self._n_texts = n_texts
@@ -61,14 +64,15 @@ class Batches:
     def add(self, part: Part) -> Iterator[Call]:
         """Take a part; yield what is to be sent now."""
         held = self._held.get(part.params)
-        if held is not None and len(held.instances) + held.n_more(part) > self._n_texts:
+        n_texts = part.params.batch_size or self._n_texts
+        if held is not None and len(held.instances) + held.n_more(part) > n_texts:
             yield self._taken(part.params)
         call = self._held.setdefault(part.params, Call())
         call.add(part)
         self._n_held += 1
-        if len(call.instances) >= self._n_texts:
+        if len(call.instances) >= n_texts:
             yield self._taken(part.params)
-        elif self._n_held >= HELD_CALLS * self._n_texts:
+        elif self._n_held >= HELD_CALLS * max(self._n_texts, n_texts):
             yield self._taken(max(self._held, key=lambda params: len(self._held[params].parts)))
 
     def rest(self) -> Iterator[Call]:

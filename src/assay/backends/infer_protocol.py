@@ -12,8 +12,10 @@ Pure functions: no sockets, no batches.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -28,7 +30,7 @@ RECUT_TOKENS = 16
 _MORE_THAN_HALF = math.log(0.5)
 
 
-class Params(msgspec.Struct, frozen=True):
+class Params(msgspec.Struct, frozen=True, dict=True):
     """The settings of one call, by the names of vLLM's server.
 
     All of them are always sent, also those that are not set: the original's servers keep what one call sets
@@ -41,7 +43,41 @@ class Params(msgspec.Struct, frozen=True):
     stop: tuple[str, ...] | None
     seed: int | None
     prompt_logprobs: int | None
+    written: str = "{}"
+    """Further parameters as their author wrote them, in JSON."""
 
+    @cached_property
+    def further(self) -> dict[str, Any]:
+        """The further parameters, by name."""
+        return msgspec.json.decode(self.written, type=dict[str, Any])
+
+    @property
+    def batch_size(self) -> int | None:
+        """How many texts a call may have, where the parameters say it."""
+        size = self.further.get("batch_size")
+        return size if isinstance(size, int) and size > 0 else None
+
+    def fields(self) -> dict[str, Any]:
+        """Return all of it by the names that are sent."""
+        named = {name: getattr(self, name) for name in self.__struct_fields__ if name != "written"}
+        return {**named, **self.further}
+
+
+NEUTRAL: Mapping[str, Any] = {
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "top_k": -1,
+    "use_beam_search": False,
+    "best_of": None,
+    "length_penalty": 1.0,
+    "early_stopping": False,
+    "stop_token_ids": None,
+    "ignore_eos": False,
+    "logprobs": None,
+    "n": 1,
+    "skip_special_tokens": True,
+}
+"""The further parameters that the original's servers know, and their values there while nobody sets them."""
 
 SCORING = Params(max_tokens=1, temperature=0.0, top_p=1.0, stop=None, seed=None, prompt_logprobs=0)
 """Likelihoods: 0 asks for the token that is there and no others; one token must be written all the same."""
@@ -97,6 +133,7 @@ def _writing(sampling: Sampling, index: int, number: int) -> Params:
         # The same for all requests of one index: they still share calls.
         seed=repeat_seed(sampling, index, number),
         prompt_logprobs=None,
+        written=msgspec.json.encode(sampling.server or {}, order="sorted").decode(),
     )
 
 

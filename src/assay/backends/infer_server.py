@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,7 +20,8 @@ from assay.backends.concurrency import FixedLevel
 from assay.backends.http_post import CallTrouble, Endpoint, Patience, WholeJson
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.infer_batches import Batches, Call
-from assay.backends.infer_protocol import Part, parts_of, read
+from assay.backends.infer_protocol import NEUTRAL, Params, Part, parts_of, read
+from assay.backends.model_report import Report, model_report
 from assay.backends.problems import unknown_model
 from assay.backends.request_parts import Answer, UnderWay
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -35,7 +38,8 @@ class InferArgs(msgspec.Struct, frozen=True):
     """What can be set on a server's client."""
 
     model: str | None = None
-    """The name of the model that the server runs; it cannot tell. Only with it are answers cached."""
+    """The name of the model that the server runs, which the original's servers do not report. Without it a
+    finished run is not reused, and answers are not cached."""
     batch_size: Positive = 16
     """Texts in one call."""
     concurrency: Positive = 8
@@ -62,6 +66,8 @@ class InferServerBackend:
         self._n_texts = 0
         self._ended = Ended()
         self._n_maybe_cut = 0
+        self._kept_there: set[str] = set()
+        """The further parameters that calls have set, which the server keeps."""
 
     @property
     def card(self) -> ModelCard:
@@ -70,8 +76,8 @@ class InferServerBackend:
             name=self._name,
             kinds=frozenset({Kind.SPAN, Kind.GENERATE}),
             is_chat=False,
-            is_cacheable=self._args.model is not None,
             has_windows=False,
+            takes_parameters=True,
         )
 
     def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
@@ -79,9 +85,20 @@ class InferServerBackend:
         return self.card
 
     def identity(self) -> ModelIdentity:
-        """Return the address, and the model's name if the person gave one."""
-        named: dict[str, str | int | float | bool] = {"model": self._args.model} if self._args.model else {}
-        return ModelIdentity("ultraeval", self._name, args=named)
+        """Return the address, the model's name if the person gave one, and what the server reports."""
+        name = self._args.model or ""
+        named: dict[str, str | int | float | bool] = {"model": name} if name else {}
+        server: Literal["reports", "named", "unknown"] = "named" if name else "unknown"
+        # The original's servers have no list of models, but others that speak its protocol may.
+        report = self._report
+        if report is not None:
+            server = "reports"
+        return ModelIdentity("ultraeval", self._name, args=named, reported=report or {}, server=server)
+
+    @cached_property
+    def _report(self) -> Report | None:
+        address = urlsplit(self._url)
+        return model_report(f"{address.scheme}://{address.netloc}/v1", self._args.model or "")
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
@@ -153,6 +170,12 @@ class InferServerBackend:
     async def _work(self, client: HttpClient, job: Call | Response) -> list[Answer] | Response:
         return job if isinstance(job, Response) else await self._answered(client, job)
 
+    def _params(self, params: Params) -> dict[str, Any]:
+        """Return what a call sets, and what an earlier call set and this one does not."""
+        self._kept_there |= params.further.keys() & NEUTRAL.keys()
+        reset = {name: NEUTRAL[name] for name in sorted(self._kept_there)}
+        return {**reset, **params.fields()}
+
     async def _answered(self, client: HttpClient, call: Call, *, is_half: bool = False) -> list[Answer]:
         """Return what comes of a call. If it fails for ever, its halves are tried, down to the part at fault.
 
@@ -160,7 +183,7 @@ class InferServerBackend:
         """
         began = time.perf_counter()
         self._n_texts += len(call.instances)
-        document = {"params": msgspec.to_builtins(call.parts[0].params), "instances": call.instances}
+        document = {"params": self._params(call.parts[0].params), "instances": call.instances}
         is_single = len(call.parts) == 1
         try:
             is_patient = is_single or not is_half

@@ -100,6 +100,10 @@ class LocalModel:
 
     # --- for the engines ---
 
+    def _prompt_notes(self) -> tuple[str, ...]:
+        """Say what the template did to conversations; nothing before one was rendered."""
+        return self._tokenization.notes() if "_tokenization" in self.__dict__ else ()
+
     def _identity(self, dtype: str, args: Mapping[str, str | int | float | bool]) -> ModelIdentity:
         """Return who the model is: the hash of its files, its number type, its template."""
         return ModelIdentity(

@@ -14,6 +14,8 @@ from assay.backends.openai_tools import Tools, read_choice, read_tools
 from assay.backends.problems import refused_key, wrong_argument
 from assay.core.errors import listing, nearest
 from assay.core.ids import digest
+from assay.core.sampling_bounds import MinP, Penalty, RepetitionPenalty, TopK, expected_of
+from assay.core.secrets import find_secret_name
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -50,7 +52,6 @@ _ELSEWHERE = {
     "tool_choice": "use --model-arg tool_choice=NAME",
 }
 """Fields that are written already, and how a person sets them."""
-_SECRET = re.compile(r"key|secret|password|authorization", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"[!-~]+")
 
@@ -58,13 +59,13 @@ _KEY = re.compile(r"[!-~]+")
 class Decoding(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings of decoding that not every server has; sent as they are, by the names of vLLM's server."""
 
-    top_k: int | None = None
+    top_k: TopK | None = None
     """Draw among so many of the likeliest tokens."""
-    min_p: float | None = None
+    min_p: MinP | None = None
     """Draw among tokens that have at least this share of the likeliest one's probability."""
-    repetition_penalty: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
+    repetition_penalty: RepetitionPenalty | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
 
 
 class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
@@ -171,15 +172,19 @@ def _extra(name: str, value: str) -> Any:
         raise wrong_argument(f"openai argument {EXTRA}{name}: {name!r} has a name", f"write {name}={value}")
     if not name:
         raise wrong_argument(f"openai argument {EXTRA!r} names no field", f"write {EXTRA}ignore_eos=true")
-    if _SECRET.search(name):
+    try:
+        read = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        read = value
+    if (secret := find_secret_name({name: read})) is not None:
+        where = EXTRA + name if secret == name else f"{EXTRA}{name}: {secret!r}"
         raise wrong_argument(
-            f"openai argument {EXTRA}{name} looks like a secret, which every run would write down",
+            f"openai argument {where} looks like a secret, which every run would write down",
             "keys come from the environment: --model-arg key_env=NAME",
         )
-    try:
-        return msgspec.json.decode(value)
-    except msgspec.DecodeError:
-        return value
+    if (expected := expected_of(name, read)) is not None:
+        raise wrong_argument(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
+    return read
 
 
 def _offered(args: OpenAIArgs) -> Tools:

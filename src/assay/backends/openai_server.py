@@ -10,12 +10,13 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from assay.backends.concurrency import MOST, FixedLevel, FoundLevel, Level
 from assay.backends.http_post import CallTrouble, Endpoint, Patience
 from assay.backends.http_pull import Ended, in_flight
 from assay.backends.media_bytes import MediaTrouble
+from assay.backends.model_report import Report, model_report
 from assay.backends.open_files import room_for_connections
 from assay.backends.openai_address import address_of, first_listed
 from assay.backends.openai_arguments import read_asked, read_key
@@ -37,6 +38,7 @@ from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import media_of
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, LabelProbs, Likelihood, Output, Response
+from assay.core.secrets import without_secret
 
 if TYPE_CHECKING:
     from assay.backends.http_client import HttpClient
@@ -60,7 +62,7 @@ class OpenAIBackend:
             gives_up=True,
         )
         self._level = _level(given.concurrency)
-        key = read_key(given)
+        self._key = key = read_key(given)
         self._endpoint = Endpoint(address.url, patience, key=key, fix=address.fix, level=self._level)
         # What vLLM has beside the protocol lies beside /v1. It is no work of the model: no level hears of it.
         self._root = Endpoint(address.url.removesuffix("/v1"), patience, key=key, fix=address.fix)
@@ -96,11 +98,17 @@ class OpenAIBackend:
         return self.card
 
     def identity(self) -> ModelIdentity:
-        """Return the address, the model's name there, and what is set on it. Asks for a name not given."""
+        """Return the address, the model's name there, what is set on it, and what the server reports."""
         args = self._asked.changing_answers()
         if not self._named:
             args["model"] = self._model
-        return ModelIdentity("openai", self._name, args=args)
+        report = self._report
+        server: Literal["reports", "named"] = "named" if report is None else "reports"
+        return ModelIdentity("openai", self._name, args=args, reported=report or {}, server=server)
+
+    @cached_property
+    def _report(self) -> Report | None:
+        return model_report(self._endpoint.url, self._model, self._key)
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Keep some calls under way; pull requests as places become free."""
@@ -110,7 +118,8 @@ class OpenAIBackend:
         for done in in_flight(jobs, self._work, url=url, level=self._level, ended=self._ended):
             response = done if isinstance(done, Response) else under_way.complete(done)
             if response is not None:
-                yield response
+                # Some servers repeat the key that they were shown.
+                yield response if self._key is None else without_secret(response, self._key)
 
     @property
     def has_more_at_hand(self) -> bool:

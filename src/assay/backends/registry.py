@@ -16,6 +16,7 @@ from pathlib import Path
 from assay.backends.problems import unknown_model, wrong_argument
 from assay.core.errors import listing, nearest
 from assay.core.ports import Backend, TimedClient
+from assay.core.secrets import without_user_info
 
 DEFAULT_MODEL = "smollm2"
 
@@ -68,7 +69,7 @@ def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:
         if name not in BACKENDS:
             raise unknown_model(*_advice(model, name))
         raise unknown_model(
-            f"{model!r} is no server whose speed can be measured",
+            f"{without_user_info(model)!r} is no server whose speed can be measured",
             "write openai:MODEL@http://127.0.0.1:8000/v1",
         )
     module, _, cls = TIMED_CLIENTS[name].partition(":")
@@ -78,7 +79,7 @@ def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:
 
 def _advice(model: str, name: str) -> tuple[str, str]:
     """Return what is wrong with a model that names no backend, and what to write instead."""
-    known = listing(sorted(BACKENDS))
+    known, model, name = listing(sorted(BACKENDS)), without_user_info(model), without_user_info(name)
     if Path(model).expanduser().exists():
         return f"{model!r} is a path, not a model: the backend is missing", f"write hf:{model}"
     if "/" in model and ":" not in model:

@@ -127,7 +127,7 @@ class Tokenization:
         self._backend.no_truncation()
         self._backend.no_padding()
         _keep_whole_offsets(self._backend)
-        self._render = Renderer(tokenizer, in_parts=in_parts).render
+        self._renderer = Renderer(tokenizer, in_parts=in_parts)
         self.lead: tuple[int, ...] = _lead(self._backend)
         """What the tokenizer itself puts in front of a text: its BOS, or nothing."""
         prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
@@ -138,7 +138,7 @@ class Tokenization:
 
     def spans(self, asks: Sequence[Span]) -> list[Encoded | EncodedWindows | Failure]:
         """Encode SPAN asks."""
-        rendered = [self._rendered(ask.prompt) for ask in asks]
+        rendered = [self._rendered(ask.prompt, is_scored=True) for ask in asks]
         bulk = _Bulk(self._backend)
         bulk.learn(r.text for r in rendered if isinstance(r, Rendered))
         return [
@@ -155,7 +155,7 @@ class Tokenization:
 
     def labels(self, asks: Sequence[Labels]) -> list[EncodedLabels | Failure]:
         """Encode LABELS asks: the context, and the context with each spelling after it."""
-        rendered = [_without_trailing_spaces(self._rendered(ask.prompt)) for ask in asks]
+        rendered = [self._before_labels(ask.prompt) for ask in asks]
         bulk = _Bulk(self._backend)
         for ask, r in zip(asks, rendered, strict=True):
             if isinstance(r, Rendered):
@@ -175,15 +175,20 @@ class Tokenization:
 
     # --- for people ---
 
+    def notes(self) -> tuple[str, ...]:
+        """Say what the template did to conversations."""
+        if not self._renderer.has_moved_system:
+            return ()
+        return ("the model's chat template has no system role: system messages begin the user's message",)
+
     def tokens(self, ask: Ask) -> list[Token]:
         """Return the tokens of an ask with their text; a special token shows its name."""
         encoded: Encoded | EncodedWindows | Failure
         if isinstance(ask, Span):
             encoded = self.spans([ask])[0]
         else:
-            rendered = self._rendered(ask.prompt)
-            if isinstance(ask, Labels):
-                rendered = _without_trailing_spaces(rendered)
+            is_labels = isinstance(ask, Labels)
+            rendered = self._before_labels(ask.prompt) if is_labels else self._rendered(ask.prompt)
             if isinstance(rendered, Failure):
                 return []
             context = self._context(_Bulk(self._backend), rendered)
@@ -211,11 +216,14 @@ class Tokenization:
 
     # --- inside ---
 
-    def _rendered(self, prompt: Prompt) -> Rendered | Failure:
+    def _rendered(self, prompt: Prompt, *, is_scored: bool = False) -> Rendered | Failure:
         try:
-            return self._render(prompt)
+            return self._renderer.render(prompt, is_scored=is_scored)
         except TemplateTrouble as trouble:
             return Failure("template", str(trouble))
+
+    def _before_labels(self, prompt: Prompt) -> Rendered | Failure:
+        return _without_trailing_spaces(self._rendered(prompt, is_scored=True))
 
     def _leading(self, ids: Sequence[int], rendered: Rendered) -> tuple[int, ...]:
         """Return what must stand in front of these ids."""

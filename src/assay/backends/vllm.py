@@ -81,10 +81,14 @@ class VllmBackend(LocalModel):
         return self._counters.as_dict()
 
     def notes(self) -> Sequence[str]:
-        """Say when the engine keeps no beginnings."""
+        """Say how prompts were changed, and when the engine keeps no prefixes."""
+        notes = self._prompt_notes()
         if self._engine is None or self._engine.shares:
-            return ()
-        return (f"{self._name}: every sequence was computed by itself, as vLLM keeps no prefixes for it",)
+            return notes
+        return (
+            *notes,
+            f"{self._name}: every sequence was computed by itself, as vLLM keeps no prefixes for it",
+        )
 
     def close(self) -> None:
         """Let go of the engine."""

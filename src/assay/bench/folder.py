@@ -80,7 +80,7 @@ class BenchFolder:
     """A new folder, or an empty one."""
 
     def __init__(self, path: Path) -> None:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.is_dir() and any(found.name != _draft(MANIFEST) for found in path.iterdir()):
             raise StoreError(
                 Problem(
                     "STORE-002",
@@ -115,13 +115,21 @@ class BenchFolder:
         return folder / REQUESTS
 
     def _replace(self, name: str, content: object) -> None:
-        draft = self.path / f".{name}.new"
-        draft.write_bytes(msgspec.json.format(_encoder.encode(content), indent=1) + b"\n")
+        draft = self.path / _draft(name)
+        # A killed process may have left one; a link of that name must not be written through.
+        draft.unlink(missing_ok=True)
+        with open(draft, "xb") as file:
+            file.write(msgspec.json.format(_encoder.encode(content), indent=1) + b"\n")
         draft.replace(self.path / name)
 
 
+def _draft(name: str) -> str:
+    """Return the name under which a file is written before it replaces the file of that name."""
+    return f".{name}.new"
+
+
 def _unwritable(path: Path, error: OSError) -> StoreError:
-    what = f"the benchmark cannot be written here: {error.strerror}"
+    what = f"the folder cannot be made or written to: {error.strerror}"
     return StoreError(Problem("STORE-011", what, "choose another --out", Origin(str(path))))
 
 

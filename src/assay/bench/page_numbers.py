@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from assay.core.rounding import fixed
+
 NOT_KNOWN = "–"
 
 _UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -75,4 +77,4 @@ def percent(share: float) -> str:
         return f"{share:.0%}".replace("%", " %")
     places = 2 if min(share, 1 - share) < 0.001 else 1
     least = 10.0**-places
-    return f"{min(max(share * 100, least), 100 - least):.{places}f} %"
+    return f"{fixed(min(max(share * 100, least), 100 - least), places)} %"

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from assay.bench.pool import Stats
 from assay.bench.summary import BenchSummary, Throughput
+from assay.core.rounding import percent
 
 _NAMES = {
     "ttft": "TTFT, ms",
@@ -125,7 +126,7 @@ def _under_way(part: BenchSummary, stat: Literal["mean", "max"]) -> str:
 
 def _good_share(part: BenchSummary) -> str:
     share = part.goodput.share if part.goodput else None
-    return NONE if share is None else f"{100 * share:.1f}"
+    return NONE if share is None else percent(share)
 
 
 def _good_rate(part: BenchSummary) -> str:

@@ -37,6 +37,10 @@ class Limit(msgspec.Struct, frozen=True):
             )
         return cls(int(match[2]), cast(Literal["first", "last"], match[1]) if match[1] else "drawn")
 
+    def cuts(self, n_samples: int) -> bool:
+        """Whether it leaves samples out of this many: a limit at or above the size is no limit."""
+        return self.n < n_samples
+
     def chosen(self, ids: Iterable[str], seed: int) -> frozenset[str]:
         """Return which samples are in; holds no more of them. A drawn sample goes by rank: it does not depend
         on order, and a larger limit keeps all of a smaller one.

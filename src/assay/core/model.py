@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from assay.core.ids import digest
@@ -22,11 +24,21 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     """Hash of the chat template."""
     args: dict[str, str | int | float | bool] = {}
     """Arguments that change answers."""
+    reported: dict[str, str | int | float | bool] = {}
+    """What a server says about the model it serves, such as the path of its weights."""
+    server: Literal["reports", "named", "unknown"] | None = None
+    """How the model behind a server is identified: the server reports it, a person named it, or not at all.
+    None: the model is on this machine, and its files identify it."""
 
     @property
     def digest(self) -> str:
-        """Return one name for all of it."""
-        return digest(self, size=16)
+        """Return one name for all that decides the answers."""
+        return digest(self.deciding, size=16)
+
+    @property
+    def deciding(self) -> ModelIdentity:
+        """Return what decides the answers: how a served model came to be known does not."""
+        return msgspec.structs.replace(self, server=None)
 
 
 class ModelCard(msgspec.Struct, frozen=True):
@@ -44,6 +56,8 @@ class ModelCard(msgspec.Struct, frozen=True):
     """Whether it can score a text of any length window by window, which needs its tokens."""
     media: frozenset[Medium] = frozenset()
     """What it takes beside text."""
+    takes_parameters: bool = False
+    """Whether it takes further sampling parameters by the names of UltraEval's servers."""
     fetches_media: bool = False
     """Whether it takes media by their addresses and fetches them itself."""
     ways: dict[Kind, str] = {}

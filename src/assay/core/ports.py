@@ -94,6 +94,9 @@ class Journal(Protocol):
     def get(self, request_id: str, key: str) -> Response | None:
         """Return the stored response to exactly this ask."""
 
+    def answer(self, key: str) -> Outcome | None:
+        """Return the stored answer to this ask, whichever request asked it; None where it failed."""
+
     def append(self, response: Response) -> None:
         """Take a response; it is safe after the next `flush`."""
 

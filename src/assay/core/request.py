@@ -8,7 +8,7 @@ compare.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -75,6 +75,9 @@ class Sampling(msgspec.Struct, frozen=True):
     stop: tuple[str, ...] = ()
     seed: int | None = None
     n: int = 1
+    server: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    """Further parameters by the names of the server that they were written for, such as `top_k`; only a model
+    whose card has `takes_parameters` is given any. Left out of stored asks and their keys where unset."""
 
 
 class Generate(msgspec.Struct, frozen=True, tag="generate", omit_defaults=True):

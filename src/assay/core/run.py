@@ -160,4 +160,5 @@ def run_fingerprint(
     out beforehand: it follows from what it asked the model, and that counts.
     """
     asked = [msgspec.structs.replace(task, source="", chosen={}) for task in tasks]
-    return digest((asked, model) if judge is None else (asked, model, judge))
+    models = [model.deciding] if judge is None else [model.deciding, judge.deciding]
+    return digest((asked, *models))

@@ -53,6 +53,8 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """The way of reasoning, by the dataset's own name for it."""
     limit: Limit | None = None
     """For dialects that must cut a dataset down themselves."""
+    takes_parameters: bool = False
+    """Whether the model takes further sampling parameters by the names of UltraEval's servers."""
     dataset_args: dict[str, str] = {}
     """What only one dialect knows, by its own names."""
 

@@ -14,32 +14,54 @@ from assay.core.response import Failure, Outcome
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Outcome)
 _COMMIT_EVERY_S = 1.0
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
 
 
 class SqliteCache:
-    """One database per model identity, so that no model can be given another's answers."""
+    """One database per model identity, so that no model can be given another's answers.
+
+    The cache only saves time, so it never ends a run: an answer that cannot be read is asked again, a damaged
+    database is moved out of the way, and one that cannot be used is done without. `notes` says so.
+    """
 
     def __init__(self, folder: Path, model: ModelIdentity, *, is_read: bool = True) -> None:
         self._is_read = is_read
-        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{model.digest}.sqlite"
-        self._database = sqlite3.connect(self.path, isolation_level=None, timeout=30)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=NORMAL")
-        self._database.execute("CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, outcome BLOB)")
         self._waiting: list[tuple[str, bytes]] = []
         self._committed = time.monotonic()
+        self._n_damaged = 0
+        self._fault: str | None = None
+        self._moved: Path | None = None
+        self._database: sqlite3.Connection | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._database = self._open_sound()
+        except (sqlite3.Error, OSError) as error:
+            self._do_without(error)
 
     def get(self, key: str) -> Outcome | None:
         """Return the answer to this ask, if it was ever given."""
-        if not self._is_read:
+        if not self._is_read or self._database is None:
             return None
-        row = self._database.execute("SELECT outcome FROM outcomes WHERE key = ?", (key,)).fetchone()
-        return None if row is None else _decoder.decode(row[0])
+        try:
+            row = self._database.execute("SELECT outcome FROM outcomes WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            self._do_without(error)
+            return None
+        if row is None:
+            return None
+        try:
+            outcome: Outcome | None = _decoder.decode(row[0])
+        except _UNREADABLE:
+            outcome = None
+        if outcome is None or isinstance(outcome, Failure):
+            self._n_damaged += 1
+            return None
+        return outcome
 
     def put(self, key: str, outcome: Outcome) -> None:
         """Keep an answer; a failure is not one."""
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, Failure) or self._database is None:
             return
         self._waiting.append((key, _encoder.encode(outcome)))
         if time.monotonic() - self._committed > _COMMIT_EVERY_S:
@@ -47,16 +69,67 @@ class SqliteCache:
 
     def flush(self) -> None:
         """Write what is waiting, in one transaction."""
-        with self._database:
-            self._database.execute("BEGIN")
-            self._database.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", self._waiting)
+        if self._database is None:
+            return
+        try:
+            with self._database:
+                self._database.execute("BEGIN")
+                self._database.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", self._waiting)
+        except sqlite3.Error as error:
+            self._do_without(error)
         self._waiting.clear()
         self._committed = time.monotonic()
 
     def close(self) -> None:
         """Write what is waiting and close the database."""
         self.flush()
-        self._database.close()
+        if self._database is not None:
+            self._database.close()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return in words what was wrong with the cache."""
+        notes = []
+        if self._moved is not None:
+            notes.append(
+                f"the cache of answers was damaged: Assay moved it to {self._moved} and began a new one"
+            )
+        if self._n_damaged:
+            answers = "1 answer" if self._n_damaged == 1 else f"{self._n_damaged:,} answers"
+            notes.append(f"{answers} in the cache could not be read: Assay asked the model again")
+        if self._fault is not None:
+            notes.append(f"the cache of answers cannot be used, and Assay did without it: {self._fault}")
+        return tuple(notes)
+
+    def _open_sound(self) -> sqlite3.Connection:
+        """Open the database; one that is none, or is damaged, gets another name first."""
+        try:
+            return _open_database(self.path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            self._moved = self.path.with_suffix(".damaged")
+            for beside in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + beside).unlink(missing_ok=True)
+            self.path.replace(self._moved)
+            return _open_database(self.path)
+
+    def _do_without(self, error: Exception) -> None:
+        self._fault = f"{error} ({self.path})"
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+
+def _open_database(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, isolation_level=None, timeout=30)
+    try:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=NORMAL")
+        database.execute("CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, outcome BLOB)")
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 class NoCache:

@@ -214,7 +214,7 @@ class Execution:
         if response is not None:
             self.tally.n_journaled += 1
             return response
-        outcome = self._memo.get(request.key)
+        outcome = self._memo.get(request.key) or self._journal.answer(request.key)
         if outcome is not None:
             self.tally.n_shared += 1
         else:

@@ -7,18 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.response import Failure, Response
+from assay.core.response import Failure, Outcome, Response
 from assay.engine.line_index import LineIndex
+from assay.engine.response_lines import ResponseLines, describe_damage, read_response
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Response)
-
-
-class _Address(msgspec.Struct):
-    """As much of a line as the index needs."""
-
-    request_id: str
-
 
 _MOST_UNWRITTEN = 1 << 20
 """Bytes that wait for a `flush`."""
@@ -29,7 +22,8 @@ class FileJournal:
 
     A line is whole or absent: responses that came together go to the operating system in one write before
     the next request is pulled, so killing the process loses at most what was in flight. A torn last line,
-    left by a machine that went down, is cut off and its request asked again.
+    left by a machine that went down, is cut off and its request asked again. Other lines that cannot be read
+    are skipped and counted, and their requests asked again.
     """
 
     def __init__(self, path: Path, *, forget_failures: bool = False) -> None:
@@ -37,8 +31,12 @@ class FileJournal:
         self._forget_failures = forget_failures
         self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 (closed by close)
         self._lines = LineIndex(path)
+        self._answers = LineIndex(path)
+        """The answers by what was asked: several requests may ask the same."""
         self._unwritten = bytearray()
         self.n_torn = 0
+        self.n_damaged = 0
+        """Lines that could not be read when the journal was opened, without a torn last one."""
         self.has_answers = False
         """Whether any response that was there is no failure."""
         self._index()
@@ -51,12 +49,22 @@ class FileJournal:
         """Return the response to exactly this ask that was there when the journal was opened."""
         if not self._lines:
             return None
-        responses = map(_decoder.decode, self._lines.lines(request_id))
+        responses = map(read_response, self._lines.lines(request_id))
         # The latest response to a request counts, also where it was to another ask.
-        response = next((one for one in responses if one.request_id == request_id), None)
+        response = next((one for one in responses if one and one.request_id == request_id), None)
         if response is None or response.key != key:
             return None
         return None if self._forget_failures and isinstance(response.outcome, Failure) else response
+
+    def answer(self, key: str) -> Outcome | None:
+        """Return the answer to this ask, whichever request asked it, if it was there at the opening."""
+        responses = map(read_response, self._answers.lines(key)) if self._lines else ()
+        return next((one.outcome for one in responses if one and one.key == key), None)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return in words what was damaged when the journal was opened."""
+        consequence = "requests without a readable response were sent again"
+        return describe_damage(self.path.name, self.n_damaged, consequence)
 
     def append(self, response: Response) -> None:
         """Take a response; it is safe after the next `flush`."""
@@ -79,23 +87,20 @@ class FileJournal:
             self.flush()
         finally:
             self._lines.close()
+            self._answers.close()
             self._file.close()
 
     def _index(self) -> None:
         """Note where each response lies."""
-        addresses = msgspec.json.Decoder(_Address)
         self._file.seek(0)
-        position = 0
-        with open(self._file.fileno(), "rb", closefd=False) as lines:
-            for line in lines:
-                if not line.endswith(b"\n"):
-                    self.n_torn = 1
-                    break
-                address = addresses.decode(line)
-                self._lines.add(address.request_id, position)
-                if not self.has_answers:
-                    self.has_answers = not isinstance(_decoder.decode(line).outcome, Failure)
-                position += len(line)
-        if self.n_torn:
-            os.truncate(self._file.fileno(), position)
+        with open(self._file.fileno(), "rb", closefd=False) as file:
+            lines = ResponseLines(file)
+            for place, response in lines:
+                self._lines.add(response.request_id, place)
+                if not isinstance(response.outcome, Failure):
+                    self.has_answers = True
+                    self._answers.add(response.key, place)
+        self.n_damaged, self.n_torn = lines.n_damaged, int(lines.is_torn)
+        if lines.is_torn:
+            os.truncate(self._file.fileno(), lines.end)
         self._file.seek(0, os.SEEK_END)

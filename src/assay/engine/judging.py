@@ -49,6 +49,8 @@ class JudgeTally(msgspec.Struct):
     """Tokens of the sent prompts and of the replies to them."""
     seconds: float = 0.0
     """Model time of the sent prompts."""
+    notes: tuple[str, ...] = ()
+    """What is wrong with the file of its replies, in words."""
 
 
 class JudgeDesk:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.ports import Journal
 from assay.core.request import Ask, Kind, Request
@@ -20,9 +18,9 @@ from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.task import Task
 from assay.engine.line_index import LineIndex
+from assay.engine.response_lines import ResponseLines, describe_damage, read_response
 
 NOT_ASKED = "not_asked"
-_decoder = msgspec.json.Decoder(Response)
 
 ShotsShown = Mapping[tuple[str, str], Mapping[str, int]]
 """For the samples (task, id) that were shown fewer examples than asked for: how many each track shows."""
@@ -34,15 +32,16 @@ class StoredAnswers:
     def __init__(self, journal: Path) -> None:
         self._answers = LineIndex(journal)
         self._failures = LineIndex(journal)
-        place = 0
-        with open(journal, "rb") as lines:
-            for line in lines:
-                # Half a line at the end is what a killed run left behind.
-                if line.endswith(b"\n"):
-                    response = _decoder.decode(line)
-                    is_failure = isinstance(response.outcome, Failure)
-                    (self._failures if is_failure else self._answers).add(response.key, place)
-                place += len(line)
+        with open(journal, "rb") as file:
+            lines = ResponseLines(file)
+            for place, response in lines:
+                is_failure = isinstance(response.outcome, Failure)
+                (self._failures if is_failure else self._answers).add(response.key, place)
+        consequence = (
+            "a sample whose answer is lost counts as failed; the same `assay run` asks the model again"
+        )
+        self.notes = describe_damage(journal.name, lines.n_damaged, consequence)
+        """What is damaged, in words."""
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -69,8 +68,8 @@ class StoredAnswers:
 
 
 def _latest(lines: LineIndex, key: str) -> Outcome | None:
-    responses = map(_decoder.decode, lines.lines(key))
-    return next((one.outcome for one in responses if one.key == key), None)
+    responses = map(read_response, lines.lines(key))
+    return next((one.outcome for one in responses if one and one.key == key), None)
 
 
 class StoredModel:
@@ -82,7 +81,7 @@ class StoredModel:
         self._identity = identity
         self._card = card
         self._answers = answers
-        self._notes = notes
+        self._notes = (*answers.notes, *notes)
         self._n_not_asked = 0
 
     @property
@@ -148,6 +147,10 @@ class ScoringJournal:
     def get(self, request_id: str, key: str) -> Response | None:
         """Return the stored response to exactly this ask."""
         return self._journal.get(request_id, key)
+
+    def answer(self, key: str) -> Outcome | None:
+        """Return the stored answer to this ask."""
+        return self._journal.answer(key)
 
     def append(self, response: Response) -> None:
         """Store a response, unless it says that the model was not asked."""

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
 
+from assay.core.rounding import NOT_KNOWN, percent, plain
 from assay.core.score import MACRO
 from assay.results.comparison import REAL_BELOW, Compared, Comparison, Difference
-from assay.results.rows import markdown_list, markdown_table, plain
+from assay.results.rows import markdown_list, markdown_table
 
 HEADINGS = (
-    *("task", "method", "sides", "first", "second", "difference", "95 % interval", "p"),
-    *("right in first alone", "in second alone", "pairs", "would show"),
+    *("task", "method", "sides", "first", "second", "second - first", "95 % interval", "p"),
+    *("right in first alone", "in second alone", "pairs", "detectable from"),
 )
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SMALLEST_P = 1e-4
-_TOO_FEW = "of too few pairs for an interval"
+_NO_SPREAD = "every pair differs by the same amount, so there is no interval"
+_TOO_FEW = "too few pairs for an interval"
 _SENTENCES = 12
 """More are told by the table alone."""
-
-
-class Lead(NamedTuple):
-    """A difference seen from the better side, so that it is positive."""
-
-    size: str
-    low: str
-    high: str
 
 
 def letter(side: int) -> str:
@@ -68,79 +60,65 @@ def summary(comparison: Comparison) -> str | None:
         if one.is_real and one.better is not None:
             wins[one.better] = wins.get(one.better, 0) + 1
     parts = [f"{letter(side)} is better in {n:,}" for side, n in sorted(wins.items())]
-    parts.append(f"no difference is shown in {len(every) - sum(wins.values()):,}")
+    parts.append(f"no significant difference in {len(every) - sum(wins.values()):,}")
     chance = round(REAL_BELOW * len(every))
     told_apart = f"of {len(every):,} comparisons: {', '.join(parts)}"
-    return f"{told_apart}; chance alone would make about {chance:,} look real"
+    return f"{told_apart}; chance alone would make about {chance:,} look significant"
 
 
 def sentence(compared: Compared) -> str:
-    """Say in one sentence whether a difference is real, or what could have been seen."""
-    result, second, first = compared.result, letter(compared.second), letter(compared.first)
+    """Say how the second side scores against the first, and whether that is statistically significant.
+
+    The direction is always second minus first, as in the tables and charts: a newer run against its base.
+    """
+    result, first, second = compared.result, letter(compared.first), letter(compared.second)
     if result.difference is None:
-        return "nothing was scored in both of them"
-    better = compared.better
-    if better is None:
+        return "no sample was scored in both of them"
+    if compared.better is None:
         return f"{first} and {second} score the same; {_power(compared)}"
-    worse = first if better == compared.second else second
-    lead = _lead(compared, is_second_better=better == compared.second)
+    is_higher = (compared.better == compared.second) == compared.higher_is_better
+    direction = "higher" if is_higher else "lower"
+    if not compared.higher_is_better:
+        direction += " (better)" if compared.better == compared.second else " (worse)"
+    size = _size(compared)
+    what = f"change from {first} to {second}" if compared.is_factor else f"{second} - {first} ="
+    claim = (
+        f"{second} scores {size} {direction} than {first} ({what} {difference_shown(compared)}, "
+        f"{_certainty(compared)})"
+    )
+    return claim if compared.is_real else f"no significant difference: {claim}; {_power(compared)}"
+
+
+def _size(compared: Compared) -> str:
+    return difference_shown(compared).lstrip("+-") + (" points" if compared.is_share else "")
+
+
+def _certainty(compared: Compared) -> str:
+    if compared.result.low is None or compared.result.high is None:
+        return _NO_SPREAD if compared.result.stderr == 0 else _TOO_FEW
     p = f"p {p_shown(compared.p)}" + ("" if compared.p_corrected is None else ", corrected for all pairs")
-    bounds = f"95 % interval {lead.low} to {lead.high}, {p}" if lead.low else _without_interval(result)
-    claim = f"{letter(better)} is {lead.size} better than {worse}: {bounds}"
-    return claim if compared.is_real else f"no difference is shown. {claim}; {_power(compared)}"
-
-
-def _without_interval(result: Difference) -> str:
-    return "in each pair alike, so there is no interval" if result.stderr == 0 else _TOO_FEW
+    return f"95 % interval {interval_shown(compared)}, {p}"
 
 
 def _power(compared: Compared) -> str:
     result = compared.result
     if result.stderr == 0 and result.smallest is None:
-        return f"{result.n:,} pairs without any spread do not tell what more would show"
+        return f"the {result.n:,} pairs show no spread, so the minimum detectable difference is not known"
     if result.smallest is None:
-        return f"{result.n:,} pairs are too few to show any"
-    text = f"{result.n:,} pairs show differences from {_amount(compared, result.smallest)} on"
+        return f"{result.n:,} pairs are too few to detect any difference"
+    least = _amount(compared, result.smallest)
+    text = f"with {result.n:,} pairs, only differences of {least} or more are detectable"
     if result.n_for_a_point is not None and (compared.is_share or compared.is_factor):
         unit = "1 %" if compared.is_factor else "1 point"
         text += f", and {unit} would take {result.n_for_a_point:,}"
     return text
 
 
-def _lead(compared: Compared, *, is_second_better: bool) -> Lead:
-    """Turn a difference round to where it is the better side's; of perplexities, how much lower it is."""
-    result = compared.result
-    gaps = (result.difference, result.low, result.high)
-    if compared.is_factor:
-        sizes = [None if one is None else 1 - (one if is_second_better else 1 / one) for one in gaps]
-        shown: Callable[[float], str] = _percent
-    else:
-        sign = 1 if (result.difference or 0) > 0 else -1
-        sizes = [None if one is None else sign * one for one in gaps]
-        shown = partial(_number, compared)
-    size = shown(sizes[0] or 0.0) + (" points" if compared.is_share else "")
-    bounds = sorted(one for one in sizes[1:] if one is not None)
-    return Lead(size, shown(bounds[0]), shown(bounds[1])) if len(bounds) == 2 else Lead(size, "", "")
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
-
-
 def _amount(compared: Compared, value: float) -> str:
     """Return a size of difference with its unit."""
     if compared.is_factor:
-        return _percent(value - 1)
-    return f"{_number(compared, value)} points" if compared.is_share else _number(compared, value)
-
-
-def _number(compared: Compared, value: float) -> str:
-    return f"{100 * value:.1f}" if compared.is_share else signless(value)
-
-
-def signless(value: float) -> str:
-    """Return a number as it is, with a minus where it has one."""
-    return f"-{plain(-value)}" if value < 0 else plain(value)
+        return f"{percent(value - 1)} %"
+    return f"{percent(value)} points" if compared.is_share else plain(value)
 
 
 def p_shown(p: float | None) -> str:
@@ -151,30 +129,35 @@ def p_shown(p: float | None) -> str:
 
 
 def difference_shown(compared: Compared) -> str:
-    """Return the second's value less the first's with its sign; of perplexities, the change in percent."""
+    """Return the second's value minus the first's with its sign; of perplexities, the change in percent."""
     value = compared.result.difference
-    if value is None:
-        return "-"
+    return NOT_KNOWN if value is None else _signed(compared, value)
+
+
+def _signed(compared: Compared, value: float) -> str:
     if compared.is_factor:
-        return f"{100 * (value - 1):+.1f} %"
-    return f"{100 * value:+.1f}" if compared.is_share else f"{'+' if value >= 0 else ''}{signless(value)}"
+        return f"{percent(value - 1, is_signed=True)} %"
+    return (
+        percent(value, is_signed=True) if compared.is_share else f"{'+' if value >= 0 else ''}{plain(value)}"
+    )
 
 
 def interval_shown(compared: Compared) -> str:
     """Return the interval of the difference."""
     low, high = compared.result.low, compared.result.high
     if low is None or high is None:
-        return "-"
+        return NOT_KNOWN
     if compared.is_factor:
-        return f"{100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
-    return f"{_number(compared, low)} to {_number(compared, high)}"
+        return f"{percent(low - 1, is_signed=True)} to {percent(high - 1, is_signed=True)} %"
+    shown = percent if compared.is_share else plain
+    return f"{shown(low)} to {shown(high)}"
 
 
 def value_shown(compared: Compared, value: float | None) -> str:
     """Return a side's value."""
     if value is None:
-        return "-"
-    return f"{100 * value:.1f}" if compared.is_share else plain(value)
+        return NOT_KNOWN
+    return percent(value) if compared.is_share else plain(value)
 
 
 def comparison_rows(metrics: Sequence[Compared]) -> list[list[str]]:
@@ -219,7 +202,7 @@ def left_out(compared: Compared) -> str | None:
 
 
 def matrix(comparison: Comparison, metrics: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
-    """Return how each side differs from each other by one metric: the row's value less the column's."""
+    """Return how each side differs from each other by one metric: the row's value minus the column's."""
     sides = range(len(comparison.sides))
     cells = {(one.first, one.second): one for one in metrics}
 
@@ -238,12 +221,9 @@ def matrix(comparison: Comparison, metrics: Sequence[Compared]) -> tuple[list[st
 def _turned(compared: Compared) -> str:
     value = compared.result.difference
     if value is None:
-        return "-"
-    if compared.is_factor:
-        return f"{100 * (1 / value - 1):+.1f} %"
-    return (
-        f"{0 - 100 * value:+.1f}" if compared.is_share else f"{'+' if value <= 0 else ''}{signless(-value)}"
-    )
+        return NOT_KNOWN
+    # 0 - value: a difference of nothing has no sign of its own.
+    return _signed(compared, 1 / value if compared.is_factor else 0 - value)
 
 
 def markdown(comparison: Comparison) -> str:

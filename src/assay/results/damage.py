@@ -13,8 +13,8 @@ from assay.core.origin import Origin
 
 T = TypeVar("T")
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
-"""What decoding raises: the second where a text in the file is in no encoding."""
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: the second for bytes that are no UTF-8, the third for brackets nested too deeply."""
 
 
 def damaged(path: Path, error: Exception, place: int | None = None) -> StoreError:
@@ -28,6 +28,23 @@ def damaged(path: Path, error: Exception, place: int | None = None) -> StoreErro
             Origin(str(path)),
         )
     )
+
+
+def skipping_reader(kind: type[T]) -> Callable[[bytes], T | None]:
+    """Return what decodes lines of a journal, and returns None for those that it cannot read.
+
+    A journal is appended to and never written again, so one damaged line must not hide the others.
+    """
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(line: bytes) -> T | None:
+        try:
+            line.decode()  # Fields that `kind` does not name are not looked at.
+            return decode(line)
+        except UNREADABLE:
+            return None
+
+    return read
 
 
 def reader(path: Path, kind: type[T]) -> Callable[[int, bytes], T]:

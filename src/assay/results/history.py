@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
+from assay.results.draft_file import replacing
 from assay.results.scoring_place import DRAFTS, SCORING_NAME, SCORINGS
 from assay.results.store import (
     HTML_REPORT,
@@ -167,9 +168,8 @@ class History:
         if not path.exists():
             path.unlink(missing_ok=True)
             return
-        copy = path.with_name(f".{name}.new")
-        shutil.copy2(path, copy)
-        copy.replace(path)
+        with replacing(path) as copy, open(path, "rb") as shown:
+            shutil.copyfileobj(shown, copy)
 
     def _found(self) -> Iterator[Entry]:
         for path in self._root.iterdir() if self._root.is_dir() else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +12,7 @@ from assay.core.origin import Origin
 from assay.core.response import Response
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score
-from assay.results.damage import reader
+from assay.results.damage import reader, skipping_reader
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, read_manifest, read_summary
@@ -45,8 +46,10 @@ class StoredRun:
         return _lines(self.path / SAMPLES, SampleRecord)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses in the order in which they came."""
-        return _lines(self.path / JOURNAL, Response)
+        """Yield the responses in the order in which they came, without those that cannot be read."""
+        read = skipping_reader(Response)
+        responses = (read(line) for _, line in Tail(self.path / JOURNAL).lines())
+        return (response for response in responses if response is not None)
 
     def response_index(self) -> ResponseIndex:
         """Return the responses by their requests, to be used in a `with`."""
@@ -103,8 +106,32 @@ def run_folders(root: Path) -> list[Path]:
     """Return the run folders under a root, the oldest first."""
     if not root.is_dir():
         return []
-    found = [folder for folder in root.iterdir() if (folder / MANIFEST).is_file()]
-    return sorted(found, key=lambda folder: (folder / MANIFEST).stat().st_mtime)
+    found: list[tuple[float, Path]] = []
+    for folder in root.iterdir():
+        try:
+            manifest = (folder / MANIFEST).stat()
+        except PermissionError:
+            # It may hold a run: whoever reads its manifest reports that this is not possible.
+            found.append((0.0, folder))
+        except OSError:
+            continue
+        else:
+            if stat.S_ISREG(manifest.st_mode):
+                found.append((manifest.st_mtime, folder))
+    return [folder for _, folder in sorted(found)]
+
+
+def readable_runs(root: Path) -> tuple[list[StoredRun], list[Problem]]:
+    """Return the runs under a root, the oldest first, and what is wrong with those that cannot be read."""
+    runs: list[StoredRun] = []
+    problems: list[Problem] = []
+    for folder in run_folders(root):
+        try:
+            runs.append(StoredRun(folder))
+        except StoreError as error:
+            # A damaged run hides none of the others.
+            problems += error.problems
+    return runs, problems
 
 
 def _lines(path: Path, kind: type[T]) -> Iterator[T]:

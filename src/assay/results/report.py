@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from assay.core.rounding import NOT_KNOWN, fixed, plain
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
@@ -15,7 +16,6 @@ from assay.results.rows import (
     markdown_list,
     markdown_table,
     mean_rows,
-    plain,
     result_rows,
     speed_line,
     text_rows,
@@ -90,11 +90,13 @@ def _other_metrics(metrics: Sequence[Metric]) -> list[str]:
 
 
 def _number(metric: Metric) -> str:
-    return "-" if metric.value is None else f"{metric.value:.4f}"
+    return NOT_KNOWN if metric.value is None else fixed(metric.value, 4)
 
 
 def _bounds(metric: Metric) -> str:
-    return "-" if metric.low is None or metric.high is None else f"{metric.low:.4f} .. {metric.high:.4f}"
+    if metric.low is None or metric.high is None:
+        return NOT_KNOWN
+    return f"{fixed(metric.low, 4)} .. {fixed(metric.high, 4)}"
 
 
 class Highlights:

@@ -13,18 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-import msgspec
-
 from assay.core.response import Response
-from assay.results.damage import reader
+from assay.results.damage import skipping_reader
 from assay.results.tail import Tail, line_at
 
 _CACHE_KIB = 2_000
 """Of the index that is held in memory."""
-
-
-class _Address(msgspec.Struct, frozen=True):
-    request_id: str
 
 
 class ResponseIndex:
@@ -32,7 +26,7 @@ class ResponseIndex:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY)
-        self._read = reader(path, Response)
+        self._read = skipping_reader(Response)
         self._places = sqlite3.connect("", isolation_level=None)
         try:
             self._fill(path)
@@ -41,9 +35,9 @@ class ResponseIndex:
             raise
 
     def get(self, request_id: str) -> Response | None:
-        """Return the response to a request; None when there is none."""
+        """Return the response to a request; None when there is none that can be read."""
         found = self._places.execute("SELECT place FROM places WHERE id = ?", (request_id,)).fetchone()
-        return None if found is None else self._read(found[0], line_at(self._file, found[0]))
+        return None if found is None else self._read(line_at(self._file, found[0]))
 
     def close(self) -> None:
         """Close the journal, and drop the index."""
@@ -75,6 +69,7 @@ class ResponseIndex:
 
 
 def _addresses(path: Path) -> Iterator[tuple[str, int]]:
-    read = reader(path, _Address)
+    read = skipping_reader(Response)
     for place, line in Tail(path).lines():
-        yield read(place, line).request_id, place
+        if (response := read(line)) is not None:
+            yield response.request_id, place

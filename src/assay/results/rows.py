@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from assay.core.rounding import NOT_KNOWN, percent, plain
 from assay.core.run import Cost, RunManifest, Spread
 from assay.core.score import MACRO, Metric
 from assay.results.families import families, is_mean
@@ -197,7 +198,7 @@ def value(metric: Metric) -> str:
     """Return a metric's value as its kind is read: a share in percent, anything else as it is."""
     if is_perplexity(metric) or not metric.is_share:
         return plain(metric.value)
-    return "-" if metric.value is None else f"{100 * metric.value:.1f}"
+    return NOT_KNOWN if metric.value is None else percent(metric.value)
 
 
 def work_line(manifest: RunManifest) -> str | None:
@@ -210,7 +211,7 @@ def work_line(manifest: RunManifest) -> str | None:
         return None
     parts = [f"{computed:,.0f} tokens computed for {asked:,.0f} asked ({asked / computed:.1f} to 1)"]
     if "model_padding_tokens" in stats:
-        parts.append(f"padding {100 * stats['model_padding_tokens'] / computed:.1f} %")
+        parts.append(f"padding {percent(stats['model_padding_tokens'] / computed)} %")
     # With answers of an earlier start, the seconds are those of that start too.
     if not stats.get("requests_journaled") and not stats.get("preparation_journaled"):
         parts.append(f"{computed / seconds:,.0f} tokens/s")
@@ -260,19 +261,12 @@ def interval(metric: Metric) -> str:
         return "-"
     if is_perplexity(metric) or not metric.is_share:
         return f"{plain(metric.low)}–{plain(metric.high)}"
-    return f"{100 * metric.low:.1f}–{100 * metric.high:.1f}"
-
-
-def plain(number: float | None) -> str:
-    """Return a number as it is, with as many digits as a person compares; a dash where there is none."""
-    if number is None:
-        return "-"
-    return f"{number:.3e}" if number >= 1e6 else f"{number:,.1f}" if number >= 1000 else f"{number:.4g}"
+    return f"{percent(metric.low)}–{percent(metric.high)}"
 
 
 def share(part: int, whole: int) -> str:
     """Return a count as a percentage of the rows."""
-    return "-" if not whole else f"{100 * part / whole:.1f}"
+    return NOT_KNOWN if not whole else percent(part / whole)
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

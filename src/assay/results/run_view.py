@@ -20,7 +20,7 @@ from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.run import RunManifest, RunStatus
 from assay.core.score import Metric
-from assay.results.damage import reader
+from assay.results.damage import reader, skipping_reader
 from assay.results.pages.data import RunPage, SampleTable
 from assay.results.pages.run_facts import Facts, score_rows
 from assay.results.pages.sample_columns import Columns, ResponseLine, SampleLine, ScoreAddress, ScoreLine
@@ -134,15 +134,17 @@ class RunView:
             self.n_samples += self._samples.skip()
 
     def _read_journal(self) -> None:
-        read = reader(self._journal.path, ResponseLine)
+        read = skipping_reader(ResponseLine)
         before = self._owed.keys() & self._response_at.keys()
         if before:
             with closing(Pages(self.path / JOURNAL)) as journal:
                 for id_ in before:
                     at = self._response_at[id_]
-                    self._take(id_, read(at, journal.at(at)))
+                    if (kept := read(journal.at(at))) is not None:
+                        self._take(id_, kept)
         for at, line in () if self._has_all_answers else self._journal.lines():
-            response = read(at, line)
+            if (response := read(line)) is None:
+                continue
             id_ = hash(response.request_id)
             if id_ in self._owed:
                 self._response_at[id_] = at

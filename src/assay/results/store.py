@@ -9,18 +9,20 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 import msgspec
 
-from assay.core.errors import Problem, StoreError
+from assay.core.errors import Problem, StoreError, listing
 from assay.core.origin import Origin
 from assay.core.request import Request
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score
 from assay.results.damage import UNREADABLE, damaged
+from assay.results.draft_file import begin_file, draft_path, replacing
 from assay.results.media_store import MediaStore
+from assay.results.output_folder import not_writable
 from assay.results.records import sample_record
 
 MANIFEST = "manifest.json"
@@ -47,28 +49,58 @@ class RunFolder:
         A folder that holds something else is left untouched. `own`: where the manifest of the run itself
         lies, if its answers were scored again since.
         """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise not_writable(self.path, error) from error
+        self.hold()
+        try:
+            return self._earlier(manifest, own)
+        except BaseException:
+            self.release()
+            raise
+
+    def archive(self) -> Path | None:
+        """Rename the folder of a run, so that a fresh start loses nothing; return its new place.
+
+        A folder without a run stays, and the result is None.
+        """
+        if not (self.path / MANIFEST).is_file():
+            return None
+        self.hold()
+        try:
+            number = 1
+            while (archived := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
+                number += 1
+            return self.path.rename(archived)
+        finally:
+            self.release()
+
+    def _earlier(self, manifest: RunManifest, own: Path | None) -> RunManifest | None:
         earlier = read_manifest(own or self.path)
-        if earlier is not None and not _is_same(earlier, manifest):
-            raise StoreError(
-                Problem(
-                    "STORE-001",
-                    f"the folder holds another run: {_difference(earlier, manifest)}",
-                    "choose another --out, or leave it away: each run then has a folder of its own",
-                    Origin(str(self.path)),
+        if earlier is not None:
+            if not _is_same(earlier, manifest):
+                raise StoreError(
+                    Problem(
+                        "STORE-001",
+                        f"the folder holds another run: {_difference(earlier, manifest)}",
+                        "choose another --out, or leave it away: each run then has a folder of its own",
+                        Origin(str(self.path)),
+                    )
                 )
-            )
-        if earlier is None and self.path.is_dir() and any(self.path.iterdir()):
+            return earlier
+        # A process that was killed, or found no room, while it wrote the first manifest left its draft.
+        draft = draft_path(self.path / MANIFEST).name
+        if others := sorted(found.name for found in self.path.iterdir() if found.name != draft):
             raise StoreError(
                 Problem(
                     "STORE-002",
-                    "the folder is not empty and holds no run",
-                    "choose another --out",
+                    f"the folder is not empty and holds no run: it has {listing(others[:3])}",
+                    "choose another --out, or an empty folder",
                     Origin(str(self.path)),
                 )
             )
-        self.path.mkdir(parents=True, exist_ok=True)
-        self.hold()
-        return earlier
+        return None
 
     def write_manifest(self, manifest: RunManifest) -> None:
         """Store the manifest; a reader sees the old one or the new one, never half."""
@@ -125,34 +157,19 @@ class RunFolder:
             ) from error
 
     def _replace(self, name: str, content: bytes) -> None:
-        draft = self.path / f".{name}.new"
-        draft.write_bytes(content)
-        draft.replace(self.path / name)
+        with replacing(self.path / name) as file:
+            file.write(content)
 
 
-_BUFFERED = 1 << 18
-"""Bytes that are written together: while a file is written, another thread of the client takes over."""
 _FLUSH_EVERY_S = 1.0
 """Who looks on while a run goes on sees samples so late at most, as long as others end."""
-
-
-def _begun_anew(path: Path) -> BinaryIO:
-    """Return a new file in the place of what is there.
-
-    Not the same file cut short: who is reading it would go on in the middle of other lines. Nor is a link
-    written through.
-    """
-    draft = path.with_name(f".{path.name}.new")
-    file = open(draft, "wb", buffering=_BUFFERED)  # noqa: SIM115 (closed by who writes it)
-    draft.replace(path)
-    return file
 
 
 class ScoreWriter:
     """Scores of finished samples, streamed into scores.jsonl."""
 
     def __init__(self, folder: Path) -> None:
-        self._scores = _begun_anew(folder / SCORES)
+        self._scores = begin_file(folder / SCORES)
         self._flushed = time.monotonic()
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
@@ -192,7 +209,7 @@ class SampleWriter(ScoreWriter):
         """Write into a folder; without `media`, what prompts show beside text is named there and not kept."""
         super().__init__(folder)
         self._media = media
-        self._samples = _begun_anew(folder / SAMPLES)
+        self._samples = begin_file(folder / SAMPLES)
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         """Append one finished sample."""
@@ -215,16 +232,18 @@ class SampleWriter(ScoreWriter):
 def read_manifest(folder: Path) -> RunManifest | None:
     """Return a folder's manifest, or None when it has none."""
     path = folder / MANIFEST
-    if not path.is_file():
-        return None
     try:
+        if not path.is_file():
+            return None
         return msgspec.json.decode(path.read_bytes(), type=RunManifest)
-    except UNREADABLE as error:
+    except (*UNREADABLE, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
             Problem(
                 "STORE-004",
-                f"the manifest cannot be read: {error}",
-                "it may come from another version of Assay, or be damaged; choose another folder",
+                f"the manifest cannot be read: {why}",
+                "it is damaged, or comes from another version of Assay: choose another folder, "
+                "or archive this one and start over with `assay run ... --fresh`",
                 Origin(str(path)),
             )
         ) from error
@@ -237,7 +256,7 @@ def read_summary(folder: Path) -> list[Metric]:
         return []
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[Metric])
-    except UNREADABLE as error:
+    except (*UNREADABLE, OSError) as error:
         raise damaged(path, error) from error
 
 
@@ -252,14 +271,17 @@ def _is_same(earlier: RunManifest, now: RunManifest) -> bool:
 
 def _difference(earlier: RunManifest, now: RunManifest) -> str:
     """Say in words what sets two runs apart."""
-    if earlier.model != now.model:
+    if earlier.model.deciding != now.model.deciding:
         if earlier.model.name != now.model.name:
             return f"its model is {earlier.model.name!r}, not {now.model.name!r}"
         changed = [
             name
             for name in earlier.model.__struct_fields__
-            if getattr(earlier.model, name) != getattr(now.model, name)
+            if name != "server" and getattr(earlier.model, name) != getattr(now.model, name)
         ]
+        if changed == ["reported"]:
+            then, since = earlier.model.reported, now.model.reported
+            return f"the server reported {then or 'no model'}, and reports {since or 'no model'} now"
         return f"its model {earlier.model.name!r} differs in {', '.join(changed)}"
     for before, after in zip(earlier.tasks, now.tasks, strict=False):
         if before.source != after.source and before.data_hash != after.data_hash:

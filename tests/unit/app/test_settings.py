@@ -17,6 +17,8 @@ from assay.app.settings import resolve_settings
         ("HF_TOKEN", True),
         ("db.password", True),
         ("client-secret", True),
+        ("apiKey", True),
+        ("extra.Authorization", True),
         ("key_env", False),
         ("batch_tokens", False),
         ("max_tokens_name", False),

@@ -286,16 +286,17 @@ def test_texts_that_may_be_cut_off_are_counted() -> None:
 
 
 def test_who_it_is() -> None:
-    url = "http://127.0.0.1:5002/infer"
-    unnamed, named = (
-        open_backend(f"ultraeval:{url}", {}),
-        open_backend(f"ultraeval:{url}", {"model": "llama"}),
-    )
-    assert (unnamed.card.is_cacheable, named.card.is_cacheable) == (False, True)
-    assert (unnamed.identity().backend, unnamed.identity().name) == ("ultraeval", f"ultraeval:{url}")
-    assert unnamed.identity().digest != named.identity().digest
-    # How it is asked does not change who it is.
-    assert open_backend(f"ultraeval:{url}", {"batch_size": "3"}).identity() == unnamed.identity()
+    with serving() as server:
+        url = server.url
+        unnamed, named = (
+            open_backend(f"ultraeval:{url}", {}),
+            open_backend(f"ultraeval:{url}", {"model": "llama"}),
+        )
+        assert (unnamed.identity().backend, unnamed.identity().name) == ("ultraeval", f"ultraeval:{url}")
+        assert (unnamed.identity().server, named.identity().server) == ("unknown", "named")
+        assert unnamed.identity().digest != named.identity().digest
+        # How it is asked does not change who it is.
+        assert open_backend(f"ultraeval:{url}", {"batch_size": "3"}).identity() == unnamed.identity()
     assert (unnamed.tokens(TEXTS[0]), unnamed.n_tokens(TEXTS[0])) == ((), None)
 
 
@@ -320,3 +321,37 @@ def test_arguments_have_bounds(arg: str) -> None:
     name, _, value = arg.partition("=")
     with pytest.raises(BackendError, match=rf"MODEL-002.*{name}"):
         open_backend("ultraeval:http://host/infer", {name: value})
+
+
+def test_further_parameters_are_sent_and_reset_for_later_calls() -> None:
+    beams = {"use_beam_search": True, "best_of": 10, "top_k": -1, "early_stopping": "never"}
+    asks = [
+        Generate("a", Sampling(16, server=beams)),
+        Generate("b", Sampling(16)),
+    ]
+    with serving() as server:
+        backend = open_backend(f"ultraeval:{server.url}", {"concurrency": "1"})
+        assert backend.card.takes_parameters
+        for n, ask in enumerate(asks):
+            list(backend.run([request("t", str(n), "gen", "answer", 0, ask)]))
+    first, second = (body["params"] for body in server.bodies)
+    assert {name: first[name] for name in beams} == beams
+    assert first["max_tokens"] == 16
+    # The original's servers keep what a call sets for all calls after it.
+    neutral = {"use_beam_search": False, "best_of": None, "top_k": -1, "early_stopping": False}
+    assert {name: second[name] for name in beams} == neutral
+
+
+def test_parameters_may_say_how_many_texts_a_call_has() -> None:
+    small = Sampling(4, server={"batch_size": 2})
+    asked = [request("t", str(n), "gen", "answer", 0, Generate(f"{n}", small)) for n in range(5)]
+    asked += [request("t", str(n), "gen", "answer", 0, Generate(f"{n}", Sampling(4))) for n in range(5, 10)]
+    with serving() as server:
+        list(open_backend(f"ultraeval:{server.url}", {"batch_size": "4"}).run(asked))
+    sizes = {
+        flag: sorted(
+            len(body["instances"]) for body in server.bodies if ("batch_size" in body["params"]) is flag
+        )
+        for flag in (True, False)
+    }
+    assert sizes == {True: [1, 2, 2], False: [1, 4]}

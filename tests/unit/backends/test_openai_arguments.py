@@ -103,6 +103,9 @@ def test_who_it_is() -> None:
         "m@http://host/v1#secret",
         "m@http://host/v1/chat/completions",
         "m@http://me:secret@host/v1",
+        "m@http://me:secret@:99999/v1",
+        "m@http://me:se/cr@secret@:99999/v1",
+        "m@http://me:secret@ho st/v1",
     ],
 )
 def test_an_address_must_be_whole_and_hold_no_secret(where: str) -> None:
@@ -138,3 +141,31 @@ def test_what_is_no_key_is_not_sent_and_not_repeated(monkeypatch: pytest.MonkeyP
     with pytest.raises(BackendError, match="MODEL-009") as caught:
         open_backend(URL, {})
     assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("model", ["opneai:m@http://me:secret@host/v1", "http://me:secret@host/v1"])
+def test_a_mistyped_backend_does_not_repeat_a_password(model: str) -> None:
+    with pytest.raises(BackendError, match=r"MODEL-001") as caught:
+        open_backend(model, {})
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("headers", '{"Authorization": "Bearer abc"}'),
+        ("extra_body", '{"nested": [{"apiKey": "abc"}]}'),
+        ("api_key", "abc"),
+    ],
+)
+def test_a_secret_within_an_extra_field_is_rejected(name: str, value: str) -> None:
+    with pytest.raises(BackendError, match=r"MODEL-002.*looks like a secret.*key_env=NAME") as caught:
+        read_asked({f"extra.{name}": value})
+    assert "abc" not in str(caught.value)
+
+
+def test_fields_that_only_sound_like_secrets_are_sent() -> None:
+    asked = read_asked(
+        {"extra.max_thinking_tokens": "5", "extra.monkey": "true", "extra.top": '{"tokens": 3}'}
+    )
+    assert asked.extra == {"max_thinking_tokens": 5, "monkey": True, "top": {"tokens": 3}}

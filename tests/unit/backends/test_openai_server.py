@@ -872,7 +872,8 @@ def test_without_a_name_the_first_model_of_the_list_is_asked() -> None:
         assert backend.identity().args == {"model": "first"}
         outcomes(backend, ASKS[:3])
         assert {body["model"] for body in server.bodies} == {"first"}
-        assert server.paths.count("/v1/models") == 1
+        # Once for the name, once for what the server reports about the model.
+        assert server.paths.count("/v1/models") == 2
 
 
 @pytest.mark.parametrize(
@@ -952,6 +953,24 @@ def test_a_server_that_repeats_the_key_is_not_quoted(monkeypatch: pytest.MonkeyP
             told = str(trouble)
     assert "your key is (the key)" in told
     assert "sk-echoed" not in told
+
+
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_an_answer_that_repeats_the_key_is_stored_without_it(
+    monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    key = 'sk-0123456789"abc'
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with serving(saying(f"the key is {key}!")) as server:
+        told = str(outcomes(client(server.url, stream=stream), ASKS[:1]))
+    assert "the key is (hidden)!" in told
+    assert "0123456789" not in told
+
+
+def test_a_short_key_may_be_a_word_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    with serving(saying("the set is EMPTY")) as server:
+        assert "the set is EMPTY" in str(outcomes(client(server.url), ASKS[:1]))
 
 
 def test_streams_of_the_fake_are_what_it_says_whole() -> None:

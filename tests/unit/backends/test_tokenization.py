@@ -170,7 +170,6 @@ def test_prefill_is_verbatim_and_start_counts_within_it(make_model: MakeModel) -
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
-        ((Message("system", "be good"), Message("user", "hi"), Message("assistant", "x")), "not supported"),
         ((Message("user", "hi"),), "final assistant"),
         ((), "no messages"),
     ],

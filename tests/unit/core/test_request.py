@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from assay.core.prompt import Message
-from assay.core.request import Span, Windows, request
+from assay.core.request import Generate, Sampling, Span, Windows, request
 
 
 def key(ask: Span) -> str:
@@ -15,6 +15,15 @@ def test_asks_without_windows_keep_the_key_they_had_before_there_were_windows() 
     # Stored answers are found by it: journals and caches of earlier versions go on to count.
     assert key(Span("abc", 1)) == "e0a92e7e6e0bc993658b5a1253e450f6"
     assert key(Span("abc", 0, leads=False)) == "91de9df8a6415e6a393adf40da75a724"
+
+
+@pytest.mark.parametrize(("temperature", "n_keys"), [(0.0, 1), (0.7, 3)])
+def test_each_repeat_of_a_sampled_ask_is_an_ask_of_its_own(temperature: float, n_keys: int) -> None:
+    """Otherwise one draw would answer all of them, and the cache would give it to every repeat."""
+    ask = Generate("abc", Sampling(temperature=temperature))
+    keys = [request("t", "s", "gen", "answer", index, ask).key for index in (0, 1, 2)]
+    assert len(set(keys)) == n_keys
+    assert [request("t", "s", "gen", "answer", index, ask).key for index in (0, 1, 2)] == keys
 
 
 def test_windows_make_an_ask_of_its_own() -> None:

@@ -142,6 +142,39 @@ def test_equal_asks_are_sent_once_and_journaled_for_each(tmp_path: Path) -> None
     assert again.asked == []
 
 
+def test_a_resumed_run_sends_no_ask_again_that_another_sample_shares(tmp_path: Path) -> None:
+    """Sample 0 is answered when the run is interrupted; those with the same prompt have not begun."""
+    task = FakeTask(12, prompts=lambda n: "shared" if n % 4 == 0 else str(n))
+    first = FakeBackend(window=1, stop_after=2)
+    with pytest.raises(KeyboardInterrupt):
+        execute([task], first, tmp_path / "j")
+    assert first.asked == ["t/s0/gen/answer/0", "t/s1/gen/answer/0"]
+    second = FakeBackend(window=1)
+    notes, tally = execute([task], second, tmp_path / "j")
+    assert [one.split("/")[1] for one in second.asked] == ["s2", "s3", "s5", "s6", "s7", "s9", "s10", "s11"]
+    assert {notes.scores[f"s{n}"].answer for n in (0, 4, 8)} == {"derahs"}
+    assert (tally.n_journaled, tally.n_shared) == (2, 2)
+    third = FakeBackend()
+    _, tally = execute([task], third, tmp_path / "j")
+    assert (third.asked, tally.n_journaled) == ([], 12), "each request has a line of its own"
+
+
+def test_a_failed_ask_is_shared_with_no_other_sample_after_a_resume(tmp_path: Path) -> None:
+    task = FakeTask(2, prompts=lambda n: "fails!")
+    with pytest.raises(KeyboardInterrupt):
+        execute([FakeTask(2, prompts=["fails!", "other"].__getitem__)], FakeBackend(1, 1), tmp_path / "j")
+    second = FakeBackend(window=1)
+    execute([task], second, tmp_path / "j")
+    assert second.asked == ["t/s1/gen/answer/0"]
+
+
+def test_texts_are_not_held_in_memory_for_asks_that_repeat_later(tmp_path: Path) -> None:
+    """The cache and the journal keep them; a run of a million long texts must not."""
+    backend = FakeBackend(window=1)
+    _, tally = execute([FakeTask(3, prompts=["same", "other", "same"].__getitem__)], backend, tmp_path / "j")
+    assert (len(backend.asked), tally.n_shared) == (3, 0)
+
+
 def test_the_cache_serves_another_run_and_only_new_rows_are_asked(tmp_path: Path) -> None:
     identity = ModelIdentity("fake", "fake")
     for n, expected in ((5, 5), (8, 3)):
@@ -219,6 +252,25 @@ def test_what_came_is_safe_before_the_next_is_waited_for(
     backend = WatchingBackend(path, comes_together=comes_together)
     execute([FakeTask(6)], backend, path)
     assert backend.seen == seen
+
+
+def test_what_the_cache_answered_is_safe_before_the_next_request_is_sent(tmp_path: Path) -> None:
+    """A request may take minutes, and its process be killed meanwhile."""
+    path = tmp_path / "j"
+    n_safe: list[int] = []
+
+    class Looking(FakeBackend):
+        def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+            for request in requests:
+                n_safe.append(path.read_bytes().count(b"\n"))
+                yield from super().run([request])
+
+    cache = SqliteCache(tmp_path / "cache", ModelIdentity("fake", "fake"))
+    execute([FakeTask(5)], FakeBackend(), tmp_path / "other", cache=cache)
+    cache.flush()
+    execute([FakeTask(7)], Looking(), path, cache=cache)
+    cache.close()
+    assert n_safe == [5, 6]
 
 
 def test_no_failure_is_kept_for_other_runs(tmp_path: Path) -> None:

@@ -198,6 +198,23 @@ def test_a_model_that_cannot_count_is_asked_everything() -> None:
     assert Fitting(backend).requests(task, SAMPLE) == task.requests(SAMPLE)
 
 
+class Joining(FakeBackend):
+    """Cuts a context into other, and more, tokens when something follows it."""
+
+    def n_tokens(self, ask: Ask) -> int | None:
+        assert isinstance(ask.prompt, str)
+        n = len(ask.prompt) // 4
+        return n if isinstance(ask, Generate) else n + 5
+
+
+def test_tokens_that_arise_where_texts_are_joined_are_counted() -> None:
+    """An estimate from the parts alone, 27 tokens, would find room in a context that is too short."""
+    asked = Span("x" * 102, 100)
+    assert Joining().n_tokens(asked) == 30
+    for length, excess in ((60, 0), (30, 0), (29, 1), (28, 2), (27, 3)):
+        assert Fitting(Joining(context_length=length)).excess(asked) == excess
+
+
 def test_excess_is_exact() -> None:
     task = FakeTask(1, prompts=lambda n: "word " * 30, max_tokens=7)
     (asked,) = task.requests(next(task.samples()))

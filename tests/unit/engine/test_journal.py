@@ -123,3 +123,38 @@ def test_a_journal_of_failures_alone_has_no_answers(tmp_path: Path) -> None:
         again = FileJournal(path)
         assert again.has_answers is has_answers
         again.close()
+
+
+def test_damaged_lines_are_skipped_counted_and_owed(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = FileJournal(path)
+    for number in range(4):
+        journal.append(response(number))
+    journal.close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1][:10] + b"\xff\n"
+    path.write_bytes(b"\n" + b"".join(lines) + b'{"torn')
+    again = FileJournal(path)
+    assert (len(again), again.n_damaged, again.n_torn) == (3, 2, 1)
+    assert [again.get(f"r{n}", f"key{n}") is not None for n in range(4)] == [True, False, True, True]
+    (note,) = again.notes()
+    assert note.startswith("j has 2 damaged lines, which were skipped: ")
+    again.append(response(1))
+    again.close()
+    once_more = FileJournal(path)
+    assert once_more.get("r1", "key1") == response(1)
+    once_more.close()
+
+
+def test_an_answer_is_found_by_what_was_asked(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = FileJournal(path)
+    journal.append(response(1, "first"))
+    journal.append(Response("r2", "key1", response(1, "second").outcome))
+    journal.append(Response("r3", "key3", Failure("timeout", "slow")))
+    assert journal.answer("key1") is None, "what this start was answered is found by others"
+    journal.close()
+    again = FileJournal(path)
+    assert again.answer("key1") == response(1, "second").outcome
+    assert (again.answer("key3"), again.answer("key9")) == (None, None)
+    again.close()

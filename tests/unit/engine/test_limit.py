@@ -4,7 +4,7 @@ import pytest
 
 from assay.core.errors import UsageError
 from assay.core.limit import Limit
-from assay.engine.limit import LimitedTask
+from assay.engine.limit import LimitedTask, limited
 from fakes.engine import FakeTask
 
 
@@ -39,7 +39,20 @@ def test_the_limit_is_recorded() -> None:
     assert spec.settings["limit_seed"] == 3
 
 
+@pytest.mark.parametrize("limit", ["10", "first:10", "last:10"])
+def test_a_limit_above_the_size_expects_no_more_samples_than_there_are(limit: str) -> None:
+    task = LimitedTask(FakeTask(3), Limit.parse(limit), 0)
+    assert task.spec.n_samples == len(list(task.samples())) == 3
+
+
 @pytest.mark.parametrize("text", ["0", "-3", "ten", "first:", "first:0", "last:0", "middle:3", "10%"])
 def test_a_limit_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="USAGE-002"):
         Limit.parse(text)
+
+
+@pytest.mark.parametrize("text", ["3", "100", "first:3", "first:100", "last:3"])
+def test_a_limit_at_or_above_the_size_is_no_limit(text: str) -> None:
+    task = FakeTask(3)
+    assert limited(task, Limit.parse(text), 0) is task
+    assert limited(FakeTask(4), Limit.parse("3"), 0).spec.settings["limit"] is not None

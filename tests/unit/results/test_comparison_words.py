@@ -45,49 +45,58 @@ def compared(
 SENTENCES = [
     (
         compared(0.023, 0.008, 0.038),
-        "B is 2.3 points better than A: 95 % interval 0.8 to 3.8, p = 0.003",
+        "B scores 2.3 points higher than A (B - A = +2.3, 95 % interval 0.8 to 3.8, p = 0.003)",
     ),
     (
         compared(-0.023, -0.038, -0.008),
-        "A is 2.3 points better than B: 95 % interval 0.8 to 3.8, p = 0.003",
+        "B scores 2.3 points lower than A (B - A = -2.3, 95 % interval -3.8 to -0.8, p = 0.003)",
     ),
     (
         compared(-0.023, -0.038, 0.008, p=0.14, smallest=0.051, n_for_a_point=2601),
-        "no difference is shown. A is 2.3 points better than B: 95 % interval -0.8 to 3.8, p = 0.14; "
-        "100 pairs show differences from 5.1 points on, and 1 point would take 2,601",
+        "no significant difference: B scores 2.3 points lower than A (B - A = -2.3, 95 % interval -3.8 to "
+        "0.8, p = 0.14); with 100 pairs, only differences of 5.1 points or more are detectable, and 1 point "
+        "would take 2,601",
     ),
     (
         compared(-1.5, -2.5, -0.5, is_share=False, higher_is_better=False),
-        "B is 1.5 better than A: 95 % interval 0.5 to 2.5, p = 0.003",
+        "B scores 1.5 lower (better) than A (B - A = -1.5, 95 % interval -2.5 to -0.5, p = 0.003)",
     ),
     (
         compared(0.8, 0.75, 0.9, is_share=False, is_factor=True, higher_is_better=False),
-        "B is 20.0 % better than A: 95 % interval 10.0 % to 25.0 %, p = 0.003",
+        "B scores 20.0 % lower (better) than A (change from A to B -20.0 %, 95 % interval -25.0 to -10.0 %, "
+        "p = 0.003)",
     ),
     (
         compared(1.25, 1.0 / 0.9, 1 / 0.75, is_share=False, is_factor=True, higher_is_better=False),
-        "A is 20.0 % better than B: 95 % interval 10.0 % to 25.0 %, p = 0.003",
+        "B scores 25.0 % higher (worse) than A (change from A to B +25.0 %, 95 % interval +11.1 to +33.3 %, "
+        "p = 0.003)",
     ),
-    (compared(0.0, smallest=0.1), "A and B score the same; 100 pairs show differences from 10.0 points on"),
-    (compared(0.0, n=2), "A and B score the same; 2 pairs are too few to show any"),
+    (
+        compared(0.0, smallest=0.1),
+        "A and B score the same; with 100 pairs, only differences of 10.0 points or more are detectable",
+    ),
+    (compared(0.0, n=2), "A and B score the same; 2 pairs are too few to detect any difference"),
     (
         compared(0.0, stderr=0.0, is_share=False, n=1_000),
-        "A and B score the same; 1,000 pairs without any spread do not tell what more would show",
+        "A and B score the same; the 1,000 pairs show no spread, so the minimum detectable "
+        "difference is not known",
     ),
     (
         compared(0.5, p=None, stderr=0.0, is_share=False),
-        "no difference is shown. B is 0.5 better than A: in each pair alike, so there is no interval; "
-        "100 pairs without any spread do not tell what more would show",
+        "no significant difference: B scores 0.5 higher than A (B - A = +0.5, every pair differs by the same "
+        "amount, so there is no interval); the 100 pairs show no spread, so the minimum detectable "
+        "difference is not known",
     ),
-    (compared(None), "nothing was scored in both of them"),
+    (compared(None), "no sample was scored in both of them"),
     (
         compared(0.5, p=None, n=1),
-        "no difference is shown. B is 50.0 points better than A: of too few pairs for an interval; "
-        "1 pairs are too few to show any",
+        "no significant difference: B scores 50.0 points higher than A (B - A = +50.0, too few pairs for an "
+        "interval); 1 pairs are too few to detect any difference",
     ),
     (
         compared(0.1, 0.05, 0.15, p=0.02, p_corrected=0.03),
-        "B is 10.0 points better than A: 95 % interval 5.0 to 15.0, p = 0.03, corrected for all pairs",
+        "B scores 10.0 points higher than A (B - A = +10.0, 95 % interval 5.0 to 15.0, p = 0.03, corrected "
+        "for all pairs)",
     ),
 ]
 
@@ -152,7 +161,7 @@ def test_markdown_has_sides_sentences_table_and_notes() -> None:
     text = markdown(found)
     assert text.startswith("# x|y against z\n")
     assert "| A | x\\|y | run-x\\|y | x\\|y |" in text
-    assert "- **t gen**: B is 10.0 points better than A" in text
+    assert "- **t gen**: B scores 10.0 points higher than A" in text
     assert "- shots differ\n- t gen, A B: left out" in text
 
 
@@ -168,7 +177,15 @@ def test_of_many_tasks_what_is_real_is_told_and_the_others_are_counted() -> None
     real = [compared(0.2), compared(-0.2), compared(0.3)]
     many = Comparison((side("x"), side("z")), (mean, *real, *([compared(0.1, p=0.5)] * 27)), ())
     assert summary(many) == (
-        "of 30 comparisons: A is better in 1, B is better in 2, no difference is shown in 27; chance alone "
-        "would make about 2 look real"
+        "of 30 comparisons: A is better in 1, B is better in 2, no significant difference in 27; chance "
+        "alone would make about 2 look significant"
     )
     assert told(many) == [mean, *real]
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("difference", [-0.25, 0.25])
+def test_sentence_and_table_show_one_direction(difference: float, higher_is_better: bool) -> None:
+    one = compared(difference, difference - 0.3, difference + 0.35, higher_is_better=higher_is_better, p=0.2)
+    row = comparison_rows([one])[0]
+    assert f"B - A = {row[5]}, 95 % interval {row[6]}" in sentence(one)

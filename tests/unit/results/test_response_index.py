@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from assay.core.errors import StoreError
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
 from assay.results.response_index import ResponseIndex
 
@@ -64,12 +63,15 @@ def test_the_places_of_many_responses_are_not_held_in_memory(tmp_path: Path) -> 
     assert held < 500_000
 
 
-def test_a_line_that_cannot_be_read_is_told_and_nothing_stays_open(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_read_hide_no_others(tmp_path: Path) -> None:
     journal = tmp_path / "responses.jsonl"
-    journal.write_bytes(line("a", completion("x")) + b'{"request_id": 5}\n')
+    whole = line("a", completion("x"))
+    damaged = b'{"request_id": 5}\n', whole[:-9] + b"\n", b"\n", whole.replace(b'"x"', b'"\xff"')
+    journal.write_bytes(whole + b"".join(damaged) + line("b", completion("y")))
     before = len(list(Path("/proc/self/fd").iterdir()))
-    with pytest.raises(StoreError, match=r"STORE-008.*byte"):
-        ResponseIndex(journal)
+    with ResponseIndex(journal) as responses:
+        found = [responses.get(name) for name in ("a", "b")]
+    assert [one and one.outcome for one in found] == [completion("x"), completion("y")]
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 

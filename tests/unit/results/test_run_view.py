@@ -304,7 +304,7 @@ def test_an_answer_that_came_after_a_failure_counts(tmp_path: Path) -> None:
         assert json.loads(details.json(0))["responses"][0]["outcome"]["type"] == "completion"
 
 
-@pytest.mark.parametrize("name", [SAMPLES, SCORES, JOURNAL, SUMMARY])
+@pytest.mark.parametrize("name", [SAMPLES, SCORES, SUMMARY])
 def test_what_cannot_be_read_is_told_whenever_it_is_asked_for(
     mock_run: Path, tmp_path: Path, name: str
 ) -> None:
@@ -321,6 +321,15 @@ def test_what_cannot_be_read_is_told_whenever_it_is_asked_for(
     shutil.copy(mock_run / name, folder / name)
     assert view.refresh()
     assert unversioned(view) == unversioned(opened(mock_run))
+
+
+@pytest.mark.parametrize("damaged", [b'{"sample_id": "\xff"}\n', b"\n", b"[1]\n"])
+def test_a_damaged_response_hides_no_other(mock_run: Path, tmp_path: Path, damaged: bytes) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(mock_run, folder)
+    lines = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
+    (folder / JOURNAL).write_bytes(b"".join((*lines[:3], damaged, *lines[3:])))
+    assert unversioned(opened(folder)) == unversioned(opened(mock_run))
 
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:

@@ -69,6 +69,12 @@ def test_a_value_that_is_no_number_is_a_failure() -> None:
     assert (metric.value, metric.n, metric.n_scored, metric.n_failed) == (1.0, 3, 1, 2)
 
 
+def test_another_metric_that_is_no_number_is_left_out_of_that_metric_alone() -> None:
+    found = totals(right(also={"f1": math.nan}), right(also={"f1": 0.5}), wrong(also={"f1": math.nan}))
+    assert (found["f1", None].value, found["f1", None].n_scored) == (0.5, 1)
+    assert (found["accuracy", None].n_scored, found["accuracy", None].n_failed) == (3, 0)
+
+
 def test_groups_and_their_macro_mean() -> None:
     scores = [
         right(group="b"),

@@ -16,6 +16,11 @@ ROWS: list[dict[str, Any]] = [
     json.loads(line)
     for line in (Path(__file__).parent / "corpus_options.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+TYPICAL: list[dict[str, Any]] = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "typical_replies.jsonl").read_text(encoding="utf-8").splitlines()
+]
+PLANETS = ("Mercury", "Venus", "Earth", "Mars")
 LETTERS = ("A", "B", "C", "D")
 NUMBERS = ("2632", "2635", "26", "2700")
 
@@ -24,6 +29,57 @@ NUMBERS = ("2632", "2635", "26", "2700")
 def test_corpus(row: dict[str, Any]) -> None:
     found = extract_option(row["text"], tuple(row["labels"]), tuple(row["choices"]))
     assert found.answer == row["answer"], found
+
+
+@pytest.mark.parametrize("row", TYPICAL, ids=lambda row: repr(row["text"][:40]))
+def test_typical_reply(row: dict[str, Any]) -> None:
+    """`answer` is what a careful person reads; `unanswered` marks replies that the rules leave open."""
+    found = extract_option(row["text"], LETTERS, PLANETS)
+    assert found.answer == (None if row.get("unanswered") else row["answer"]), found
+    explained = extract_option(row["text"], LETTERS, PLANETS, explain=True)
+    assert (explained.answer, explained.rule) == (found.answer, found.rule)
+
+
+def test_typical_replies_are_many_and_few_are_left_open() -> None:
+    assert len(TYPICAL) == len({row["text"] for row in TYPICAL}) >= 900
+    assert sum(row.get("unanswered", False) for row in TYPICAL) <= 12
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "rule"),
+    [
+        ("B is correct.", "B", "stated_label"),
+        ("B is correct?", None, None),
+        ("B is correct? Yes, it is Venus.", "B", "contained_choice"),
+        ("A is correct? It is Venus.", "B", "contained_choice"),
+        ("B 正确吗？", None, None),
+    ],
+)
+def test_question_about_an_option_is_no_statement(text: str, answer: str | None, rule: str | None) -> None:
+    found = extract_option(text, LETTERS, PLANETS)
+    assert (found.answer, found.rule) == (answer, rule)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "rule"),
+    [
+        # All the labels repeat the task, and what follows decides.
+        ("Choose A, B, C or D. It is Venus.", "B", "contained_choice"),
+        ("The answer must be A, B, C or D. It is Venus.", "B", "contained_choice"),
+        # Some of them are an answer that names several.
+        ("The answer is A, C or D. It is Venus.", None, "stated_label"),
+        ("The answer is A or B. It is Venus.", None, "stated_label"),
+        ("I choose A, B, C. It is Venus.", "B", "contained_choice"),
+    ],
+)
+def test_list_of_all_labels_repeats_the_task(text: str, answer: str | None, rule: str | None) -> None:
+    found = extract_option(text, LETTERS, PLANETS)
+    assert (found.answer, found.rule) == (answer, rule)
+
+
+def test_both_of_two_labels_are_an_answer_that_names_several() -> None:
+    found = extract_option("The answer is A or B. It is Venus.", ("A", "B"), ("Mercury", "Venus"))
+    assert (found.answer, found.rule) == (None, "stated_label")
 
 
 def test_corpus_is_large_and_half_of_it_has_no_answer() -> None:
@@ -44,6 +100,7 @@ def test_explaining_does_not_change_the_finding() -> None:
 
 def test_every_rule_is_needed_by_the_corpus() -> None:
     used = {extract_option(row["text"], tuple(row["labels"]), tuple(row["choices"])).rule for row in ROWS}
+    used |= {extract_option(row["text"], LETTERS, PLANETS).rule for row in TYPICAL}
     assert used >= {rule.name for rule in OPTION_RULES}
 
 

@@ -11,8 +11,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from assay.app.settings import RunSettings, Settings, is_secret
+from assay.app.settings import RunSettings, Settings
 from assay.core.errors import Problem, UsageError, listing
+from assay.core.sampling_bounds import Length, Repeats, Temperature, TopP
+from assay.core.secrets import is_secret_name
 from assay.ledger.datasets import Dataset
 from assay.ledger.models import Model
 
@@ -36,13 +38,13 @@ class AskedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """`faithful` reproduces the original system's quirks."""
     chat: Literal["auto", "on", "off"] | None = None
     """Whether prompts are conversations."""
-    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_tokens: Length | None = None
     """The longest answer."""
-    temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
     stop: tuple[str, ...] | None = None
     """Texts at which an answer ends."""
-    samples: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    samples: Repeats | None = None
     """Answers to each question."""
     cot: str | None = None
     """The chain of thought that dataset classes ask for."""
@@ -126,7 +128,7 @@ def _of_datasets(datasets: Sequence[Dataset], said: Mapping[str, Any]) -> dict[s
 def require_no_secrets(args: Mapping[str, str]) -> None:
     """Raise where an argument of a model holds a secret: it would be kept, and shown to readers."""
     for name in args:
-        if is_secret(name):
+        if is_secret_name(name):
             what = f"the model argument {name!r} would keep a secret in the database"
             fix = "put it into an environment variable of the server, and name that: key_env=NAME"
             raise UsageError(Problem("TEAM-032", what, fix))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from assay.core.errors import listing
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Labels, Sampling, Span, Windows
+from assay.core.sampling_bounds import expected_of
 from assay.core.task import TaskSettings
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD, ROLLING, Request
 from assay.dialects.leap.calling import Misfit
@@ -136,6 +137,9 @@ def _writing(how: Any) -> Writing:
     stops = (until,) if isinstance(until, str) else until
     if not isinstance(stops, list | tuple) or not all(isinstance(stop, str) for stop in stops):
         raise Misfit(CODE, f"greedy_until was given until {until!r:.60}, expected texts", _USAGE)
+    for key, value in given.items():
+        if (expected := expected_of(key, value)) is not None:
+            raise Misfit(CODE, f"greedy_until was given {key} {value!r:.60}, expected {expected}", _USAGE)
     lengths = [given.pop(key) for key in _LENGTH_KEYS if key in given]
     length = next((int(length) for length in lengths if length is not None), None)
     return Writing(tuple(stops), length, tuple(map(str, given)))

@@ -241,6 +241,7 @@ class _Compilation:
         family: str | None,
     ) -> TaskSpec:
         settings, task, documents = self._settings, prepared.task, prepared.documents
+        is_cut = settings.limit is not None and settings.limit.cuts(documents.n_there)
         recorded = {
             "class": self._author.class_name,
             "version": task.VERSION,
@@ -257,7 +258,7 @@ class _Compilation:
             "window": "original" if prepared.window is not None else "join",
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
-            "limit": settings.limit,
+            "limit": settings.limit if is_cut else None,
         }
         return TaskSpec(
             self._name,

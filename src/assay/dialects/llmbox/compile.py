@@ -176,7 +176,7 @@ class _Compilation:
             # All methods share the samples of the first.
             samples = samples or samples_of(one, rows, references)
         first = next(iter(prepared.values()))
-        sampling = sampling_of(prepared.get("gen", first).dataset, self._settings, self._notes)
+        sampling = sampling_of(prepared.get("gen", first).dataset, self._settings, self._author, self._notes)
         asking = Asking(
             self._settings.is_chat,
             self._settings.is_faithful,
@@ -346,6 +346,7 @@ class _Compilation:
     ) -> TaskSpec:
         first = next(iter(prepared.values()))
         dataset, settings = first.dataset, self._settings
+        is_cut = settings.limit is not None and settings.limit.cuts(n_rows)
         recorded = {
             "class": self._author.class_name,
             "metrics": [_described(metric) for metric in dataset.metrics],
@@ -367,7 +368,7 @@ class _Compilation:
             "score_by": settings.score_by,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
-            "limit": settings.limit,
+            "limit": settings.limit if is_cut else None,
             **self._searched(),
         }
         categories = categories_of(self._loaded.cls) or {}

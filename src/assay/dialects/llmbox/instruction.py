@@ -14,15 +14,23 @@ from typing import Any
 from jinja2 import (
     Environment,
     StrictUndefined,
-    TemplateError,
+    Template,
     TemplateSyntaxError,
     Undefined,
     UndefinedError,
     nodes,
 )
-from jinja2.sandbox import SandboxedEnvironment
 
+from assay.core.bounded_jinja import (
+    MAX_CHARACTERS,
+    BoundedEnvironment,
+    JinjaFailure,
+    compile_jinja,
+    render_jinja,
+    spec_width,
+)
 from assay.core.errors import nearest
+from assay.dialects.parts.template import literal_fields
 
 _MAY_BE_NONE = {
     "source": "let format_instance return source",
@@ -52,7 +60,7 @@ def environment(*, is_lenient: bool = False) -> Environment:
 
     With `is_lenient` a name that is missing prints as nothing, as in the original.
     """
-    made = SandboxedEnvironment(undefined=Undefined if is_lenient else Missing)
+    made = BoundedEnvironment(undefined=Undefined if is_lenient else Missing)
     made.globals["zip"] = zip
     return made
 
@@ -65,45 +73,76 @@ def compile_instruction(text: Any, env: Environment) -> Render:
     if not isinstance(text, str):
         raise InstructionError(f"it is {text!r}, expected a text", 'set instruction = "{question}"')
     try:
-        template = env.from_string(text)
-    except TemplateSyntaxError as error:
-        raise InstructionError(f"it does not parse: {error.message} (its line {error.lineno})") from error
-    is_jinja = bool(template.debug_info)
+        template = compile_jinja(env, text)
+    except JinjaFailure as error:
+        place = "" if error.line is None else f" (its line {error.line})"
+        what = "does not parse" if isinstance(error.error, TemplateSyntaxError) else "cannot be used"
+        raise InstructionError(f"it {what}: {error.what}{place}") from error
+    is_jinja = bool(template.debug_info) and not _is_constant(template, text)
     # In a lenient environment these print as "None", as in the original.
-    bare = _shown_bare(text, env, is_jinja=is_jinja) if issubclass(env.undefined, Missing) else ()
+    is_strict = issubclass(env.undefined, Missing)
+    bare = _shown_bare(text, env, is_jinja=is_jinja) if is_strict else ()
     if is_jinja:
+        literals = literal_fields(env, text) if is_strict else frozenset[str]()
 
         def filled(values: Mapping[str, Any]) -> str:
             _check_shown(bare, values)
-            # What Template.render does, without the copy of the globals that takes most of its time.
-            context = env.context_class(env, {**env.globals, **values}, template.name, template.blocks)
+            for name in literals:
+                _check_literal(name, values)
             try:
-                return "".join(template.root_render_func(context))
-            except UndefinedError as error:
-                found = _UNDEFINED.match(str(error))
-                raise _missing(found[1], values) if found else InstructionError(str(error)) from error
-            except (
-                TemplateError,
-                ArithmeticError,
-                LookupError,
-                TypeError,
-                ValueError,
-                AttributeError,
-            ) as error:
-                raise InstructionError(str(error) or type(error).__name__) from error
+                return render_jinja(template, values)
+            except JinjaFailure as error:
+                found = _UNDEFINED.match(error.what) if isinstance(error.error, UndefinedError) else None
+                if found is not None:
+                    raise _missing(found[1], values) from error
+                raise InstructionError(f"its line {error.line or 1}: {error.what}") from error
 
         return filled
+    has_specs = any(spec for _, _, spec, _ in _parsed(text))
 
     def formatted(values: Mapping[str, Any]) -> str:
         _check_shown(bare, values)
         try:
-            return text.format_map(values)
+            return _BoundedFormatter().vformat(text, (), values) if has_specs else text.format_map(values)
         except KeyError as error:
             raise _missing(str(error.args[0]), values) from error
-        except (IndexError, ValueError, AttributeError, TypeError) as error:
+        except InstructionError:
+            raise
+        except Exception as error:  # `{x.y}` and `{x:5}` call methods of what the row holds
             raise InstructionError(f"{type(error).__name__}: {error}") from error
 
     return formatted
+
+
+def _is_constant(template: Template, text: str) -> bool:
+    """Whether Jinja works everything out when it compiles; the bounds put off a few operators."""
+    tree = template.environment.parse(text)
+    if any(not isinstance(node, nodes.Output) for node in tree.body):
+        return False
+    if next(tree.find_all((nodes.Name, nodes.Call)), None) is not None:
+        return False
+    try:
+        render_jinja(template, {})
+    except JinjaFailure as error:
+        return error.is_limit
+    return True
+
+
+class _BoundedFormatter(Formatter):
+    """`str.format`, in which a width such as `{x:>999999999}` is bounded."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        if spec_width(format_spec) > MAX_CHARACTERS:
+            what = f"the width in {format_spec!r:.40} makes more than {MAX_CHARACTERS:,} characters"
+            raise InstructionError(what, "write a smaller width")
+        return super().format_field(value, format_spec)
+
+
+def _parsed(text: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return list(Formatter().parse(text))
+    except ValueError as error:
+        raise InstructionError(f"it does not parse: {error}") from error
 
 
 def _shown_bare(text: str, env: Environment, *, is_jinja: bool) -> Sequence[str]:
@@ -112,10 +151,7 @@ def _shown_bare(text: str, env: Environment, *, is_jinja: bool) -> Sequence[str]
         outputs = [node for node in env.parse(text).body if isinstance(node, nodes.Output)]
         names = {part.name for output in outputs for part in output.nodes if isinstance(part, nodes.Name)}
     else:
-        try:
-            names = {name for _, name, _, _ in Formatter().parse(text) if name}
-        except ValueError as error:
-            raise InstructionError(f"it does not parse: {error}") from error
+        names = {name for _, name, _, _ in _parsed(text) if name}
     return [name for name in _MAY_BE_NONE if name in names]
 
 
@@ -123,6 +159,13 @@ def _check_shown(bare: Sequence[str], values: Mapping[str, Any]) -> None:
     for name in bare:
         if name in values and values[name] is None:
             raise InstructionError(f"it shows {name!r}, of which there is none here", _MAY_BE_NONE[name])
+
+
+def _check_literal(name: str, values: Mapping[str, Any]) -> None:
+    """Raise where Jinja would leave `{field}` in the prompt although there is such a field."""
+    if name in values:
+        what = f"it is a Jinja template, in which {{{name}}} is text and not the field {name!r}"
+        raise InstructionError(what, f"write {{{{ {name} }}}}; for braces as text {{{{ '{{{name}}}' }}}}")
 
 
 def _missing(name: str, values: Mapping[str, Any]) -> InstructionError:

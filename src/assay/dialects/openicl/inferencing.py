@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import Sampling
+from assay.core.sampling_bounds import expected_of
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import last_name
@@ -178,8 +179,9 @@ class _Reading:
                 continue
             value = max(value) if isinstance(value, list | tuple) and value else value
             is_right = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
-            if not is_right or value < least:
-                self._wrong(key, value, f"a number from {least:g} on")
+            expected = expected_of(key, value)
+            if not is_right or value < least or expected is not None:
+                self._wrong(key, value, expected or f"a number from {least:g} on")
                 return None
             return value
         return None

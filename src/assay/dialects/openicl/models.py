@@ -16,6 +16,7 @@ import msgspec
 
 from assay.core.errors import Problem, Problems, listing, nearest
 from assay.core.origin import Origin
+from assay.core.sampling_bounds import expected_of
 from assay.dialects.openicl.authored.code import last_name
 from assay.dialects.openicl.model_keys import (
     ALWAYS,
@@ -437,10 +438,12 @@ class _Reading:
         value = (self._entry if said is None else said).get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
-            self._wrong(f"{of}{key}", value, f"a number from {least:g} on")
+        expected = expected_of(key, value)
+        is_right = isinstance(value, int | float) and not isinstance(value, bool) and value >= least
+        if not is_right or expected is not None:
+            self._wrong(f"{of}{key}", value, expected or f"a number from {least:g} on")
             return None
-        return value
+        return float(value) if isinstance(value, float) else int(value)
 
     def _wrong(self, key: str, value: Any, expected: str) -> None:
         # What may be a key is never shown.

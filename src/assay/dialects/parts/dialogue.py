@@ -88,7 +88,9 @@ class Dialogue:
         every = frozenset(name for turn in turns for name in turn.template.fields)
         self.fields = every - {answer_field}
         """The fields it shows, the answer aside."""
-        self.is_plain = all(isinstance(turn.template, BraceTemplate) for turn in turns)
+        self.literals = frozenset(name for turn in turns for name in turn.template.literals)
+        """What a Jinja template names as `{field}`, which Jinja does not fill."""
+        self.is_plain = all(isinstance(one, BraceTemplate) and one.is_small for _, one in turns)
         """Whether it has `{field}` templates only, which cannot fail when their fields are there."""
 
     def opening(
@@ -151,7 +153,8 @@ class Dialogue:
             _extend(messages, turns)
             messages.append(Message("assistant", f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"))
         turns, reply = self._rendered(values)
-        spaces = turns[-1][1][len(turns[-1][1].rstrip()) :] if turns else ""
+        last_turn = turns[-1][1] if turns else ""
+        spaces = last_turn[len(last_turn.rstrip()) :] if last_turn.strip() else ""
         _extend(messages, turns)
         history = tuple(messages)
         context = (reply or "").rstrip(" ")

@@ -15,11 +15,18 @@ from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 
 if TYPE_CHECKING:
-    from jinja2.sandbox import SandboxedEnvironment
+    from jinja2 import Environment
+
+    from assay.core.bounded_jinja import BoundedEnvironment
 
 # A field is written `{name}`. Braces after a LaTeX command (`\frac{a}{b}`) are text, and so is
 # anything between braces that does not look like a column's name, such as JSON.
 _FIELD = re.compile(r"(?P<latex>\\[A-Za-z]+(?:\{[^{}]*\})+)|\{(?P<name>[^\W\d][\w .\-]*)\}")
+
+
+_FEW_PIECES = 200
+_MAX_CHARACTERS = 100_000_000
+"""Of a prompt that repeats its fields very often; Jinja has the same bound."""
 
 
 class Template(Protocol):
@@ -27,20 +34,27 @@ class Template(Protocol):
 
     fields: frozenset[str]
     """The fields it names."""
+    literals: frozenset[str]
+    """What it names as `{field}` although it is Jinja, which leaves that as it is."""
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text with the holes filled."""
 
 
-def compile_template(text: str, where: Origin | None = None) -> Template:
-    """Read a template: Jinja when it has `{{` or `{%`, else `{field}`."""
+def compile_template(text: str, where: Origin | None = None, label: str = "the template") -> Template:
+    """Read a template: Jinja when it has `{{` or `{%`, else `{field}`.
+
+    `label` is what errors call it, such as the key that holds it.
+    """
     if "{{" in text or "{%" in text:
-        return JinjaTemplate(text, where)
+        return JinjaTemplate(text, where, label)
     return BraceTemplate(text)
 
 
 class BraceTemplate:
     """`{field}` and nothing else; other braces are text."""
+
+    literals: frozenset[str] = frozenset()
 
     def __init__(self, text: str) -> None:
         self._pieces: list[tuple[str, str | None]] = []
@@ -54,63 +68,93 @@ class BraceTemplate:
             end = match.end()
         self._pieces.append((text[end:], None))
         self.fields = frozenset(name for _, name in self._pieces if name is not None)
+        self.is_small = len(self._pieces) <= _FEW_PIECES
+        """Whether the prompt is at most a few times as long as the row, and rendering cannot fail."""
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text with the holes filled; a field that is not there stays as it is written."""
         # Most values are texts at once: the hot path of every prompt.
-        return "".join(
-            [
-                written
-                if name is None
-                else value
-                if type(value := values.get(name)) is str
-                else _shown(field(values, name, written))
-                for written, name in self._pieces
-            ]
-        )
+        parts = [
+            written
+            if name is None
+            else value
+            if type(value := values.get(name)) is str
+            else _shown(field(values, name, written))
+            for written, name in self._pieces
+        ]
+        if not self.is_small and (n := sum(map(len, parts))) > _MAX_CHARACTERS:
+            raise TemplateFailure(
+                f"it makes {n:,} characters, {_MAX_CHARACTERS:,} are allowed", is_limit=True
+            )
+        return "".join(parts)
 
 
 class JinjaTemplate:
-    """A Jinja template in the sandbox; an undefined name is an error."""
+    """A Jinja template in the bounded sandbox; an undefined name is an error."""
 
-    def __init__(self, text: str, where: Origin | None = None) -> None:
+    def __init__(self, text: str, where: Origin | None = None, label: str = "the template") -> None:
         from jinja2 import TemplateSyntaxError, meta
 
+        from assay.core.bounded_jinja import JinjaFailure, compile_jinja
+
         environment = _sandbox()
+        self._label = label
         try:
-            tree = environment.parse(text)
-            self._template = environment.from_string(text)
-        except TemplateSyntaxError as error:
-            raise AuthorError(
-                Problem(
-                    "TEMPLATE-001",
-                    f"the Jinja template does not parse: {error.message} (template line {error.lineno})",
-                    "correct the template; to write braces as text use {{ '{' }}",
-                    where,
-                )
-            ) from error
+            self._template = compile_jinja(environment, text)
+        except JinjaFailure as error:
+            if isinstance(error.error, TemplateSyntaxError):
+                what = f"the Jinja template does not parse: {error.what} (template line {error.line})"
+                fix = "correct the template; to write braces as text use {{ '{' }}"
+                raise AuthorError(Problem("TEMPLATE-001", what, fix, where)) from error
+            raise AuthorError(template_limit(label, error.what, where)) from error
+        tree = environment.parse(text)
         self.fields = frozenset(meta.find_undeclared_variables(tree)) - frozenset(environment.globals)
+        self.literals = literal_fields(environment, text)
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text with the holes filled."""
-        from jinja2 import TemplateError
+        from assay.core.bounded_jinja import JinjaFailure, render_jinja
 
         try:
-            return self._template.render(values)
-        except (TemplateError, TypeError, ValueError) as error:
-            raise TemplateFailure(str(error)) from error
+            return render_jinja(self._template, values)
+        except JinjaFailure as error:
+            raise TemplateFailure(
+                f"{self._label}, line {error.line or 1}: {error.what}", is_limit=error.is_limit
+            ) from error
 
 
 class TemplateFailure(Exception):
     """A template could not be rendered with these values; the caller knows which row it was."""
 
+    def __init__(self, what: str, *, is_limit: bool = False) -> None:
+        super().__init__(what)
+        self.is_limit = is_limit
+        """Whether the template does more than one rendering may: other rows will not fare better."""
+
+
+def template_limit(label: str, what: str, where: Origin | None) -> Problem:
+    """Return the problem of a template that does too much."""
+    fix = "make the template smaller; docs/errors.md lists the limits"
+    return Problem("TEMPLATE-002", f"{label} cannot be used: {what}", fix, where)
+
+
+def literal_fields(environment: Environment, text: str) -> frozenset[str]:
+    """Return what a Jinja template names as `{field}`, which Jinja leaves in the prompt as it is."""
+    from jinja2 import nodes
+
+    written = environment.parse(text).find_all(nodes.TemplateData)
+    return frozenset(
+        match["name"] for node in written for match in _FIELD.finditer(node.data) if match["name"]
+    )
+
 
 @lru_cache(maxsize=1)
-def _sandbox() -> SandboxedEnvironment:
+def _sandbox() -> BoundedEnvironment:
     from jinja2 import StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
 
-    environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+    from assay.core.bounded_jinja import BoundedEnvironment
+
+    environment = BoundedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["zip"] = zip
     return environment
 

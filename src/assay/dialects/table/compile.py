@@ -14,6 +14,7 @@ from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.request import Sampling
+from assay.core.sample import Sample
 from assay.core.sizes import shown_size
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.described_task import KINDS
@@ -21,7 +22,7 @@ from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
 from assay.dialects.parts.kept_samples import KeptSamples
 from assay.dialects.parts.requested import Lengths, chosen_rows
-from assay.dialects.parts.template import TemplateFailure, field, has_field
+from assay.dialects.parts.template import TemplateFailure, field, has_field, template_limit
 from assay.dialects.table.facts import facts_of
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
@@ -30,7 +31,7 @@ from assay.dialects.table.prompts import make_dialogue, make_label_map
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
-from assay.dialects.table.task import Prompting, Style, TableTask
+from assay.dialects.table.task import Prompting, Style, TableTask, asked_by
 from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
 from assay.sources.delimited import DelimitedSource
 from assay.sources.file_names import on_disk
@@ -117,12 +118,13 @@ def compile_table(
         dialogue = make(said, layout, where)
     shows_options = _shows_options(dialogue, layout)
     ppl_target = said.ppl_target or ("label" if shows_options or label_map else "text")
-    ppl_dialogue = dialogue
-    if ppl_target == "text" and not (said.template or said.human_prompt):
-        # Options that are to be scored by their own words are not shown beforehand.
-        ppl_dialogue = make(said, layout, where, hides_options=True)
-    if not settings.is_faithful:
-        _check_prompts(source, layout, (dialogue, ppl_dialogue) if label_map is None else label_map.all)
+    without_options = dialogue
+    if not (said.template or said.human_prompt):
+        without_options = make(said, layout, where, hides_options=True)
+    # Options that are to be scored by their own words are not shown beforehand.
+    ppl_dialogue = without_options if ppl_target == "text" else dialogue
+    shown = (dialogue, ppl_dialogue) if label_map is None else label_map.all
+    _check_prompts(source, layout, shown, faithful=settings.is_faithful)
     if "prob" in methods and not shows_options:
         raise _plan_problem(
             "TABLE-007",
@@ -130,7 +132,9 @@ def compile_table(
             "show them in the prompt ({option_list}), or use method ppl or gen",
             source,
         )
-    pool, shot_source = _shot_pool(source, said, layout, found, settings, name, find_split)
+    pool, shot_source = _shot_pool(source, said, found, settings, name, asked_by(without_options), find_split)
+    if shot_source is not None and pool is not None:
+        _check_prompts(shot_source, layout, shown, faithful=settings.is_faithful)
     sampling = Sampling(
         max_tokens=settings.max_tokens or said.max_tokens or model.max_tokens or DEFAULT_MAX_TOKENS,
         temperature=settings.temperature or 0.0,
@@ -259,7 +263,11 @@ def _all_said(
                 Problem("TABLE-002", "there is no such meta file", "correct --meta", Origin(str(file)))
             )
         return said, Origin(path)
-    return said.over(read_meta(file, notes)), Origin(str(file))
+    in_file = read_meta(file, notes)
+    has_prompt = in_file.template or in_file.human_prompt or in_file.bot_prompt
+    is_overridden = said.template or (said.human_prompt and said.bot_prompt)
+    where = Origin(str(file)) if has_prompt and not is_overridden else Origin(path)
+    return said.over(in_file), where
 
 
 def _methods(settings: TaskSettings, said: TableMeta, layout: Layout, source: Source) -> tuple[str, ...]:
@@ -284,14 +292,22 @@ def _plan_problem(code: str, what: str, fix: str, source: Source) -> PlanError:
     return PlanError(Problem(code, what, fix, Origin(source.path)))
 
 
-def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ...]) -> None:
-    """Find the rows that lack what a prompt shows, or on which a Jinja prompt fails."""
+def _check_prompts(
+    source: Source, layout: Layout, dialogues: tuple[Dialogue, ...], *, faithful: bool
+) -> None:
+    """Find the rows that lack what a prompt shows, or on which a Jinja prompt fails.
+
+    The original leaves `{field}` as it is where a row lacks the field; it has no Jinja.
+    """
     problems = Problems()
     different = tuple(dict.fromkeys(dialogues))
-    braces = sorted({name for dialogue in different if dialogue.is_plain for name in dialogue.fields})
+    plain = () if faithful else tuple(dialogue for dialogue in different if dialogue.is_plain)
+    braces = sorted({name for dialogue in plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
     # Rows that were found to have options have a list of them; most have all else too, seen at a glance.
     wanted = [name for name in braces if name != OPTION_LIST or layout.data_type != "mcq"]
+    if not has_jinja and not wanted:
+        return
     # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
     if not has_jinja and isinstance(source, DelimitedSource) and set(wanted) <= set(source.columns):
         return
@@ -312,6 +328,8 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
                     )
                 )
         if has_jinja and (trouble := _trouble(different, values)) is not None:
+            if trouble.is_limit:
+                raise AuthorError(template_limit("the prompt", str(trouble), record.origin))
             problems.add(
                 Problem(
                     "TABLE-015",
@@ -323,12 +341,12 @@ def _check_prompts(source: Source, layout: Layout, dialogues: tuple[Dialogue, ..
     problems.raise_if_any()
 
 
-def _trouble(dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]) -> str | None:
+def _trouble(dialogues: tuple[Dialogue, ...], values: Mapping[str, Any]) -> TemplateFailure | None:
     try:
         for dialogue in dialogues:
             dialogue.opening(values, (), chat=False)
     except TemplateFailure as error:
-        return str(error)
+        return error
     return None
 
 
@@ -344,15 +362,16 @@ def _shows_options(dialogue: Dialogue, layout: Layout) -> bool:
 def _shot_pool(
     source: Source,
     said: TableMeta,
-    layout: Layout,
     found: Survey,
     settings: TaskSettings,
     name: str,
+    question: Callable[[Sample], str],
     find_split: Callable[[str, str], str] | None,
 ) -> tuple[ShotPool | None, Source | None]:
     if not settings.shots:
         return None, None
     other: Source | None = None
+    layout, n_rows = found.layout, found.n_rows
     if settings.shots_from is None:
         samples = Rows(source, layout, found.twins).samples()
     else:
@@ -363,6 +382,7 @@ def _shot_pool(
         # The examples are read as the dataset is, so that both answer in one form.
         pool_said = msgspec.structs.replace(said, id_column=None, answer_is=layout.answer_form)
         pool_found = survey(other, pool_said)
+        n_rows = pool_found.n_rows
         samples = Rows(other, pool_found.layout, pool_found.twins).samples()
     policy: ShotPolicy = "first" if other is not None else "random"
     if settings.shot_policy is not None:
@@ -373,7 +393,7 @@ def _shot_pool(
         policy=policy,
         seed=settings.seed,
         task=name,
-        question=lambda sample: layout.question_of(sample.fields),
+        question=question,
         keep=KeptSamples,
     )
     # The row with the most twins decides: no row may be given fewer examples than the others in silence.
@@ -385,12 +405,26 @@ def _shot_pool(
         raise PlanError(
             Problem(
                 "TABLE-013",
-                f"{settings.shots} shots asked for, but only {spare} rows with an answer can serve",
+                f"{settings.shots} shots asked for, but only {spare:,} of {n_rows:,} rows can be examples "
+                f"for every row: {_why_left_out(pool, spare, n_rows, is_own=other is None)}",
                 "ask for fewer shots, or name a larger file with --shots-from",
                 Origin((other or source).path),
             )
         )
     return pool, other
+
+
+def _why_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) -> str:
+    """Say why rows cannot be examples for the row that has the fewest."""
+    n_same = len(pool) - spare
+    reasons = []
+    if n_unanswered := n_rows - len(pool):
+        reasons.append(f"{n_unanswered:,} have no answer")
+    if is_own and n_same == 1:
+        reasons.append("a row is never its own example")
+    elif n_same:
+        reasons.append(f"{n_same:,} show the same prompt as the row that is asked")
+    return " and ".join(reasons) or "there are no more"
 
 
 def _stops(

@@ -14,6 +14,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, allowed, listing, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
+from assay.core.sampling_bounds import Length
 from assay.dialects.parts.requested import OutputConfig, Positive, SamplingMode
 
 DataType: TypeAlias = Literal["mcq", "qa", "text"]
@@ -51,7 +52,7 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     cluster_column: str | None = None
     """Rows that share a value here are not independent; the interval takes it into account."""
     id_column: str | None = None
-    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_tokens: Length | None = None
     stop: tuple[str, ...] | None = None
     test_range: str | None = None
     """Rows to evaluate, as a Python slice: `[0:100]`."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
@@ -35,7 +38,7 @@ def make_dialogue(
         human = said.human_prompt if said.human_prompt is not None else _default_human(layout, hides_options)
         bot = said.bot_prompt if said.bot_prompt is not None else _default_bot(layout, answer)
         turns = [("user", human), ("assistant", bot)]
-    return _dialogue(turns, layout, where, faithful=faithful, marks=marks)
+    return _dialogue(turns, said, layout, where, faithful=faithful, marks=marks)
 
 
 def is_label_map(template: str | dict[str, Any] | None) -> bool:
@@ -73,7 +76,7 @@ def make_label_map(
             "a template for each label needs two labels or more, each with its own text", where
         )
     dialogues = {
-        label: _dialogue(turns, layout, where, faithful=faithful, marks=marks)
+        label: _dialogue(turns, said, layout, where, faithful=faithful, marks=marks)
         for label, turns in written.items()
     }
     differs_in_reply = all(turns[:-1] == every[0][:-1] and turns[-1][0] == "assistant" for turns in every)
@@ -83,6 +86,7 @@ def make_label_map(
 
 def _dialogue(
     turns: list[tuple[Role, str]],
+    said: TableMeta,
     layout: Layout,
     where: Origin,
     *,
@@ -93,11 +97,22 @@ def _dialogue(
     # `{answer}` means the answer whatever its column is called, unless a column of that name exists.
     if "answer" not in layout.columns:
         turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
-    dialogue = Dialogue([Turn(role, compile_template(text, where)) for role, text in turns], answer, marks)
+    labels = _labels(said, where)
+    compiled = [compile_template(text, where, label) for label, (_, text) in zip(labels, turns, strict=False)]
+    made = [Turn(role, template) for (role, _), template in zip(turns, compiled, strict=True)]
+    dialogue = Dialogue(made, answer, marks)
+    _check_literals(dialogue, layout, where)
     # The original leaves a field that no column has in the prompt as it is written.
     if not faithful:
         _check_fields(dialogue, layout, where)
     return dialogue
+
+
+def _labels(said: TableMeta, where: Origin) -> Iterator[str]:
+    """Yield what errors call each turn's template: its key, and the meta file that holds it."""
+    place = f" of {Path(where.path).name}" if where.path.endswith(".json") else ""
+    keys = cycle(("template",)) if said.template is not None else iter(("human_prompt", "bot_prompt"))
+    return (f"{key!r}{place}" for key in keys)
 
 
 def _default_human(layout: Layout, hides_options: bool) -> str:
@@ -161,10 +176,26 @@ def _bad_template(what: str, where: Origin) -> AuthorError:
     )
 
 
+def _check_literals(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
+    """Raise where a Jinja template has `{column}`: Jinja would leave it in the prompt as it is written."""
+    for name in sorted(dialogue.literals & frozenset(_known_fields(layout))):
+        raise AuthorError(
+            Problem(
+                "TABLE-005",
+                f"the prompt is a Jinja template, in which {{{name}}} is text and not the column {name!r}",
+                f"write {{{{ {name} }}}}; for braces as text write {{{{ '{{{name}}}' }}}}",
+                where,
+            )
+        )
+
+
+def _known_fields(layout: Layout) -> list[str]:
+    own = [OPTION_LIST, *_label_fields(layout)] if layout.data_type == "mcq" else []
+    return [*layout.columns, *own]
+
+
 def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
-    known = [*layout.columns]
-    if layout.data_type == "mcq":
-        known += [OPTION_LIST, *_label_fields(layout)]
+    known = _known_fields(layout)
     for name in sorted(dialogue.fields):
         if name not in known and name.split(".")[0] not in known:
             raise AuthorError(

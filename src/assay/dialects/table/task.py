@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,6 +37,19 @@ class Style(msgspec.Struct, frozen=True):
         """Return a shot's fields with its answer in place."""
         answer = self.answers(shot)[shot.gold[0]] if shot.gold else shot.targets[0]
         return {**values_of(shot), self.dialogue.answer_field: answer}
+
+
+def asked_by(dialogue: Dialogue) -> Callable[[Sample], str]:
+    """Return what reads the prompt text that samples share when they ask the same.
+
+    The options count in any order: a row with its options shuffled still gives the answer away.
+    """
+
+    def asked(sample: Sample) -> str:
+        opening = dialogue.opening(values_of(sample), (), chat=False)
+        return "\0".join((opening.context, *sorted(sample.choices)))
+
+    return asked
 
 
 class Prompting(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """From what a person named to the tasks it means: for each its data, and a script for each method.
 
-Paths in a config are relative to the checkout it was written in; they are looked for from the config upwards,
-and a dataset folder that was copied elsewhere is taken as it stands.
+Paths in a config are relative to the checkout it was written in; the original runs there, so it looks in the
+working folder. Those of a list are looked for there first, then from the list upwards; those of a config in a
+dataset's folder from the config upwards first. A dataset folder that was copied elsewhere is taken as it is.
 """
 
 from __future__ import annotations
@@ -237,12 +238,12 @@ def _serving(versions: Sequence[Version], method: str) -> tuple[Version, ...]:
 
 
 def _place(written: str, config: Path, folder: Path | None) -> Path | None:
-    """Return the file that a config's path means: from the config upwards, then inside its folder."""
+    """Return the file that a config's path means; None when there is none."""
     relative = PurePosixPath(written)
     if relative.is_absolute():
         return Path(written) if Path(written).is_file() else None
     above = [config.resolve().parent, *config.resolve().parents[1:_DEPTH]]
-    for base in above:
+    for base in [Path.cwd(), *above] if folder is None else above:
         if (base / relative).is_file():
             return _short(base / relative)
     if folder is not None:
@@ -251,6 +252,8 @@ def _place(written: str, config: Path, folder: Path | None) -> Path | None:
             inside = folder.joinpath(*relative.parts[skipped:])
             if inside.is_file():
                 return inside
+        if (Path.cwd() / relative).is_file():
+            return Path(relative)
     return None
 
 
@@ -267,7 +270,10 @@ def _data_files(folder: Path) -> list[Path]:
 
 def _missing(written: str, config: Path, folder: Path | None) -> Problem:
     maker = None if folder is None else folder / MAKER
-    fix = f"put the rows there, or mend the config's path; looked in {str(config.parent)!r} and above"
+    fix = (
+        "put the rows there, or correct the config's path, which is looked for in the working folder and in "
+        f"{str(config.parent)!r} and above"
+    )
     if maker is not None and maker.is_file():
         fix = f"make it with `assay prepare {folder}`, or put the rows there"
     what = f'"path" names the data file {written!r}, which is not there'
@@ -292,10 +298,12 @@ def _no_transform(wanted: str, folder: Path, config: Path | None = None) -> Prob
     what = f"there is no transform {wanted!r}{nearest(Path(wanted).name, known)}"
     if config is not None:
         what = f'"transform" names {wanted!r}, which is not there{nearest(Path(wanted).name, known)}'
-    there = (
-        f"name one of {listing(known)}"
-        if known
-        else "write one that defines transform(data, num_sample, r, dataset_name)"
-    )
+    there = "write one that defines transform(data, num_sample, r, dataset_name)"
+    if known:
+        there = f"name one of {listing(known)}"
+    elif config is not None:
+        there += (
+            f", or run from the checkout: looked in the working folder, in {str(config.parent)!r} and above"
+        )
     where = Origin(str(folder if config is None else config))
     return Problem("ULTRAEVAL-003", what, there, where)

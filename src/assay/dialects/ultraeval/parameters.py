@@ -8,25 +8,53 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import AuthorError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.core.request import Sampling
+from assay.core.sampling_bounds import expected_of
 from assay.core.task import TaskSettings
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import Recipe, config_file
 
 SHIPPED: dict[str, dict[str, Any]] = {
-    "vllm_sample": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 300},
-    "vllm_sample_v1": {"temperature": 0.1, "top_p": 0.95, "max_tokens": 300},
-    "vllm_sample_bbh": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 1024},
-    "vllm_logprobs": {},
-    "vllm_beamsearch": {"use_beam_search": True, "best_of": 10, "temperature": 0},
-    "gpt-3.5-turbo": {"temperature": 0.0, "max_tokens": 4097},
-    "gpt-4": {"temperature": 0.0, "max_tokens": 1600},
+    "vllm_sample": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 300, "sampling_num": 1},
+    "vllm_sample_v1": {"temperature": 0.1, "top_p": 0.95, "max_tokens": 300, "sampling_num": 1},
+    "vllm_sample_bbh": {
+        "temperature": 0.3,
+        "top_p": 0.8,
+        "max_tokens": 1024,
+        "sampling_num": 1,
+        "presence_penalty": 0.0,
+    },
+    "vllm_logprobs": {"prompt_logprobs": 0, "max_tokens": 1},
+    "vllm_beamsearch": {
+        "use_beam_search": True,
+        "best_of": 10,
+        "temperature": 0,
+        "top_p": 1,
+        "top_k": -1,
+        "early_stopping": "never",
+        "sampling_num": 1,
+    },
+    **{
+        name: {
+            "temperature": 0.0,
+            "stop": None,
+            "max_tokens": max_tokens,
+            "request_id": None,
+            "top_p": 1,
+            "presence_penalty": 0,
+            "frequency_penalty": 0,
+            "sampling_num": 1,
+        }
+        for name, max_tokens in (("gpt-3.5-turbo", 4097), ("gpt-4", 1600))
+    },
 }
 """The parameters that the original ships, by the names of their files: configs name them everywhere."""
 ORIGINAL_DEFAULT = "vllm_sample"
 _MAX_TOKENS = 256
+_ORIGINAL_MAX_TOKENS, _ORIGINAL_TEMPERATURE = 16, 1.0
+"""What the original's servers take where parameters say nothing of it."""
 _NEUTRAL = {
     "presence_penalty": 0,
     "frequency_penalty": 0,
@@ -46,54 +74,78 @@ class Parameters(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
     stop: str | list[str] | None = None
     sampling_num: int | None = None
+    batch_size: int | None = None
+    further: dict[str, Any] = {}
+    """What the file holds beside them, for a server that knows it."""
 
 
 def sampling_of(
     recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
 ) -> Sampling:
     """Return how a task's answers are sampled, and note what is not sent to the model."""
-    given = _parameters(recipe, settings, asked, notes)
+    given = _parameters(recipe, settings, asked)
+    is_faithful = settings.is_faithful
+    if not settings.takes_parameters and (unsent := _unsent(given)):
+        notes.append(f"the parameters {listing(unsent)} are not sent: only `ultraeval:` servers take them")
     n = settings.samples or given.sampling_num or 1
     temperature = given.temperature if settings.temperature is None else settings.temperature
-    if n > 1 and not temperature:
+    if temperature is None and is_faithful:
+        temperature = _ORIGINAL_TEMPERATURE
+    if n > 1 and not temperature and not is_faithful:
         temperature = 1.0
         notes.append("several samples at temperature 0 would be the same: temperature 1 is used")
     stop = (given.stop,) if isinstance(given.stop, str) else tuple(given.stop or ())
     top_p = given.top_p if settings.top_p is None else settings.top_p
     return Sampling(
-        max_tokens=settings.max_tokens or given.max_tokens or _MAX_TOKENS,
+        max_tokens=settings.max_tokens
+        or given.max_tokens
+        or (_ORIGINAL_MAX_TOKENS if is_faithful else _MAX_TOKENS),
         temperature=float(temperature or 0.0),
         top_p=1.0 if top_p is None else float(top_p),
         stop=stop if settings.stop is None else settings.stop,
         seed=settings.seed if temperature else None,
         n=n,
+        server=_for_server(given, n) if settings.takes_parameters else msgspec.UNSET,
     )
 
 
-def _parameters(
-    recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
-) -> Parameters:
+def _for_server(given: Parameters, n: int) -> dict[str, Any] | msgspec.UnsetType:
+    """Return what a server of the original is sent beside what every model is."""
+    sent = dict(given.further)
+    if given.sampling_num is not None:
+        sent["sampling_num"] = n
+    if given.batch_size:
+        sent["batch_size"] = given.batch_size
+    return sent or msgspec.UNSET
+
+
+def _unsent(given: Parameters) -> list[str]:
+    """Return the parameters that would change something, and that other models are not given."""
+    return [name for name, value in given.further.items() if _NEUTRAL.get(name, object()) != value]
+
+
+def _parameters(recipe: Recipe, settings: TaskSettings, asked: TransformArguments) -> Parameters:
     named = "" if recipe.config is None else recipe.config.generate.params
     if isinstance(named, Mapping):
-        return _read(named, Origin(str(recipe.config_path)), notes)
+        return _read(named, Origin(str(recipe.config_path)))
     if named:
         path = config_file(named, recipe)
         if path is None and Path(named).stem in SHIPPED:
-            return _read(SHIPPED[Path(named).stem], Origin(named), notes)
+            return _read(SHIPPED[Path(named).stem], Origin(named))
         if path is None:
             what = f'"params" names {named!r}, which is not there'
             where = Origin(str(recipe.config_path))
             fix = f"put it there, or name one of {listing(SHIPPED)}, which are known"
             raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
-        return _read_file(path, notes)
+        return _read_file(path)
     if asked.params is not None:
         if not Path(asked.params).is_file() and Path(asked.params).stem in SHIPPED:
-            return _read(SHIPPED[Path(asked.params).stem], Origin(asked.params), notes)
-        return _read_file(Path(asked.params), notes)
-    return _read(SHIPPED[ORIGINAL_DEFAULT], Origin(""), notes) if settings.is_faithful else Parameters()
+            return _read(SHIPPED[Path(asked.params).stem], Origin(asked.params))
+        return _read_file(Path(asked.params))
+    return _read(SHIPPED[ORIGINAL_DEFAULT], Origin("")) if settings.is_faithful else Parameters()
 
 
-def _read_file(path: Path, notes: list[str]) -> Parameters:
+def _read_file(path: Path) -> Parameters:
     where = Origin(str(path))
     try:
         content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
@@ -105,24 +157,26 @@ def _read_file(path: Path, notes: list[str]) -> Parameters:
     except msgspec.DecodeError as error:
         what = f"not a JSON object of parameters: {error}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, 'write {"temperature": 0.3}', where)) from None
-    return _read(content, where, notes)
+    return _read(content, where)
 
 
-def _read(content: Mapping[str, Any], where: Origin, notes: list[str]) -> Parameters:
-    unsent = [
-        name
-        for name, value in content.items()
-        if name not in _READ
-        and value is not None
-        and _NEUTRAL.get(name, object()) != value
-        # What asks the original's server for log-probabilities says nothing about a sample.
-        and name != "prompt_logprobs"
-    ]
-    if unsent:
-        notes.append(f"the parameters {listing(unsent)} are not sent to the model")
+def _read(content: Mapping[str, Any], where: Origin) -> Parameters:
+    if content.get("prompt_logprobs") is not None:
+        # They ask for the likelihoods of a text, and say nothing about how one is written.
+        return Parameters()
+    further = {name: value for name, value in content.items() if name not in _READ and value is not None}
+    problems = Problems()
+    for name, value in content.items():
+        if (expected := expected_of(name, value)) is not None:
+            what = f"the parameter {name!r} is {value!r:.60}, expected {expected}"
+            problems.add(Problem("ULTRAEVAL-002", what, "correct the value", where))
+    problems.raise_if_any()
     try:
-        return msgspec.convert(dict(content), Parameters, strict=False)
+        read = msgspec.convert(
+            {name: content[name] for name in content if name in _READ}, Parameters, strict=False
+        )
     except msgspec.ValidationError as error:
         name = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
         what = f"the parameter {name!r} is {content[name]!r:.60}: {str(error).partition(' - ')[0].lower()}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, "correct the value", where)) from None
+    return msgspec.structs.replace(read, further=further)

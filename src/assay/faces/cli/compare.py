@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _ANSWER_CHARS = 60
 _NAME_CHARS = 16
 _NARROW_HEADINGS = (
-    *("task", "method", "\nsides", "\nfirst", "\nsecond", "differ-\nence", "95 %\ninterval", "\np"),
-    *("right in\nfirst alone", "in second\nalone", "\npairs", "would\nshow"),
+    *("task", "method", "\nsides", "\nfirst", "\nsecond", "second\n- first", "95 %\ninterval", "\np"),
+    *("right in\nfirst alone", "in second\nalone", "\npairs", "detectable\nfrom"),
 )
 """Those of `comparison_words`, in two lines each."""
 
@@ -168,7 +168,7 @@ def _show_tables(comparison: Comparison) -> None:
     for (task, name), places in groups.items():
         headings, rows = matrix(comparison, [heads[at] for at in places])
         out.print(
-            f"\n[bold]{escape(task)} {escape(name)}[/]: the row's less the column's, * where that is real",
+            f"\n[bold]{escape(task)} {escape(name)}[/]: row minus column, * where significant",
             soft_wrap=True,
         )
         print_table(simple_table(headings, rows, n_left=1))

@@ -77,7 +77,7 @@ def add_shared(parser: ForeignParser) -> None:
     parser.add_argument("--custom-dataset-meta-path", metavar="FILE")
     parser.add_argument("--custom-dataset-data-type", choices=["mcq", "qa"])
     parser.add_argument("--custom-dataset-infer-method", choices=["gen", "ppl"])
-    own = parser.add_argument_group("Assay's own")
+    own = parser.add_own_group()
     own.add_argument("--openicl-root", metavar="DIR", help="checkout whose configs and classes are used")
     own.add_argument("--data-root", metavar="DIR", help="folder of datasets by name")
     own.add_argument("--url", help="address of the models that were named")
@@ -127,6 +127,8 @@ def shared_settings(given: argparse.Namespace) -> dict[str, Any]:
         "judge": given.judge,
         "seed": given.seed,
         "fidelity": given.fidelity,
+        "fresh": given.fresh,
+        "reuse": True if given.reuse is not None else None,
         "offline": given.offline or None,
         "cache": False if given.no_cache else None,
     }

@@ -10,6 +10,7 @@ from assay.app.explain import AskExplained, Explanation
 from assay.core.model import Token
 from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.rounding import plain
 from assay.core.score import JudgeReply, OptionNumbers, Score, Verdict
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option, runs_folder, runs_option
@@ -86,7 +87,7 @@ def _show_score(score: Score, asks: Sequence[AskExplained], all_tokens: bool) ->
     out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
     # Accuracy under other normalisations follows from the table of options.
     if score.also and score.metric != "accuracy":
-        others = ", ".join(f"{escape(name)} {value:.4g}" for name, value in score.also.items())
+        others = ", ".join(f"{escape(name)} {plain(value)}" for name, value in score.also.items())
         out.print(f"  [dim]also[/] {others}", soft_wrap=True)
     if (shots := _shots(asks)) is not None:
         out.print(f"  {shots}")
@@ -108,8 +109,8 @@ def _verdict(score: Score) -> str:
     if score.why:
         return f"[red]{score.verdict}[/]: {escape(score.why)}"
     if score.metric in score.ratios:
-        return f"{score.verdict}, perplexity [bold]{score.value:.4g}[/] per token of this text"
-    worth = "" if score.value is None else f", {escape(score.metric)} {score.value:.4g}"
+        return f"{score.verdict}, perplexity [bold]{plain(score.value)}[/] per token of this text"
+    worth = "" if score.value is None else f", {escape(score.metric)} {plain(score.value)}"
     return (
         f"{score.verdict}{worth}: answer [bold]{escape(score.answer or 'none')}[/], "
         f"target {escape(score.target or 'unknown')}, by {escape(score.rule or 'no rule')}"
@@ -274,7 +275,7 @@ def _show_reply(reply: JudgeReply) -> None:
     if reply.value is not None:
         span = "" if reply.span is None else f" [dim]at {reply.span[0]}..{reply.span[1]}[/]"
         said, rule = escape(reply.said or ""), escape(reply.rule or "no rule")
-        out.print(f"  [green]{said}[/], worth {reply.value:.4g}, by {rule}{span}", soft_wrap=True)
+        out.print(f"  [green]{said}[/], worth {plain(reply.value)}, by {rule}{span}", soft_wrap=True)
     else:
         out.print(f"  [red]{escape(reply.why or '')}[/]", soft_wrap=True)
 

@@ -15,9 +15,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 import click
 import msgspec
 
+from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import AssayError, Problem
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_ESCAPES = {code: f"\\u{code:04x}" for code in STEERING_CODES}
 
 FAULT = 2
 """Exit status of a command that ended with an error."""
@@ -59,9 +62,9 @@ def json_option(command: F) -> F:
 
 
 def write_answer(answer: Answer) -> None:
-    """Print the value."""
+    """Print the value; characters that would steer a terminal are escaped, which JSON reads the same."""
     written = msgspec.json.format(msgspec.json.encode(answer.value), indent=1)
-    click.echo(written.decode())
+    click.echo(written.decode().translate(_ESCAPES))
 
 
 def error_answer(error: AssayError) -> Answer:

@@ -52,9 +52,12 @@ def leap(arguments: tuple[str, ...]) -> int:
     from assay.dialects.leap.task import LeapTask
     from assay.faces.cli.render import err
     from assay.faces.cli.run import evaluated, status_of
+    from assay.results.output_folder import require_writable
     from assay.results.read import StoredRun
 
     _refuse(given)
+    if given.save_dir is not None:
+        require_writable(Path(given.save_dir), "--save_dir")
     model = _model(given)
     settings = settings_from(_flags(given, model))
     for line in _said_instead(given, model):
@@ -81,7 +84,7 @@ def _parser() -> ForeignParser:
     parser.add_argument("--top_p", type=float, default=1.0, help="nucleus sampling [1]")
     parser.add_argument("--save_dir", help="where the original's files are written, too")
     parser.add_argument("--task_id", help="name of their folder [the run's]")
-    own = parser.add_argument_group("Assay's own")
+    own = parser.add_own_group()
     own.add_argument("--dataset_dir", help="folder of task files, or a checkout of the original [.]")
     own.add_argument("--limit", help="N documents of each task, or first:N")
     own.add_argument("--seed", type=int, help="seed of every draw [0]")
@@ -112,6 +115,7 @@ def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
         "limit": given.limit,
         "seed": given.seed,
         "fidelity": given.fidelity,
+        "fresh": given.fresh,
         "data_root": given.task_dir,
     }
 

@@ -85,6 +85,7 @@ def _flags(given: argparse.Namespace, model: str) -> dict[str, Any]:
         "seed": ORIGINAL_SEED if given.seed is None else given.seed,
         "judge": given.judge,
         "fidelity": given.fidelity,
+        "fresh": given.fresh,
         "data_root": given.data_root,
         "runs_dir": given.evaluation_results_dir,
         "out": _run_folder(given.continue_from),

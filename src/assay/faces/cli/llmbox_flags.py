@@ -154,7 +154,7 @@ def parser() -> ForeignParser:
     ):
         _add_switch(made, f"--{strategy}", f"-{strategy}", help=f"{aim}, as its paper means it")
     _add_switch(made, "--dry_run", help="check everything, evaluate nothing")
-    own = made.add_argument_group("Assay's own")
+    own = made.add_own_group()
     own.add_argument("--dataset_dir", help="folder of dataset classes, or a checkout of the original")
     own.add_argument("--data_root", "--data-root", help="folder of data by hub name")
     own.add_argument("--judge", help="the model that grades answers")

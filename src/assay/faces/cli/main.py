@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import signal
 import sys
-from io import TextIOWrapper
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
 from assay.faces.cli.lazy import Command, LazyGroup
+from assay.faces.cli.standard_streams import install_streams, lost_output
 
 if TYPE_CHECKING:
     from assay.core.errors import AssayError
@@ -50,6 +53,11 @@ _COMMANDS = {
 }
 
 
+_SYSTEM_FAULTS = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR),
+    *(errno.ENOENT, errno.EEXIST, errno.ELOOP, errno.EIO, errno.EMFILE, errno.ENFILE),
+}
+"""Errors about a file that a person names, permits or repairs."""
 _COLLECT_AT = (50_000, 20, 50)
 """Rows and answers form no cycles: looking for some at every 700th object took a seventh of a run."""
 
@@ -67,16 +75,55 @@ def cli() -> None:
     """
 
 
+STOPPED = 130
+"""Exit status of a command that Ctrl-C ended."""
+
+
 def main() -> None:
-    """Run the command line; what a person can mend is said without a traceback."""
-    _write_any_character()
-    gc.set_threshold(*_COLLECT_AT)
+    """Run the command line as a process: its streams, its interrupts, its exit status."""
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupt_once)
+        install_streams()
+        gc.set_threshold(*_COLLECT_AT)
+        status = run_command()
+        if signal.getsignal(signal.SIGINT) is _interrupt_once:
+            # An interrupt while Python shuts down must not end in a traceback.
+            signal.signal(signal.SIGINT, _stop_at_once)
+    except KeyboardInterrupt:
+        status = STOPPED
+    sys.exit(status)
+
+
+def run_command() -> int:
+    """Run the command that the arguments of the process name; return its exit status."""
     try:
         status = _answer_program() if "--json" in sys.argv[1:] else _answer_person()
+        return status if (lost := lost_output()) is None else _report_lost_output(lost)
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nStopped. The same command goes on from here.", err=True)
-        sys.exit(130)
-    sys.exit(status)
+        return STOPPED
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Let the first Ctrl-C end the command in order, and the second end the process at once."""
+    signal.signal(signal.SIGINT, _stop_at_once)
+    raise KeyboardInterrupt
+
+
+def _stop_at_once(number: int, frame: FrameType | None) -> None:
+    # Nothing is lost: a run may be killed at any instant.
+    os._exit(STOPPED)
+
+
+def _report_lost_output(error: OSError) -> int:
+    from assay.core.errors import AssayError, Problem
+    from assay.faces.cli.render import show_error
+
+    what = f"standard output could not be written: {error.strerror}"
+    fix = "write it to another place; what the command keeps in files is complete: `assay report` shows a run"
+    show_error(AssayError(Problem("STORE-015", what, fix)))
+    return 2
 
 
 def _answer_person() -> int:
@@ -126,16 +173,12 @@ def _mendable(error: Exception) -> AssayError | None:
             full := told_as_full(error, "make room; the same command goes on from what was kept")
         ) is not None:
             return full
-    if isinstance(error, PermissionError):
-        what = f"the system does not allow it: {error.strerror}"
         where = None if error.filename is None else Origin(os.fsdecode(error.filename))
-        fix = "see who owns it and what you may do with it: `ls -l`; or name another place"
-        return StoreError(Problem("STORE-014", what, fix, where))
+        if isinstance(error, PermissionError):
+            what = f"the system does not allow it: {error.strerror}"
+            fix = "see who owns it and what you may do with it: `ls -l`; or name another place"
+            return StoreError(Problem("STORE-014", what, fix, where))
+        if where is not None and error.errno in _SYSTEM_FAULTS:
+            what = f"the file cannot be read or written: {error.strerror}"
+            return StoreError(Problem("STORE-014", what, "name another path", where))
     return error if isinstance(error, AssayError) else None
-
-
-def _write_any_character() -> None:
-    """Show the code of a character that output cannot hold: an ASCII terminal must not end a Korean run."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

@@ -11,6 +11,7 @@ import click
 from assay.core.errors import Problem, UsageError
 from assay.faces.cli.lazy import Command, LazyGroup
 
+_FRESH_HELP = "archive an earlier run of the same command and re-run all requests, without the answer cache"
 _SYSTEMS = {
     "opencompass": Command(
         "assay.faces.cli.opencompass:opencompass", "Evaluate configs and tables with OpenCompass's own flags."
@@ -46,6 +47,12 @@ class ForeignParser(argparse.ArgumentParser):
         prog = f"assay as {system}"
         # A shortened flag might be another one in the original.
         super().__init__(prog=prog, usage=f"{prog} {usage}", add_help=False, allow_abbrev=False)
+
+    def add_own_group(self) -> argparse._ArgumentGroup:
+        """Add the group of Assay's own flags, with those that every system has."""
+        own = self.add_argument_group("Assay's own")
+        own.add_argument("--fresh", action="store_true", default=None, help=_FRESH_HELP)
+        return own
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong."""

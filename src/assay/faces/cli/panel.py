@@ -15,6 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from assay.app.progress import RunProgress, TrackProgress
+from assay.core.rounding import percent
 from assay.faces.cli.progress_words import (
     PHASES,
     clock,
@@ -105,7 +106,7 @@ class ProgressPanel:
     def _head(self, width: int) -> Text:
         """Return the bar over all samples, with what is said of it."""
         progress = self._progress
-        said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{100 * progress.share_done:.0f} %"
+        said = f"{progress.n_done:,}/{progress.n_samples:,}{_GAP}{percent(progress.share_done, 0)} %"
         if progress.phase in ("samples", "beforehand"):
             said += f"{_GAP}{left(progress)}"
         room = width - cell_len(PHASES[progress.phase]) - cell_len(said) - 2 * len(_GAP)

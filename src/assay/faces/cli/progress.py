@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from rich.markup import escape
+
 from assay.app.progress import ProgressGauge
 from assay.app.run import FinishedRun, Observer
 from assay.core.model import ModelCard
@@ -58,6 +60,11 @@ class TerminalObserver(Observer):
             if any(kind in task.kinds for task in tasks):
                 out.print(f"[bold]asked[/]  {METHOD_OF[kind]} by {way}", markup=True, soft_wrap=True)
         show_all_compiled(compiled, tasks)
+
+    def starting_over(self, why: str) -> None:
+        """Say why a finished run of the same command is not reused."""
+        if self._way in ("auto", "lines"):
+            err.print(f"[yellow]{escape(why)}[/]", soft_wrap=True)
 
     def started(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int

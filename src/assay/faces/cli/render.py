@@ -19,9 +19,11 @@ from rich.text import Text
 
 from assay.app.allowed_failures import AllowedFailures
 from assay.app.run import FinishedRun
+from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import SHOWN_AT_MOST, AssayError
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
+from assay.core.rounding import percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric
@@ -46,7 +48,7 @@ _PIPE_WIDTH = 120
 _WIDEST = 1_000
 _NOTES_SHOWN = 12
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
-_SIGNS |= {code: 0xFFFD for code in range(0x7F, 0xA0)}
+_SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
 
 
 class Screen(Console):
@@ -299,7 +301,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         print_table(groups)
     for task, method, mass in means_of(metrics, "mass", manifest):
         out.print(
-            f"[dim]{escape(task)} {method}: {100 * mass:.1f} % of the next-token probability fell on the "
+            f"[dim]{escape(task)} {method}: {percent(mass)} % of the next-token probability fell on the "
             "labels[/]"
         )
     for share in disagreements(manifest):

@@ -47,7 +47,16 @@ FAILED_SAMPLES = 3
     help="Go on though the server refuses the first requests alike.",
 )
 @click.option(
-    "--fresh", is_flag=True, default=None, help="Set an earlier run of the same aside and ask everything."
+    "--fresh",
+    is_flag=True,
+    default=None,
+    help="Archive an earlier run of the same command and re-run all requests, without the answer cache.",
+)
+@click.option(
+    "--reuse",
+    is_flag=True,
+    default=None,
+    help="Reuse a finished run although its server does not report which model it runs.",
 )
 @allow_failures_option
 @click.option(

@@ -274,6 +274,7 @@ def _show_scorings(stored: StoredRun) -> int:
     from rich.markup import escape
     from rich.table import Table
 
+    from assay.core.rounding import NOT_KNOWN, fixed
     from assay.faces.cli.render import out, print_table
     from assay.results.rows import interval, value
     from assay.results.scoring_changes import listed_scorings
@@ -289,7 +290,7 @@ def _show_scorings(stored: StoredRun) -> int:
         head, mark = one.name, ", ".join(marks)
         for metric, less in zip(one.heads, one.differences, strict=True):
             unit = 100.0 if metric.is_share else 1.0
-            difference = "-" if less is None else f"{unit * less:+.1f}"
+            difference = NOT_KNOWN if less is None else fixed(unit * less, 1, is_signed=True)
             cells = (head, metric.task, metric.method, metric.metric, value(metric), interval(metric))
             table.add_row(*(escape(cell) for cell in cells), difference, mark)
             head = mark = ""

@@ -102,16 +102,14 @@ def _runs(root: Path) -> tuple[list[tuple[StoredRun, list[Metric]]], list[Proble
     """Return the runs in a folder with what they are judged by, and what is wrong with those left out."""
     from assay.core.errors import StoreError
     from assay.results.families import foremost
-    from assay.results.read import StoredRun, run_folders
+    from assay.results.read import readable_runs
 
     runs: list[tuple[StoredRun, list[Metric]]] = []
-    problems: list[Problem] = []
-    for folder in run_folders(root):
+    stored_runs, problems = readable_runs(root)
+    for stored in stored_runs:
         try:
-            stored = StoredRun(folder)
             runs.append((stored, foremost(stored.metrics(), stored.manifest)))
         except StoreError as error:
-            # One run that is damaged hides none of the others.
             problems += error.problems
     return runs, problems
 

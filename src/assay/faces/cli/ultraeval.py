@@ -42,8 +42,10 @@ def ultraeval(arguments: tuple[str, ...]) -> int:
     from assay.app.ultraeval_logs import Asked, result_tables, write_logs
     from assay.faces.cli.render import err
     from assay.faces.cli.run import evaluated, status_of
+    from assay.results.output_folder import require_writable
     from assay.results.read import StoredRun
 
+    require_writable(Path(given.output_base_path), "--output_base_path")
     model, model_args = _model(given)
     datasets = _datasets(given)
     dataset_args = _dataset_args(given)
@@ -80,7 +82,7 @@ def _parser() -> ForeignParser:
     parser.add_argument("--params", default="", help="sampling parameters, where the configs name none")
     parser.add_argument("--limit", type=int, help="the first N rows of each task")
     parser.add_argument("--write_out", action="store_true", help="also write each row with its prompt")
-    own = parser.add_argument_group("Assay's own")
+    own = parser.add_own_group()
     own.add_argument("--dataset_dir", help="folder of datasets, or a checkout of the original")
     own.add_argument("--seed", type=int, help="seed of every draw [0]")
     own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original's quirks")
@@ -105,6 +107,7 @@ def _flags(
         "limit": None if given.limit is None else f"first:{given.limit}",
         "seed": given.seed,
         "fidelity": given.fidelity,
+        "fresh": given.fresh,
     }
 
 

@@ -261,8 +261,10 @@ def _samples(tasks: Sequence[IndexedTask]) -> str:
     """Say which of the dataset's rows were evaluated."""
     n, of = sum(task.n_samples for task in tasks), sum(task.n_rows for task in tasks)
     limits = {task.settings.get("limit", "null") for task in tasks}
+    if n == of:
+        return f"all {n:,}"
     if limits == {"null"}:
-        return f"all {n:,}" if n == of else f"{n:,} of {of:,}"
+        return f"{n:,} of {of:,}"
     which = next((name for name in _WHICH if all(f'"{name}"' in limit for limit in limits)), MIXED)
     seeds = {task.settings.get("limit_seed", task.settings.get("seed", "0")) for task in tasks}
     seed = f" with seed {MIXED if len(seeds) > 1 else seeds.pop()}" if which == "drawn" else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
+from assay.core.rounding import percent, plain
 from assay.results.leaderboard.board import Board, BoardCell, MeanCell
-from assay.results.rows import plain
 
 By: TypeAlias = Literal["dataset", "ability"]
 
@@ -127,7 +127,7 @@ def _mean_words(cell: MeanCell | None, n: int, top: float | None) -> Words | Non
 
 def number(value: float, *, is_share: bool) -> str:
     """Return a value as a person compares it: a share in percent."""
-    return f"{100 * value:.1f}" if is_share else plain(value)
+    return percent(value) if is_share else plain(value)
 
 
 def _interval(low: float | None, high: float | None, *, is_share: bool) -> str:

@@ -23,6 +23,7 @@ from assay.results.comparison_words import (
     told,
     value_shown,
 )
+from assay.results.draft_file import replacing
 from assay.results.pages.bundle import script, style
 from assay.results.pages.compare_data import (
     ComparePage,
@@ -95,10 +96,8 @@ class CompareView:
 
 def write_compare_page(view: CompareView, path: Path) -> None:
     """Write a comparison as one file."""
-    draft = path.with_name(f".{path.name}.new")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.writelines(compare_page(view))
-    draft.replace(path)
+    with replacing(path) as file:
+        file.writelines(part.encode() for part in compare_page(view))
 
 
 def compare_page(view: CompareView) -> Iterator[str]:

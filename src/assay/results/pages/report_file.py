@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.markup import one_file_parts, tag
+from assay.results.draft_file import replacing
 from assay.results.pages.bundle import script, style
 from assay.results.pages.data import InFile
 from assay.results.pages.file_blocks import MOST_ROWS, DetailBlocks, MediaBlocks, block, shortened
@@ -27,10 +28,8 @@ def write_report_page(folder: Path) -> Path:
     view = RunView(folder, MOST_ROWS)
     view.refresh()
     path = folder / HTML_REPORT
-    draft = path.with_name(f".{path.name}.new")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.writelines(report_page(view))
-    draft.replace(path)
+    with replacing(path) as file:
+        file.writelines(part.encode() for part in report_page(view))
     return path
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
-
-from rapidfuzz.distance import Levenshtein
 
 from assay.scoring.differences import Difference
 from assay.scoring.evaluators.by_row import RowEvaluator, field_of, gold_text, text_of
 from assay.scoring.evaluators.circular import ColumnCircularEvaluator, Pattern
 from assay.scoring.evaluators.evaluator import EvaluatedRow
 from assay.scoring.extract import extract_option
-from assay.scoring.postprocess.option_phrases import option_by_phrase
+from assay.scoring.extract.original_options import infer_option
 
 _GUESSES = Difference(
     "a reply that names no option is the option nearest by edit distance: an empty one and a small b are A; "
-    "of some fifty phrases (under `faithful` a shorter list of our own) the earliest decides",
+    "the first of some fifty phrases that matches decides, wherever it occurs in the text",
     "such a reply names none, and is not right; b is B; the option that the reply states is the answer",
 )
 
@@ -33,30 +31,14 @@ class Options:
 
     def chosen(self, reply: str, row: EvaluatedRow) -> str | None:
         """Return the letter that a reply chose; None when it names none."""
-        texts = {letter: field_of(row, letter) for letter in self._letters}
-        if self._is_faithful:
-            return _guessed(reply.strip(), texts)
         # An option may be missing in a row, as the last of a table with gaps.
-        present = {letter: str(text) for letter, text in texts.items() if text is not None}
+        cells = {letter: field_of(row, letter) for letter in self._letters}
+        present = {letter: str(text) for letter, text in cells.items() if text is not None}
+        if self._is_faithful:
+            return infer_option(
+                reply, self._letters, [present.get(letter) for letter in self._letters]
+            ).answer
         return extract_option(reply, tuple(present), tuple(present.values())).answer
-
-
-def _guessed(reply: str, texts: Mapping[str, Any]) -> str | None:
-    """Return an option whatever the reply is."""
-    if reply in texts:
-        return reply
-    if stated := option_by_phrase(reply, "".join(texts), cushion=False):
-        return stated
-    present = {letter: str(text) for letter, text in texts.items() if text is not None}
-    inside = [letter for letter, text in present.items() if text.lower() in reply.lower()]
-    if len(inside) == 1:
-        return inside[0]
-
-    def distance(letter: str) -> tuple[int, str]:
-        spelled = (letter, present[letter], f"{letter}. {present[letter]}")
-        return min(Levenshtein.distance(reply, one) for one in spelled), letter
-
-    return min(present, key=distance, default=None)
 
 
 class OptionSimAccEvaluator(RowEvaluator):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from assay.core.names import composed
 from assay.scoring.extract.spelling import plain
 
-_LATIN = r"0-9A-Za-z_\u00C0-\u024F"
+_LATIN = r"0-9A-Za-z\u00C0-\u024F"
 # At most so many marks: a reply of nothing but brackets must stay cheap.
 DECORATION = (
     r"(?:[\s\"'“”‘’「『《`*_(（\[【{<$~]"
@@ -22,11 +22,12 @@ DECORATION = (
 CLOSING = r"(?:[\s\"'”’」』》`*_)）\]】}>$~.。:：,，;；!！]|\\[)\]])*+"
 _FILLER = (
     r"(?:\s*+[*_\"'`]*+(?:most\s+likely|probably|likely|therefore|thus|clearly|definitely|indeed|simply"
-    r"|actually|then|either|option|choice|letter|number|label|the|la|le|el|opción|options?|选项|選項|:|：)"
-    r"(?![A-Za-z]))*+"
+    r"|actually|then|either|option|choice|letter|number|label|the|la|le|el|opción|options?|:|：)"
+    r"(?![A-Za-z])|\s*+(?:选项|選項))*+"
 )
 _CALLED = r"(?:option\s+|(?:选项|選項|보기|선택지)\s*)?"
-_NUMBERED = r"(?:번(?:\s*(?:입니다|이에요|이다))?)?"
+_SURELY = r"(?:(?:definitely|certainly|clearly|obviously|probably|(?:most\s+)?likely)[,:]?\s+)?"
+_NUMBERED = r"(?:번(?:\s*(?:입니다|이에요|이다))?|选项|選項|项|項)?"
 _ARTICLES = frozenset("aAiI")
 # Words that may follow a bare A in a real answer ('A because ...'), where an article has a noun.
 _AFTER_ANSWER = re.compile(
@@ -44,9 +45,14 @@ _REFUSED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _REFUSED_BEFORE = re.compile(
-    r"(?:\b(?:not|n['’]t|never|neither|nor|no|exclude|excluding|eliminate|eliminating|eliminates|except"
-    r"|discard|reject|rule\s+out|rules\s+out|ruling\s+out|than|unlike|wrong)\s+"
-    r"(?:option|choice|answer|letter|the)?\s*|(?:不是|不选|排除|除了)(?:选项)?\s*)[\s\"'“‘*_(（\[]*$",
+    r"(?:(?:\b(?:not|never|cannot)|n['’]t)\s+(?:(?:choose|pick|select|go\s+(?:with|for)|opt\s+for|say|be"
+    r"|(?:think|believe)(?:\s+that)?(?:\s+(?:it(?:['’]s|\s+is)|the\s+(?:\w+\s+)?answer\s+is))?)\s+)?"
+    r"(?:option|choice|answer|letter|the)?\s*"
+    r"|\b(?:neither|nor|no|exclude|excluding|eliminate|eliminating|eliminates|except"
+    r"|discard|reject|rule\s+out|rules\s+out|ruling\s+out|than|unlike|wrong|doubt(?:\s+that)?)\s+"
+    r"(?:option|choice|answer|letter|the)?\s*"
+    r"|\b(?:incorrect|wrong|false|worst)\s+(?:answer|option|choice)s?(?:\s+(?:is|are)|:)\s+"
+    r"|(?:不(?:是|选|能选|应选|应该选|该选|会选|要选|能是|可能是)|排除|除了)(?:选项)?\s*)[\s\"'“‘*_(（\[]*$",
     re.IGNORECASE,
 )
 _JOIN = (
@@ -91,14 +97,18 @@ class Labels:
         self.are_letters = all(len(core) == 1 and core.isascii() and core.isalpha() for core in cores)
         flags = re.NOFLAG if self._has_case else re.IGNORECASE
         name = "|".join(_bounded(core) for core in sorted(cores, key=len, reverse=True))
-        self.whole = re.compile(f"{_CALLED}{DECORATION}(?P<label>{name}){_NUMBERED}{CLOSING}", flags)
+        self.whole = re.compile(
+            rf"(?:[#>]++\s*+)?{_SURELY}{_CALLED}{DECORATION}(?P<label>{name}){_NUMBERED}{CLOSING}", flags
+        )
         self._at = re.compile(f"{_FILLER}(?P<open>{DECORATION})(?P<label>{name})", flags)
         self.token = re.compile(
-            f"(?<![{_LATIN}'’°^\\\\#+])(?<![0-9][.,:/-])(?<![A-Za-z]\\.)(?P<label>{name})", flags
+            f"(?<![{_LATIN}'’°^\\\\#+])(?<![{_LATIN}][_-])(?<![0-9][.,:/])(?<![A-Za-z]\\.)(?P<label>{name})",
+            flags,
         )
         self.opening = re.compile(
             rf"\s*+{_CALLED}(?P<open>{DECORATION})(?P<label>{name})(?P<close>[)\]】）}}\"'*_`$\s]*+)"
-            rf"(?P<sep>[.．](?![A-Za-z0-9]\b)|[)）:：、]|[,，](?=\s)|[-–—](?=\s)|\Z|\b(?=(?:because|since)\b))?",
+            rf"(?P<sep>[.．](?![A-Za-z0-9]\b)|[)）:：、。]|[,，](?=\s)|，(?=因|由)|[-–—](?=\s)|\Z"
+            r"|\b(?=(?:because|since|as\s+it)\b|I\s+(?:think|guess|believe)\W*\Z))?",
             flags,
         )
         self.line = re.compile(
@@ -108,9 +118,10 @@ class Labels:
         )
         self.another = re.compile(
             f"{_JOIN}{_CALLED}{DECORATION}(?P<label>{name})"
-            r"(?=[)\]】）}\"'*_`$\s]*(?:$|[\n.,;:!?。，]|\b(?:and|or)\b|&|/|和|或|、|都|均|모두))",
+            r"(?=[)\]】）}\"'*_`$\s]*(?:$|[\n.,;:!?。，？！]|\b(?:and|or)\b|&|/|和|或|、|都|均|모두))",
             flags,
         )
+        self.joint = re.compile(f"{_JOIN}{_CALLED}{DECORATION}", flags)
         plain = "|".join(re.escape(core) for core in sorted(cores, key=len, reverse=True))
         self.quick = re.compile(
             r"(?:(?:[Tt]he )?(?:[Ff]inal |[Cc]orrect )?(?P<lead>[Aa]nswer|ANSWER|[Oo]ption)(?: is:?|:) ?)?"
@@ -118,9 +129,10 @@ class Labels:
         )
         self.inline = re.compile(rf"(?<![{_LATIN}])[(\[]?(?P<label>{name})[.)\]:]\s", flags)
         self.praised = re.compile(
-            rf"(?<![{_LATIN}'’])(?P<label>{name})(?P<middle>[)\]】）}}\"'*_`$]*[.:,)]?\s*[^.\n;]{{0,60}}?)"
-            r"(?:,?\s*\b(?:is|seems|would\s+be|must\s+be|has\s+to\s+be)\s+(?:\w+ly\s+|indeed\s+|also\s+)?"
-            r"(?:the\s+)?(?:most\s+|only\s+|single\s+)?"
+            rf"(?<![{_LATIN}'’])(?<![{_LATIN}]_)(?P<label>{name})(?P<middle>[)\]】）}}\"'*_`$]*[.:,)]?\s*[^.\n;]{{0,60}}?)"
+            r"(?:,?\s*\b(?:is|(?:seems|appears)(?:\s+to\s+be)?|looks|would\s+be|must\s+be|has\s+to\s+be)"
+            r"\s+(?:\w+ly\s+|indeed\s+|also\s+)?"
+            r"(?:(?:the|my)\s+)?(?:most\s+|only\s+|single\s+|final\s+)?"
             r"(?:correct|right|best|accurate\s+(?:answer|choice|option)|appropriate|answer\b"
             r"|likely\s+(?:answer|choice|option))"
             r"|(?:选项|項|项)?(?:是|为|為)?(?:正确|對的|对的|答案)"
@@ -199,7 +211,7 @@ def is_refused(body: str, start: int, end: int) -> bool:
     """Whether the words around a label turn it down, or only ask about it."""
     if _REFUSED_AFTER.match(body, end):
         return True
-    return start > 0 and _REFUSED_BEFORE.search(body, max(0, start - 40), start) is not None
+    return start > 0 and _REFUSED_BEFORE.search(body, max(0, start - 60), start) is not None
 
 
 def ends_phrase(body: str, end: int) -> bool:
@@ -214,8 +226,11 @@ def _bounded(core: str) -> str:
         # Korean writes its particles onto the word; other words must end here.
         return rf"{text}(?:(?!\w)|(?=입니다|이다|이에요|예요|번|이|가|을|를|은|는))"
     if core[-1].isdigit():
-        return rf"{text}(?![{_LATIN}])(?![.,:/\-]\d)"
-    return rf"{text}(?![{_LATIN}])(?!['’][A-Za-z])(?!-[A-Za-z])(?!\s?[=+#^>]|\s?<(?!/)|&[A-Za-z])"
+        return rf"{text}(?!_?[{_LATIN}])(?![.,:/\-]\d)"
+    return (
+        rf"{text}(?!_?[{_LATIN}])(?!['’][A-Za-z])(?!-[A-Za-z])"
+        r"(?! ?[=+#^]| ?>(?![>\s]*\Z)| ?<(?!/)|&[A-Za-z])"
+    )
 
 
 @lru_cache(maxsize=256)

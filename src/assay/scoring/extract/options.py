@@ -46,6 +46,12 @@ _REFUSAL = re.compile(
     r"|\binsufficient\s+information|无法(?:确定|判断|回答)|不知道|알\s*수\s*없|모르겠|죄송",
     re.IGNORECASE,
 )
+_ASKED = re.compile(r"[\s\"'”’*)]*(?:吗|嗎|[?？])")
+_HASHES = "####"
+_PRAISING = (" is ", " be ", " seems ", " appears ", " looks ")
+_N_BEFORE = 24
+"""How far before a label another one can be joined on."""
+_INITIAL = re.compile(r"\s*[A-Z]\.(?:\s|$)")
 _DOUBT = re.compile(r"\b(?:wait|actually|hmm|no|however|but)\b", re.IGNORECASE)
 _DELIBERATION = re.compile(
     r"\s*[*_#]*\s*(?:let['’]?s|let\s+us|let\s+me|first\b|step\b|to\s+(?:determine|find|solve|answer|figure)"
@@ -53,7 +59,7 @@ _DELIBERATION = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_LAST_TOKEN = re.compile(
-    r"(?:^|[\n:：.,;!?。，—–=\-(（\[【\"'“‘*_`$~{]"
+    r"(?:^|[\n:：.,;!?。，—–\-（\[【\"'“‘*_`$~{]|(?<![A-Za-z])\("
     r"|\b(?:is|be|option|choice|answer|letter|choose|with|say|therefore|thus|so|hence))\s*"
     r"[\"'“‘*_`$(（\[【{\s]*$",
     re.IGNORECASE,
@@ -81,6 +87,18 @@ class View(NamedTuple):
 def _whole_reply(view: View) -> Found | None:
     match = view.labels.whole.fullmatch(view.body)
     return Found(view.labels.name(match), match.start("label"), match.end("label")) if match else None
+
+
+def _hash_label(view: View) -> Found | None:
+    """Return the label of a last line that is marked as the answer: '#### B'. Headings have no such label."""
+    at = view.body.find(_HASHES)
+    if at < 0 or view.body.find(_HASHES, at + 1) >= 0 or view.body[:at].strip(" ")[-1:] not in ("", "\n"):
+        return None
+    line = view.body[at:].rstrip()
+    match = view.labels.whole.fullmatch(line) or view.labels.line.match(line, len(_HASHES))
+    if match is None or "\n" in line:
+        return None
+    return Found(view.labels.name(match), at + match.start("label"), at + match.end("label"))
 
 
 def _stated_label(view: View) -> Found | None:
@@ -146,7 +164,7 @@ def _last_praised(view: View, last: Found | None) -> Found | None:
     """Return the later of a statement and 'B is correct'."""
     body, labels, at = view.body, view.labels, 0
     # The pattern is dear, and without one of these words it cannot match.
-    if body.isascii() and not (" is " in body or " be " in body or " seems " in body):
+    if body.isascii() and not any(word in body for word in _PRAISING):
         return last
     while match := labels.praised.search(body, at):
         label, end = labels.name(match), match.end()
@@ -159,11 +177,22 @@ def _last_praised(view: View, last: Found | None) -> Found | None:
             and labels.token.search(match["middle"]) is None
             and not is_refused(body, read.start, read.end)
             and not is_supposed(body, read.start)
-            and body[end : end + 1] != "?"
+            and not _ASKED.match(body, end)
         )
         if is_clear and (last is None or end > last.end):
-            last = Found(label, read.start, end)
+            last = Found(None if _is_joined(view, read) else label, read.start, end)
     return last
+
+
+def _is_joined(view: View, read: Read) -> bool:
+    """Whether another label is joined on before a label: 'A or B is correct'."""
+    body, labels = view.body, view.labels
+    return any(
+        labels.name(match) != read.label
+        and labels.joint.fullmatch(body, match.end(), read.start) is not None
+        and not is_refused(body, match.start(), match.end())
+        for match in labels.token.finditer(body, max(0, read.start - _N_BEFORE), read.start)
+    )
 
 
 def _opening_label(view: View) -> Found | None:
@@ -172,9 +201,11 @@ def _opening_label(view: View) -> Found | None:
     match = labels.opening.match(body)
     if match is None:
         return _opening_foreign(view)
-    label, sep = labels.name(match), match["sep"]
     start, end = match.span("label")
     close = match["close"]
+    label, sep = labels.name(match), match["sep"]
+    if sep is None and ")" in close:
+        sep = ")"
     ends_line = "\n" in close
     is_wrapped = bool(match["open"].strip()) and bool(close.strip())
     if not (sep is not None or ends_line or is_wrapped) or is_refused(body, start, end):
@@ -199,6 +230,8 @@ def _opening_foreign(view: View) -> Found | None:
 def _opens_as_option(view: View, label: str, spelled: str, sep: str | None, rest: str, is_sure: bool) -> bool:
     own = view.choice(label)
     repeats_own = bool(own) and normalize(rest).startswith(normalize(own or ""))
+    if not repeats_own and sep == "." and _INITIAL.match(rest):
+        return False  # 'D. H. Lawrence'
     if repeats_own or is_sure or not rest.strip():
         return True
     if spelled.isdigit():
@@ -243,12 +276,24 @@ def _stated_choice(view: View) -> Found | None:
     return last
 
 
+def _last_line_label(view: View) -> Found | None:
+    """Return the label that is the last paragraph of a longer reply, whatever was discussed before it."""
+    before, blank, line = view.body.rstrip().rpartition("\n\n")
+    match = view.labels.whole.fullmatch(line) if blank else None
+    if match is None or view.labels.whole.fullmatch(before.rpartition("\n")[2]) or _REFUSAL.search(view.body):
+        return None
+    offset = len(before) + len(blank)
+    return Found(view.labels.name(match), offset + match.start("label"), offset + match.end("label"))
+
+
 def _contained_choice(view: View) -> Found | None:
     """Return the only option whose text stands in the reply, where it is said as an answer."""
     if not view.choices or _REFUSAL.search(view.body):
         return None
     found = occurrences(view.body, view.choices)
     if not found or len({at.option for at in found}) > 1 or _is_repeated(view, found[0].option):
+        return None
+    if _names_other(view, view.label(found[0].option)):
         return None
     spans = sentences(view.body)
     (first_start, first_end), (last_start, _) = spans[0], spans[-1]
@@ -258,6 +303,17 @@ def _contained_choice(view: View) -> Found | None:
     is_concluding = at.start >= last_start and not (is_pondering and (is_cut_off or len(spans) == 1))
     is_first = not is_pondering and any(first_start <= one.start < first_end for one in found)
     return Found(view.label(at.option), at.start, at.end) if is_concluding or is_first else None
+
+
+def _names_other(view: View, own: str) -> bool:
+    """Whether a reply also names another option by its label: 'D. The waves are mechanical'."""
+    for match in view.labels.inline.finditer(view.body):
+        start, end = match.span("label")
+        read = Read(view.labels.name(match), start, end, False)
+        if read.label != own and not is_refused(view.body, start, end) and not _is_joined(view, read):
+            return True
+    closing = _lone_label(view)
+    return closing is not None and closing.answer != own
 
 
 def _is_repeated(view: View, index: int) -> bool:
@@ -312,10 +368,12 @@ def _closes_reply(view: View, read: Read, n_seen: int) -> bool:
 
 OPTION_RULES: tuple[Rule[View], ...] = (
     Rule("whole_reply", _whole_reply),
+    Rule("hash_label", _hash_label),
     Rule("stated_label", _stated_label),
     Rule("opening_label", _opening_label),
     Rule("equals_choice", _equals_choice),
     Rule("stated_choice", _stated_choice),
+    Rule("last_line_label", _last_line_label),
     Rule("contained_choice", _contained_choice),
     Rule("lone_label", _lone_label),
 )

@@ -24,11 +24,11 @@ _NOUN = (
     r"(?:would\s+|should\s+|must\s+|will\s+|has\s+to\s+)?(?:be\s*)?"
     r")" + _LINK
 )
-_FRAME = r"(?P<boxed>\\f?box(?:ed)?\s*\{)|(?P<tag><(?:final_?)?answer>)"
+_FRAME = r"(?P<boxed>\\f?box(?:ed)?(?:\s*\{|\s+(?=\S)))|(?P<tag><(?:final_?)?(?:answer|choice|option)>)"
 _ASIAN = (
     # 'the answer is not A but'
     r"(?:答案|정답|답)[^\n.!?。！？]{1,40}?(?:而是|아니라|아니고)\s*"
-    r"|(?:正确|標準|标准|最佳)?(?:答案|答え|正解|解答|정답|답안|답)\s*"
+    r"|(?:正确|標準|标准|最佳)?(?:答案|答え|正解|解答|정답|답안|답)[】\]]?\s*"
     r"(?:应该|应当|應該|就|大概|可能)?\s*(?:是|为|為|选择|選擇|选|選|應為|应为|은|는|は|이)?\s*[:：]?"
     r"|(?<!不)正[确確]的(?:选项|選項|答案)?(?:是|为|為)\s*[:：]?"
     r"|(?:选项|選項)\s*(?:应该|应当|就)?(?:是|为|為|应为|[:：])"
@@ -36,10 +36,16 @@ _ASIAN = (
 )
 _VERB = (
     r"(?<![A-Za-z])(?P<verb>choose|chose|pick|select|go(?:ing)?\s+(?:with|for)|opt(?:ing)?\s+for"
-    r"|I(?:'d|’d|\s+would)\s+say|I\s+(?:think|believe|guess|say)"
+    r"|I(?:'d|’d|\s+would)\s+(?:say|suggest|guess)|I\s+(?:think|believe|guess|say)"
+    r"|I(?:'m|’m|\s+am)\s+guessing|corresponds?\s+to|matches|not\b(?!\s+only)[^.\n;!?]{1,40}?\bbut(?:\s+rather)?"
     r"|(?:it|that|this|which)(?:'s|’s|\s+is|\s+must\s+be|\s+has\s+to\s+be|\s+should\s+be|\s+would\s+be)"
-    r"|leaning\s+towards?|seems\s+to\s+be|leaves(?:\s+us)?(?:\s+with)?|therefore|thus|hence|so)"
+    r"|lean(?:ing)?\s+towards?|seems\s+to\s+be|leaves(?:\s+us)?(?:\s+with)?|therefore|thus|hence|so)"
     r"(?![A-Za-z])[,:]?"
+)
+# Such words announce anything; the option must end the phrase.
+_ASIAN_VERB = (
+    r"(?:所以|因此|因而|显然|而是|[，,：:][故即]"
+    r"|(?:认为|認為|觉得|覺得|应该|應該|应当)(?:是|为|為)?)[，,：:]?\s*"
 )
 # "A: C" on a line of its own: the short form of "Answer: C".
 _SHORT = r"(?:^|(?<=\n))\s*A\s*[:：](?=\s*\S)"
@@ -49,10 +55,19 @@ _NOUN_LEAD = re.compile(f"{_NOUN}|{_SHORT}", re.IGNORECASE)
 _VERB_LEAD = re.compile(_VERB, re.IGNORECASE)
 _FRAME_LEAD = re.compile(_FRAME, re.IGNORECASE)
 _ASIAN_LEAD = re.compile(_ASIAN)
+_ASIAN_VERB_LEAD = re.compile(_ASIAN_VERB)
 _NEXT_LINK = re.compile(_LINK, re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;\n。！？]")
 _SUPPOSED = re.compile(
-    r"\b(?:if|whether|unless|suppose|supposing|assume|assuming|imagine|were)\b[^.,;:\n]*$", re.IGNORECASE
+    r"(?:\b(?:if|whether|unless|suppose|supposing|assume|assuming|imagine|were)\b|如果|假如|假设|要是)"
+    r"[^.,;:\n。，；]*$",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"(?:\b(?:incorrect|wrong|false|worst)|(?:\b(?:not|never|cannot)|n['’]t)"
+    r"(?:\s+(?:think|believe|say|mean)(?:\s+that)?)?(?:\s+the)?(?:\s+(?:correct|right|best|final))*)\s+$"
+    r"|不(?:能|应该|应|该|会|要|可以)$",
+    re.IGNORECASE,
 )
 _LONE_LETTER = re.compile(r"(?<![A-Za-z'’])[B-HJ-Z](?![A-Za-z'’])")
 
@@ -95,9 +110,11 @@ def leads(body: str, *, is_strong_only: bool = False) -> list[Lead]:
         found += [Lead(match.start(), match.end(), True, True) for match in _FRAME_LEAD.finditer(body)]
     if not body.isascii():
         found += [Lead(match.start(), match.end(), True, False) for match in _ASIAN_LEAD.finditer(body)]
+        if not is_strong_only:
+            found += [Lead(*match.span(), False, False) for match in _ASIAN_VERB_LEAD.finditer(body)]
     if len(found) > 1:
         found.sort(key=lambda lead: lead.end)
-    return [lead for lead in found if not is_supposed(body, lead.start)]
+    return [lead for lead in found if not (is_supposed(body, lead.start) or _is_negated(body, lead.start))]
 
 
 def last_first(body: str) -> Iterator[list[Lead]]:
@@ -118,6 +135,11 @@ def _start(lead: Lead) -> int:
 def is_supposed(body: str, at: int) -> bool:
     """Whether the words before a place make it a supposition: 'if the answer is B, then'."""
     return at > 0 and _SUPPOSED.search(body, max(0, at - LOOKS_BACK), at) is not None
+
+
+def _is_negated(body: str, at: int) -> bool:
+    """Whether the words before a lead deny it: 'the incorrect answer is', 'I would not choose'."""
+    return at > 0 and _NEGATED.search(body, max(0, at - LOOKS_BACK), at) is not None
 
 
 def braced(body: str, start: int) -> int | None:

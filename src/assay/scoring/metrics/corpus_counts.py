@@ -8,6 +8,7 @@ without end would come near to.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,16 +90,14 @@ class CorpusCounts:
         import numpy as np
 
         # sacrebleu's own draws, one after the other: all at once, as it has them, are 40 kB for each row.
-        score: Any = self._metric._aggregate_and_compute(self._rows)
         rows = np.array(self._rows, dtype="float32")
         draw = np.random.default_rng(_SEED)
-        score.estimate_ci(
-            [
-                self._metric._compute_score_from_stats(rows[draw.choice(len(rows), size=len(rows))].sum(0))
-                for _ in range(_N_DRAWS)
-            ]
-        )
-        return float(score._mean - score._ci), float(score._mean + score._ci)
+        # As Python's floats: sacrebleu gives float32 for most draws and a float for one without any match,
+        # and `statistics.mean` takes one kind alone, which is why its `estimate_ci` is not called here.
+        drawn = sorted(self._of(rows[draw.choice(len(rows), size=len(rows))].sum(0)) for _ in range(_N_DRAWS))
+        middle = statistics.fmean(drawn)
+        half = (drawn[-1 - _N_DRAWS // 40] - drawn[_N_DRAWS // 40]) / 2
+        return middle - half, middle + half
 
     def _by_moments(self, moments: _Moments) -> tuple[float, float]:
         """Return the interval by the delta method: how the sums vary, and how the value follows them."""

@@ -6,8 +6,8 @@ import re
 
 from assay.scoring.differences import Difference
 from assay.scoring.extract import extract_option
+from assay.scoring.extract.original_options import read_phrase
 from assay.scoring.postprocess.letters import letters_of, lone_capitals
-from assay.scoring.postprocess.option_phrases import option_by_phrase
 from assay.scoring.postprocess.processor import PostProcessor
 
 _N_TAIL = 200
@@ -35,7 +35,7 @@ def _stated(text: str, options: str) -> tuple[str | None, bool]:
 
 
 def _original_first(text: str, *, options: str, cushion: bool = True) -> str:
-    return option_by_phrase(text, _checked(options), cushion=cushion)
+    return read_phrase(text, _checked(options), cushion=cushion).answer or ""
 
 
 def _first(text: str, *, options: str, cushion: bool = True) -> str | None:
@@ -124,8 +124,8 @@ FIRST_OPTION = PostProcessor(
     _original_first,
     _first,
     Difference(
-        "of some fifty phrases (under `faithful` a shorter list of our own) the earliest decides, wherever "
-        "it stands in the text, and with `cushion` any capital at last: `Apple` is A, `Dogs and Cats` is D",
+        "the first of some fifty phrases that matches decides, wherever it occurs in the text, and with "
+        "`cushion` any capital at last: `Apple` is A, `Dogs and Cats` is D",
         f"{_STATED_HERE}; `cushion` adds letters that stand by themselves",
     ),
 )

@@ -13,10 +13,10 @@ from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.extract import Extraction, extract_number, extract_option, extract_text
+from assay.scoring.extract.original_options import infer_option
 from assay.scoring.extract.reply import visible
 from assay.scoring.normalize import are_numbers, contains, normalize, numbers_equal, words
 from assay.scoring.scorers.extractors import find_extractor
-from assay.scoring.scorers.original import infer_option
 from assay.scoring.scorers.outcomes import (
     ACCURACY,
     Unscorable,

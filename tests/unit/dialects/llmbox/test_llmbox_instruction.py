@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jinja2
 import pytest
 from hypothesis import given
@@ -23,7 +25,9 @@ VALUES = {"x": "X", "y": "Y", "items": ["a", "b"], "none": None}
         ("{{ 'const' }}", "{ 'const' }"),
         ("{# a comment #}{x}", "{# a comment #}X"),
         ("{{x}}", "X"),
-        ("{x} {{y}}", "{x} Y"),
+        ("{x {{y}}", "{x Y"),
+        ("{{ 'a' * 3 }}", "{ 'a' * 3 }"),
+        ("{{ 'a' * 999999999 }}", "{ 'a' * 999999999 }"),
         ("{% if x %}yes{% endif %}", "yes"),
         ("{% set z = x %}", ""),
         ("{{x}}\n", "X"),
@@ -64,9 +68,9 @@ def test_the_decision_is_jinjas_own(pieces: list[str]) -> None:
         expected = template.render(VALUES) if template.debug_info else text.format_map(VALUES)
     except (jinja2.TemplateError, KeyError, ValueError, IndexError):
         with pytest.raises(InstructionError):
-            compile_instruction(text, environment())(VALUES)
+            compile_instruction(text, environment(is_lenient=True))(VALUES)
         return
-    assert compile_instruction(text, environment())(VALUES) == expected
+    assert compile_instruction(text, environment(is_lenient=True))(VALUES) == expected
 
 
 @pytest.mark.parametrize("text", ["{{{x}}}", "{% if x %}", "{{ x", "{x", None, 3])
@@ -112,3 +116,27 @@ def test_globals_of_one_dataset_are_not_anothers() -> None:
     assert compile_instruction("{{ mark(x) }}", one)({"x": "a"}) == "A"
     with pytest.raises(InstructionError):
         compile_instruction("{{ mark(x) }}", other)({"x": "a"})
+
+
+def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> None:
+    fill = compile_instruction("{x} {{y}} {other}", environment())
+    with pytest.raises(InstructionError, match=r"\{x\} is text and not the field 'x'") as caught:
+        fill(VALUES)
+    assert caught.value.fix.startswith("write {{ x }}")
+    # The original leaves it in the prompt.
+    assert compile_instruction("{x} {{y}}", environment(is_lenient=True))(VALUES) == "{x} Y"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{{x}}\n{{ 1 / 0 }}", "its line 2: ZeroDivisionError: division by zero"),
+        ("{{ x.center(10**10) }}", "its line 1: it makes more than 100,000,000 characters"),
+        ("{x:>999999999}", "the width in '>999999999' makes more than"),
+        ("{x:>{y}}", "ValueError"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "more than 100 deep"),
+    ],
+)
+def test_an_instruction_that_fails_or_runs_away_is_an_error(text: str, told: str) -> None:
+    with pytest.raises(InstructionError, match=re.escape(told)):
+        compile_instruction(text, environment())(VALUES)

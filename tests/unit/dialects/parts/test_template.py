@@ -56,3 +56,37 @@ def test_field_prefers_the_whole_name() -> None:
     assert field({"a": {"b": 2}}, "a.b") == 2
     with pytest.raises(KeyError):
         field({"a": {"b": 2}}, "a.c")
+
+
+@pytest.mark.parametrize(
+    ("template", "told", "is_limit"),
+    [
+        ("a\n{{ 1 / 0 }}", "'human_prompt', line 2: ZeroDivisionError: division by zero", False),
+        ("{{ ''|xmlattr }}", "'human_prompt', line 1: AttributeError", False),
+        ("{{ 'a' * 999999999 }}", "'human_prompt', line 1: it makes more than 100,000,000 characters", True),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls are more than 100 deep", True),
+    ],
+)
+def test_whatever_a_template_raises_is_one_error(template: str, told: str, is_limit: bool) -> None:
+    with pytest.raises(TemplateFailure) as caught:
+        compile_template(template, None, "'human_prompt'").render({})
+    assert told in str(caught.value)
+    assert caught.value.is_limit == is_limit
+
+
+def test_a_template_that_cannot_be_compiled_is_an_error() -> None:
+    with pytest.raises(AuthorError, match=r"TEMPLATE-002.*nested too deeply"):
+        compile_template("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}")
+
+
+def test_a_field_that_is_repeated_without_end_is_bounded() -> None:
+    template = compile_template("{q}" * 50_000)
+    assert len(template.render({"q": "abc"})) == 150_000
+    with pytest.raises(TemplateFailure, match="100,000,000"):
+        template.render({"q": "x" * 1_000_000})
+
+
+def test_braces_in_a_jinja_template_are_listed() -> None:
+    template = compile_template("Q: {q}{% for x in [1] %}{inner.deep}{{ '{not}' }}\\frac{a}{b}{% endfor %}")
+    assert template.literals == {"q", "inner.deep"}
+    assert compile_template("{q}").literals == frozenset()

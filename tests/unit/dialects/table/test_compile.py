@@ -232,8 +232,27 @@ def test_no_shots_left_is_the_prompt_of_a_run_without_shots(tmp_path: Path) -> N
 
 def test_too_many_shots(tmp_path: Path) -> None:
     rows = [{"question": f"q{i}", "answer": "x"} for i in range(3)]
-    with pytest.raises(AssayError, match=r"TABLE-013.*only 2 rows"):
+    with pytest.raises(AssayError, match=r"TABLE-013.*only 2 of 3 rows .*never its own example"):
         compiled(table(tmp_path, rows), shots=3)
+
+
+def test_rows_that_ask_the_same_of_another_context_are_examples_for_each_other(tmp_path: Path) -> None:
+    rows = [{"context": f"Ann did {i}.", "question": "What next?", "answer": "x"} for i in range(3)]
+    path = table(tmp_path, rows)
+    shown = compiled(path, TableMeta(human_prompt="{context} {question}"), shots=2).task
+    for sample in shown.samples():
+        (asked,) = shown.requests(sample)
+        assert all(str(row["context"]) in str(asked.ask) for row in rows)
+    with pytest.raises(
+        AssayError, match=r"only 0 of 3 rows .* 3 show the same prompt as the row that is asked"
+    ):
+        compiled(path, TableMeta(human_prompt="{question}"), shots=2)
+
+
+def test_a_row_with_its_options_shuffled_is_no_example(tmp_path: Path) -> None:
+    rows = [{"question": "q", "A": a, "B": b, "answer": "A"} for a, b in (("x", "y"), ("y", "x"))]
+    with pytest.raises(AssayError, match=r"TABLE-013.*only 0 of 2"):
+        compiled(table(tmp_path, rows), shots=1)
 
 
 def test_ids_are_the_datasets_own_or_content_hashes(tmp_path: Path) -> None:

@@ -119,6 +119,27 @@ def test_a_config_alone_and_a_list_of_them(described: Path, tmp_path: Path) -> N
     assert set(found.recipes) == {"gen", "ppl"}
 
 
+def test_paths_of_a_list_elsewhere_begin_in_the_working_folder(
+    described: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, elsewhere = described.parent.parent, tmp_path_factory.mktemp("elsewhere")
+    params = {"method": "generate", "params": "mine.json"}
+    (checkout / "mine.json").write_text('{"max_tokens": 7}', encoding="utf-8")
+    listed = elsewhere / "list.json"
+    written = config("sums_sums_gen", generate=params, path="datasets/sums/data/sums.jsonl")
+    listed.write_text(json.dumps([written]), encoding="utf-8")
+    monkeypatch.chdir(checkout)
+    # The same file beside the list is another one: the original would not look there.
+    (elsewhere / "mine.json").write_text('{"max_tokens": 9}', encoding="utf-8")
+    (one,) = collect(str(listed), TransformArguments())
+    assert one.data == Path("datasets/sums/data/sums.jsonl")
+    assert one.recipes["gen"].version.path == Path("datasets/sums/transform_gen_v0.py")
+    assert compile_only(listed).task.spec.settings["sampling"]["max_tokens"] == 7
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(AuthorError, match="run from the checkout"):
+        collect(str(listed), TransformArguments())
+
+
 def test_tasks_of_a_folder_are_a_family_and_can_be_chosen(tmp_path: Path) -> None:
     rows = {"north_pole": choice_rows(2), "south-pole": choice_rows(3)}
     configs = {f"{task}_gen.json": config(task, dataset="polar") for task in rows}
@@ -274,3 +295,29 @@ def test_parameters_come_from_file_config_and_known_names(tmp_path: Path) -> Non
     write_dataset(tmp_path, choice_rows(3), SCRIPTS, {"sums_gen.json": named})
     assert compile_only(folder).task.spec.settings["sampling"]["top_p"] == 0.95
     assert compile_only(folder, samples=3).task.spec.settings["sampling"]["n"] == 3
+
+
+def test_a_server_of_the_original_is_sent_all_parameters(tmp_path: Path) -> None:
+    named = {**config(), "generate": {"method": "generate", "params": "vllm_beamsearch.json"}}
+    folder = write_dataset(tmp_path, choice_rows(3), SCRIPTS, {"sums_gen.json": named})
+    sampling = compile_only(folder, takes_parameters=True, is_faithful=True).task.spec.settings["sampling"]
+    assert sampling["server"] == {
+        "use_beam_search": True,
+        "best_of": 10,
+        "top_k": -1,
+        "early_stopping": "never",
+        "sampling_num": 1,
+    }
+    # The server writes 16 tokens where nobody says how many.
+    assert (sampling["max_tokens"], sampling["temperature"]) == (16, 0.0)
+    other = compile_only(folder)
+    assert "server" not in other.task.spec.settings["sampling"]
+    assert any("'use_beam_search', 'best_of', 'early_stopping' are not sent" in one for one in other.notes)
+
+
+def test_parameters_for_likelihoods_do_not_shorten_answers(tmp_path: Path) -> None:
+    (tmp_path / "params.json").write_text('{"prompt_logprobs": 0, "max_tokens": 1}')
+    folder = write_dataset(tmp_path, choice_rows(3), SCRIPTS, {"sums_gen.json": config()})
+    for name in (str(tmp_path / "params.json"), "vllm_logprobs"):
+        one = compile_only(folder, dataset_args={"params": name})
+        assert one.task.spec.settings["sampling"]["max_tokens"] == 256

@@ -36,8 +36,29 @@ def test_intervals_are_those_of_sacrebleu(n: int) -> None:
     for metric, counts in ((sacrebleu.BLEU(), bleu_counts()), (sacrebleu.CHRF(), chrf_counts())):
         score = metric.corpus_score(texts, [golds], n_bootstrap=1000)
         found = counted(counts, texts, [[gold] for gold in golds])
-        assert found.interval() == (score._mean - score._ci, score._mean + score._ci)
+        # sacrebleu's mean of chrF is a float32.
+        assert found.interval() == pytest.approx((score._mean - score._ci, score._mean + score._ci), rel=1e-5)
         assert found.value() == score.score
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("texts", "golds"),
+    [
+        (["猫がいる", "the fox"], ["犬", "the fox"]),
+        (["猫", "犬"], ["the fox", "the dog"]),
+        (["", "the fox"], ["the dog", "the fox"]),
+        (["", ""], ["the dog", "the fox"]),
+        (["x", "y", "the fox runs home"], ["", "", "the fox runs home"]),
+    ],
+)
+def test_an_interval_exists_where_some_draws_match_nothing(
+    metric: type[SacreMetric], texts: list[str], golds: list[str]
+) -> None:
+    found = added(metric, texts, golds)
+    low, high = found.interval() or (1.0, 0.0)
+    assert low <= high
+    assert type(low) is float
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -1,13 +1,13 @@
 // The columns that a leaderboard shows, as one kind of thing: means, duels, datasets or abilities.
 
-import { count, percent, plain } from "./numbers.js";
+import { count, inPercent, percent, plain } from "./numbers.js";
 
 function rankText(rank) {
   return rank.best === rank.worst ? `#${rank.best}` : `#${rank.best}–${rank.worst}`;
 }
 
 function shown(value, isShare) {
-  return isShare ? (100 * value).toFixed(1) : plain(value);
+  return isShare ? inPercent(value) : plain(value);
 }
 
 function interval(cell, isShare) {

@@ -1,7 +1,7 @@
 // Charts of a run, as SVG that scales with the page. Each has its numbers as text too, for whoever cannot see it.
 
 import { el, said, svg } from "./dom.js";
-import { count, percent, plain, seconds, ticks } from "./numbers.js";
+import { count, inPercent, percent, plain, seconds, ticks } from "./numbers.js";
 
 const PLOT = { width: 320, height: 200, left: 44, right: 10, top: 10, bottom: 34 };
 
@@ -55,7 +55,7 @@ export function reliability(calibration) {
   const y = scale(0, 1, height - bottom, top);
   const most = Math.max(...calibration.bins.map((bin) => bin.n));
   const grid = [0, 0.25, 0.5, 0.75, 1];
-  const text = (value) => `${Math.round(100 * value)}`;
+  const text = (value) => inPercent(value, 0);
   const label = `Calibration of ${calibration.task} by ${calibration.method}: error ${percent(calibration.error)} over ${count(calibration.n)} samples`;
   return el("figure", {},
     el("figcaption", {}, "Calibration, ", said(calibration.task), ` · ${calibration.method}`, el("small", {}, `error ${percent(calibration.error)} over ${count(calibration.n)} samples`)),

@@ -48,7 +48,7 @@ function drawn(page, rows, unit) {
   return el("div", { class: "forest", role: "group", "aria-label": `Differences in ${UNITS[unit]}` },
     el("div", { class: "forest-row forest-head" }, el("span", {}, ""),
       el("span", { class: "forest-scale" }, marks.map((tick) => el("span", { style: { left: at(tick) } }, signed(tick)))),
-      el("span", { class: "forest-number" }, UNITS[unit]), el("span", { class: "forest-number more" }, "95 % interval"), el("span", { class: "forest-number more" }, "p"), el("span", { class: "forest-number more" }, pairs ? "values" : `${page.letters[0]} → ${page.letters[1]}`)),
+      el("span", { class: "forest-number" }, `${pairs ? "second − first" : `${page.letters[1]} − ${page.letters[0]}`}, ${UNITS[unit]}`), el("span", { class: "forest-number more" }, "95 % interval"), el("span", { class: "forest-number more" }, "p"), el("span", { class: "forest-number more" }, pairs ? "values" : `${page.letters[0]} → ${page.letters[1]}`)),
     rows.map(line));
 }
 

@@ -2,7 +2,7 @@
 
 import { el, replace, said } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
-import { count } from "./numbers.js";
+import { count, fixed } from "./numbers.js";
 import { forest } from "./compare_forest.js";
 import { CompareTable } from "./compare_table.js";
 import { showPair } from "./compare_sample.js";
@@ -54,7 +54,7 @@ function fourfold(page, table) {
     rows.length === 1 ? el("p", { class: "faint" }, `${rows[0].test === "mcnemar" ? "McNemar's exact test" : "Student's test over clusters"}${page.sides.length > 2 ? ", corrected for all pairs" : ""}: p ${rows[0].p}`) : null);
 }
 
-// Every side against every other by one method: the row's value less the column's.
+// Every side against every other by one method: the row's value minus the column's.
 function matrix(page, table) {
   if (page.sides.length < 3) return null;
   const { method, task } = table.chosen;
@@ -70,7 +70,7 @@ function matrix(page, table) {
       return el("td", { class: row.is_real ? (isWon ? "won" : "lost") : "", title: row.sentence }, el("button", { type: "button", class: "pair-link", onclick: () => setState({ pair: `${Math.min(i, j)}-${Math.max(i, j)}` }) },
         i > j ? row.difference : turned(row), row.is_real ? " *" : ""));
     };
-    return el("div", { class: "scroll-x" }, el("table", { class: "matrix" }, el("caption", {}, said(label), ": the row's less the column's, * where that is real"),
+    return el("div", { class: "scroll-x" }, el("table", { class: "matrix" }, el("caption", {}, said(label), ": row minus column, * where significant"),
       el("thead", {}, el("tr", {}, el("td", {}), page.sides.map((_, j) => el("th", { scope: "col" }, badge(page, j))))),
       el("tbody", {}, page.sides.map((side, i) => el("tr", {}, el("th", { scope: "row" }, badge(page, i), " ", said(side.name)), page.sides.map((_, j) => cell(i, j)))))));
   });
@@ -79,7 +79,7 @@ function matrix(page, table) {
 function turned(row) {
   if (row.unit === "percent") {
     const change = 100 * (1 / (1 + row.at / 100) - 1);
-    return `${change >= 0 ? "+" : "-"}${Math.abs(change).toFixed(1)} %`;
+    return `${change >= 0 ? "+" : ""}${fixed(change, 1)} %`;
   }
   if (row.at === 0) return row.difference;
   return row.difference.startsWith("-") ? `+${row.difference.slice(1)}` : `-${row.difference.replace(/^\+/, "")}`;

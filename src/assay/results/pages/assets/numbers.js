@@ -6,18 +6,32 @@ export function count(n) {
   return n === null || n === undefined ? NOT_KNOWN : Math.round(n).toLocaleString("en-US");
 }
 
-// A number with about four digits that count.
+// The text of a number with this many decimals: half away from zero, after the noise of floating point is dropped.
+// src/assay/core/rounding.py implements the same rule, so that a terminal and a page show the same digits.
+export function fixed(value, digits) {
+  const steps = Math.floor(Number((Math.abs(value) * 10 ** digits).toPrecision(12)) + 0.5);
+  const text = (steps / 10 ** digits).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return value < 0 && steps ? `-${text}` : text;
+}
+
+// A number with four significant digits.
 export function plain(value) {
   if (value === null || value === undefined) return NOT_KNOWN;
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-4) return value.toExponential(2);
-  if (size >= 1000) return value.toLocaleString("en-US", { maximumFractionDigits: 1 });
-  return String(Number(value.toPrecision(4)));
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(3).replace(/e([+-])(\d)$/, "e$10$2");
+  if (size >= 1000) return fixed(value, 1);
+  const text = fixed(value, 3 - Number(size.toExponential().split("e")[1]));
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+// A share in percent, without the percent sign.
+export function inPercent(share, digits = 1) {
+  return fixed(100 * share, digits);
 }
 
 export function percent(share, digits = 1) {
-  return share === null || share === undefined ? NOT_KNOWN : `${(100 * share).toFixed(digits)} %`;
+  return share === null || share === undefined ? NOT_KNOWN : `${inPercent(share, digits)} %`;
 }
 
 export function part(n, whole) {

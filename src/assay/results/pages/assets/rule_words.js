@@ -3,10 +3,12 @@
 const WORDS = {
   // An option in what was written.
   whole_reply: "the whole reply is the answer",
+  hash_label: "the last line marks the answer with ####",
   stated_label: "the last phrase that announces an answer names this option",
   opening_label: "the reply opens with the label, as an option is written",
   equals_choice: "the reply is the text of this option",
   stated_choice: "the last phrase that announces an answer gives this option's text",
+  last_line_label: "the last paragraph of the reply is the label and nothing else",
   contained_choice: "this is the only option whose text the reply gives as an answer",
   lone_label: "the label closes the reply or has a line for itself, and no other is named",
   // A number.

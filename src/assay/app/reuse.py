@@ -1,0 +1,63 @@
+"""Whether the answers of an earlier run are reused, and what a person reads about it.
+
+A run is found again by what it asks and by its model's identity. For a model behind a server that identity is
+only as good as what the server reports: the same address may serve another model today.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.app.settings import RunSettings
+from assay.core.model import ModelIdentity
+from assay.core.run import RunManifest, RunStatus
+from assay.engine.execute import Tally
+from assay.results.store import read_manifest
+
+FINISHED = (RunStatus.COMPLETE, RunStatus.ANSWERED)
+
+
+def starts_over(folder: Path, manifest: RunManifest, values: RunSettings) -> bool:
+    """Whether a finished run is not reused, since its server may serve another model now."""
+    if values.reuse or values.retry_failed or not _unknown(manifest):
+        return False
+    earlier = read_manifest(folder)
+    return earlier is not None and earlier.status in FINISHED
+
+
+def start_over_note(manifest: RunManifest, archived: Path) -> str:
+    """Return why all requests are sent again, and how to reuse the finished run."""
+    server = _unknown(manifest)[0]
+    flag = "--model-arg" if server is manifest.model else "--judge-arg"
+    return (
+        f"all requests are sent again, and the finished run is now in {archived}: {server.name} does not "
+        f"report which model it runs. To reuse finished runs, name the model: {flag} model=NAME (in `assay "
+        "as ultraeval`: --model_args url=URL,model=NAME)"
+    )
+
+
+def reuse_note(manifest: RunManifest, tally: Tally) -> tuple[str, ...]:
+    """Return how many answers of a served model were reused, and what is known of the model."""
+    model = manifest.model
+    sources = {"an earlier start of this run": tally.n_journaled, "the answer cache": tally.n_cached}
+    reused = [f"{n:,} from {source}" for source, n in sources.items() if n]
+    if not reused or model.server is None:
+        return ()
+    return (
+        f"{tally.n_journaled + tally.n_cached:,} of {tally.n_requests:,} responses were reused, "
+        f"{' and '.join(reused)}: {_identified_by(model)}; --fresh sends all requests again",
+    )
+
+
+def _identified_by(model: ModelIdentity) -> str:
+    if model.server == "unknown":
+        return f"{model.name} does not report which model it runs, and the run does not name it"
+    if model.server == "named":
+        return "the server does not report which model it runs, so its name alone identifies it"
+    facts = ", ".join(f"{name} {value}" for name, value in model.reported.items())
+    return f"the server reports the same model as before{f' ({facts})' if facts else ''}"
+
+
+def _unknown(manifest: RunManifest) -> list[ModelIdentity]:
+    models = [manifest.model, *([manifest.judge] if manifest.judge is not None else [])]
+    return [one for one in models if one.server == "unknown"]

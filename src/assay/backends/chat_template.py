@@ -1,0 +1,113 @@
+"""A model's chat template, rendered within bounds.
+
+The template comes with the model's files, and transformers renders it in a sandbox that lets it run forever.
+So it is rendered here, in the same environment with bounds. The first conversation is rendered both ways.
+Where transformers writes another text, as for a tokenizer with a method of its own, its text counts from then
+on, and the bounded rendering before it only makes sure that it will end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from jinja2 import Template, TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+
+from assay.core.bounded_jinja import BoundedImmutableEnvironment, JinjaFailure, compile_jinja, render_jinja
+
+
+class ChatTemplateLimit(Exception):
+    """A chat template does more than one conversation may need."""
+
+
+class ChatTemplate:
+    """The chat template of one tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._source: str | None = None
+        self._template: Template | None = None
+        self._is_same: bool | None = None
+        """Whether transformers writes the same text; None: not seen yet."""
+
+    def render(self, messages: Sequence[dict[str, Any]], **switches: bool) -> str:
+        """Return a conversation as text; raise what the template raises.
+
+        `switches`: what the template may ask for beside the messages, such as `add_generation_prompt`.
+        """
+        try:
+            text = self._bounded(messages, switches)
+        except JinjaFailure as failure:
+            if failure.is_limit:
+                raise ChatTemplateLimit(str(failure)) from failure
+            # It ended by itself, so transformers comes to the same end, in words of its own.
+            text = None
+        if text is not None and self._is_same:
+            return text
+        own: str = self._tokenizer.apply_chat_template(messages, tokenize=False, **switches)
+        if text is not None and self._is_same is None:
+            self._is_same = own == text
+        return own
+
+    def _bounded(self, messages: Sequence[dict[str, Any]], switches: Mapping[str, bool]) -> str | None:
+        find = getattr(self._tokenizer, "get_chat_template", None)
+        if find is None:
+            return None
+        source = find()
+        if source != self._source or self._template is None:
+            self._template, self._source, self._is_same = compile_jinja(_environment(), source), source, None
+        values = {
+            **self._tokenizer.special_tokens_map,
+            "messages": messages,
+            "tools": None,
+            "documents": None,
+            **switches,
+        }
+        return render_jinja(self._template, values)
+
+
+class _Generation(Extension):
+    """`{% generation %}`, which marks what the model wrote and changes no text."""
+
+    tags = {"generation"}  # noqa: RUF012  # Jinja's own form
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body).set_lineno(line)
+
+
+def _environment() -> BoundedImmutableEnvironment:
+    """Return an environment with what chat templates may use, as transformers documents it."""
+    made = BoundedImmutableEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    )
+    made.filters["tojson"] = _to_json
+    made.globals["raise_exception"] = _raise
+    made.globals["strftime_now"] = _now
+    made.bound()
+    return made
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: Any = None,
+    separators: Any = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _raise(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _now(form: str) -> str:
+    return datetime.now().strftime(form)  # noqa: DTZ005  # the local time, as transformers gives it

@@ -1,0 +1,566 @@
+"""Jinja templates that cannot run away: steps, characters, depth and time of one rendering are bounded.
+
+Jinja's own sandbox keeps a template from the machine, not from running forever. Here every loop round, call,
+filter and size-multiplying operator draws on a budget. An operator, filter or method whose result can be much
+larger than its operands pays for the result before Python makes it. The clock is a last resort. It is looked
+at between steps, so it works in any thread.
+
+Knows nothing of datasets and models. Imports jinja2, so import this module only where a template is compiled.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import update_wrapper
+from string import Formatter
+from typing import Any
+
+from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
+from jinja2.utils import Namespace, generate_lorem_ipsum
+
+MAX_STEPS = 250_000
+"""Loop rounds, calls, filters and operators of one rendering."""
+MAX_CHARACTERS = 100_000_000
+"""Characters that one rendering makes, those of values in between included."""
+MAX_DEPTH = 100
+"""Calls within calls, such as a macro that calls itself."""
+MAX_INTEGER_BITS = 100_000
+MAX_SOURCE = 1_000_000
+"""Characters of a template itself."""
+MAX_SECONDS = 20.0
+"""Of processor time. A last resort: the other bounds end a rendering long before."""
+_ITEM = 16
+"""An item of a list weighs as much as so many characters: about its share of memory."""
+_CALL = 5
+"""A call or a filter takes as long as so many rounds of a loop."""
+_CLOCK_EVERY = 64
+_MOST_YIELDED = 100_000
+"""Items of what has no length, such as the result of `map`: no range that it is made of is longer."""
+
+
+_TEXTS = (str, bytes, bytearray)
+_COLLECTIONS = (list, tuple, dict, set, frozenset)
+_OTHERS = (int, *_TEXTS, *_COLLECTIONS, Mapping, Namespace)
+_CONTAINERS = (*_COLLECTIONS, Mapping, Namespace)
+_OWNERS = (str, bytes, list, dict, int)
+_NUMBERS = (int, float)
+_MULTIPLIED = (str, bytes, list, tuple)
+
+
+class JinjaFailure(Exception):
+    """A template could not be compiled or rendered; the caller knows for which row, and from which file."""
+
+    def __init__(self, what: str, line: int | None = None, error: BaseException | None = None) -> None:
+        super().__init__(what if line is None else f"template line {line}: {what}")
+        self.what = what
+        self.line = line
+        """The line of the template, counted from 1, where it is known."""
+        self.error = error
+        """What was raised inside the template, where something was."""
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether the template does too much: other rows will not fare better."""
+        return isinstance(self.error, JinjaLimit)
+
+
+class JinjaLimit(Exception):
+    """A template does more than one rendering may."""
+
+
+class _Budget:
+    """What is left to one rendering."""
+
+    # Of the class, so that a new one, made for every prompt, costs next to nothing.
+    steps = MAX_STEPS
+    characters = MAX_CHARACTERS
+    depth = 0
+    clock_at = MAX_STEPS - _CLOCK_EVERY
+    """The clock is looked at when so many steps are left."""
+    deadline = 0.0
+
+    def step(self, n: int = 1) -> None:
+        self.steps -= n
+        if self.steps < self.clock_at:
+            self._look_at_clock()
+
+    def _look_at_clock(self) -> None:
+        if self.steps < 0:
+            raise JinjaLimit(f"it takes more than {MAX_STEPS:,} steps (loop rounds, calls and operators)")
+        self.clock_at = self.steps - _CLOCK_EVERY
+        now = time.thread_time()
+        self.deadline = self.deadline or now + MAX_SECONDS
+        if now > self.deadline:
+            raise JinjaLimit(f"it takes longer than {MAX_SECONDS:g} s of processor time")
+
+    def spend(self, characters: int) -> None:
+        self.characters -= characters
+        if self.characters < 0:
+            raise JinjaLimit(f"it makes more than {MAX_CHARACTERS:,} characters")
+
+    def pay(self, value: Any) -> None:
+        """Spend what a value weighs when it is written out. Every item that is looked at is a step."""
+        if type(value) is str:
+            self.spend(len(value))
+            return
+        todo = [value]
+        n_items = n_characters = 0
+        while todo:
+            one = todo.pop()
+            kind = type(one)
+            if kind is str:
+                n_characters += len(one)
+            elif kind is list or kind is tuple:
+                todo += one
+            elif kind is dict:
+                todo += one.keys()
+                todo += one.values()
+            elif isinstance(one, _OTHERS):
+                self._open(one, todo)
+            n_items += 1
+            if n_items == _CLOCK_EVERY:
+                self.spend(n_characters + _ITEM * n_items)
+                self.step(n_items)
+                n_items = n_characters = 0
+        self.spend(n_characters + _ITEM * n_items)
+        self.step(n_items)
+
+    def _open(self, value: Any, todo: list[Any]) -> None:
+        if isinstance(value, int):
+            self.spend(value.bit_length() >> 2)
+        elif isinstance(value, _TEXTS):
+            self.spend(len(value))
+        elif isinstance(value, Mapping):
+            todo += [*value.keys(), *value.values()]
+        elif isinstance(value, Namespace):
+            todo.append(object.__getattribute__(value, "_Namespace__attrs"))
+        else:
+            todo += value
+
+    def pay_result(self, result: Any) -> None:
+        """Spend what a result weighs whose items were paid for when they were made."""
+        if isinstance(result, _TEXTS):
+            self.spend(len(result))
+        elif isinstance(result, _COLLECTIONS):
+            self.spend(_ITEM * len(result))
+
+
+class _Current(threading.local):
+    budget: _Budget | None = None
+
+
+_current = _Current()
+
+
+def compile_jinja(environment: Environment, text: str) -> Template:
+    """Return a template; raise JinjaFailure, with the line, where it does not parse or is too large."""
+    if len(text) > MAX_SOURCE:
+        limit = JinjaLimit(f"the template has {len(text):,} characters, {MAX_SOURCE:,} are allowed")
+        raise JinjaFailure(str(limit), None, limit)
+    outer, _current.budget = _current.budget, _Budget()
+    try:
+        # Jinja works constant expressions out when it compiles.
+        return environment.from_string(text)
+    except TemplateSyntaxError as error:
+        raise JinjaFailure(error.message or "it does not parse", error.lineno, error) from error
+    except RecursionError as error:
+        raise JinjaFailure("expressions or blocks are nested too deeply", None, error) from error
+    except Exception as error:  # Python's own compiler refuses, for one, too many nested loops.
+        raise JinjaFailure(_in_words(error), None, error) from error
+    finally:
+        _current.budget = outer
+
+
+def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
+    """Return the rendered text; raise JinjaFailure, with the line, for whatever is raised inside."""
+    environment = template.environment
+    # What Template.render does, without the copy of the globals that takes most of its time.
+    context = environment.context_class(
+        environment, {**environment.globals, **values}, template.name, template.blocks
+    )
+    outer, _current.budget = _current.budget, _Budget()
+    try:
+        return environment.concat(template.root_render_func(context))
+    except RecursionError as error:
+        limit = JinjaLimit("it calls itself without end")
+        raise JinjaFailure(str(limit), _line(template, error), limit) from error
+    except Exception as error:  # A template is a program of its own and may raise anything.
+        raise JinjaFailure(_in_words(error), _line(template, error), error) from error
+    finally:
+        _current.budget = outer
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, TemplateError | JinjaLimit):
+        # Jinja's own errors are sentences.
+        return str(error) or type(error).__name__
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _line(template: Template, error: BaseException) -> int | None:
+    """Return the innermost line of the template on the way to an error."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__jinja_template__") is template:
+            line = template.get_corresponding_lineno(trace.tb_lineno)
+        trace = trace.tb_next
+    return line
+
+
+# ---- what things weigh
+
+
+def _length(value: Any) -> int:
+    """Return how many characters or items a value has; of what has no length, the most that there can be."""
+    return len(value) if hasattr(value, "__len__") else _MOST_YIELDED
+
+
+_DIRECTIVE = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\*|\d+)?(?:\.(\*|\d+))?")
+
+
+def _percent_widths(text: str | bytes | bytearray, values: Any) -> int:
+    """Return how many characters the widths and precisions of `text % values` may add."""
+    spelled = text if isinstance(text, str) else text.decode("latin1")
+    every = [part for found in _DIRECTIVE.findall(spelled) for part in found if part]
+    if "*" in every:
+        given = values if isinstance(values, tuple) else (values,)
+        every += [str(abs(one)) for one in given if isinstance(one, int)]
+    return sum(int(part) if len(part) < 12 else MAX_CHARACTERS + 1 for part in every if part != "*")
+
+
+def _format_widths(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+    """Return how many characters the widths and precisions of `text.format(...)` may add."""
+    total = 0
+    for _, _, spec, _ in Formatter().parse(text):
+        if not spec:
+            continue
+        total += spec_width(spec)
+        if "{" in spec:
+            given = [*args, *(kwargs.values() if isinstance(kwargs, Mapping) else ())]
+            total += sum(abs(one) for one in given if isinstance(one, int))
+            total += sum(spec_width(one) for one in given if isinstance(one, str))
+    return total
+
+
+def spec_width(spec: str) -> int:
+    """Return how many characters a format specification such as `>40` may add."""
+    return sum(int(part) if len(part) < 12 else MAX_CHARACTERS + 1 for part in re.findall(r"\d+", spec))
+
+
+def _n_replaced(text: Any, old: Any, new: Any) -> int:
+    n = text.count(old) if old else len(text) + 1
+    return int(n) * len(new)
+
+
+_Weigh = Callable[..., int]
+
+_METHODS: dict[str, _Weigh] = {
+    "center": lambda text, width, *_: int(width),
+    "ljust": lambda text, width, *_: int(width),
+    "rjust": lambda text, width, *_: int(width),
+    "zfill": lambda text, width: int(width),
+    "expandtabs": lambda text, tabsize=8: text.count("\t" if isinstance(text, str) else b"\t") * int(tabsize),
+    "replace": lambda text, old, new, *_: _n_replaced(text, old, new),
+    "join": lambda text, parts: len(text) * _length(parts),
+    "translate": lambda text, table, *_: (
+        len(text) * max((_length(one) for one in table.values() if isinstance(one, str)), default=1)
+        if isinstance(table, Mapping)
+        else len(text)
+    ),
+    "format": lambda text, *args, **kwargs: _format_widths(text, args, kwargs),
+    "format_map": lambda text, values: _format_widths(text, (), values),
+    "split": lambda text, *_, **__: _ITEM * len(text) // 2,
+    "rsplit": lambda text, *_, **__: _ITEM * len(text) // 2,
+    "splitlines": lambda text, *_, **__: _ITEM * len(text) // 2,
+    "to_bytes": lambda number, length=1, *_, **__: int(length),
+}
+"""Methods of built-in values whose result may be much larger than what they are called on and with."""
+
+
+def _indent_weight(text: Any, width: Any = 4, *_: Any, **__: Any) -> int:
+    spelled = str(text)
+    return (spelled.count("\n") + 1) * (len(width) if isinstance(width, str) else int(width))
+
+
+def _wrap_weight(
+    text: str, width: int = 79, _long: bool = True, wrapstring: str | None = None, *_: Any
+) -> int:
+    return len(text) * len(text) // 1000 + len(text) * len(wrapstring or "\n")
+
+
+def _link_weight(text: str, *args: Any, **kwargs: Any) -> int:
+    added = len(str((args, kwargs)))
+    return len(text) * len(text) // 1000 + len(text) * (added // 8)
+
+
+def _json_weight(value: Any, *args: Any, indent: Any = None, **_: Any) -> int:
+    widths = [one for one in (*args, indent) if isinstance(one, int | str)]
+    width = max((len(one) if isinstance(one, str) else one for one in widths), default=0)
+    return MAX_CHARACTERS + 1 if width > 100 else 0
+
+
+_FILTERS: dict[str, _Weigh] = {
+    "center": lambda text, width=80: int(width),
+    "indent": _indent_weight,
+    "replace": lambda text, old, new, *_: _n_replaced(str(text), str(old), str(new)),
+    "join": lambda parts, d="", *_, **__: _length(parts) * len(str(d)),
+    "wordwrap": _wrap_weight,
+    "urlize": _link_weight,
+    "striptags": lambda text: str(text).count("<") * len(str(text)) // 64,
+    "format": lambda text, *args, **kwargs: _percent_widths(str(text), tuple(args) or tuple(kwargs.values())),
+    "batch": lambda items, linecount, *_: _ITEM * int(linecount),
+    "slice": lambda items, slices, *_: _ITEM * int(slices),
+    "round": lambda number, precision=0, *_: abs(int(precision)) * 1000,
+    "tojson": _json_weight,
+    "sum": lambda items, attribute=None, start=0: (
+        0 if isinstance(start, int | float) else _length(items) * _length(items)
+    ),
+    "pprint": lambda value: _ITEM * _length(value) * 8,
+    "title": lambda text: _ITEM * len(str(text)) // 2,
+    "wordcount": lambda text: _ITEM * len(str(text)) // 2,
+    "list": lambda items: _ITEM * _length(items),
+}
+"""Filters whose result, or whose work, may be much larger than what they are given."""
+_LIGHT = frozenset(("capitalize", "length", "lower", "string", "trim", "upper"))
+"""Filters that take a text and return one that is no larger."""
+_SHALLOW = frozenset(
+    [
+        "abs",
+        "attr",
+        "batch",
+        "count",
+        "d",
+        "default",
+        "dictsort",
+        "first",
+        "float",
+        "groupby",
+        "int",
+        "items",
+        "last",
+        "length",
+        "list",
+        "map",
+        "max",
+        "min",
+        "random",
+        "reject",
+        "rejectattr",
+        "reverse",
+        "select",
+        "selectattr",
+        "slice",
+        "sort",
+        "sum",
+        "unique",
+    ]
+)
+"""Filters that do not write out what is in the items that they are given."""
+
+
+def _bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    weigh = _FILTERS.get(name)
+    pay = _Budget.pay_result if name in _SHALLOW else _Budget.pay
+    # The first argument may be Jinja's own: the context, the environment.
+    n_own = int(getattr(function, "jinja_pass_arg", None) is not None)
+    is_light = name in _LIGHT
+
+    def bounded(*args: Any, **kwargs: Any) -> Any:
+        budget = _current.budget
+        if budget is None:
+            return function(*args, **kwargs)
+        budget.step(_CALL)
+        if is_light and type(args[0]) is str and not kwargs:
+            budget.spend(2 * len(args[0]))
+            return function(*args)
+        if name == "join" and not hasattr(args[n_own], "__len__"):
+            # What a generator yields is counted before it is joined.
+            args = (*args[:n_own], list(args[n_own]), *args[n_own + 1 :])
+        for one in args[n_own:]:
+            pay(budget, one)
+        if kwargs:
+            budget.pay(kwargs)
+        if weigh is not None:
+            budget.spend(_weight(weigh, args[n_own:], kwargs))
+        result = function(*args, **kwargs)
+        budget.pay_result(result)
+        return result
+
+    update_wrapper(bounded, function)
+    bounded.is_bounded = True  # type: ignore[attr-defined]
+    return bounded
+
+
+def _weight(weigh: _Weigh, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+    try:
+        return max(weigh(*args, **kwargs), 0)
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return 0  # The call itself will say what is wrong with its arguments.
+
+
+def _lorem_ipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
+    """Return Jinja's blind text, paid for before it is made: a word takes about a microsecond."""
+    if (budget := _current.budget) is not None:
+        budget.spend(abs(n) * abs(max) * 64)
+    return generate_lorem_ipsum(n, html, min, max)
+
+
+# ---- the environment
+
+
+class _Generator(CodeGenerator):
+    """Writes the same program as Jinja's, and has it draw on the budget."""
+
+    def blockvisit(self, nodes_: Iterable[nodes.Node], frame: Frame) -> None:
+        every = list(nodes_)
+        n = sum(len(node.nodes) if isinstance(node, nodes.Output) else 1 for node in every)
+        self.writeline(f"environment.step({n + 1})")
+        super().blockvisit(every, frame)
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        joined = "markup_join" if frame.eval_ctx.autoescape else "str_join"
+        self.write(f"{joined}(")
+        self._weighed(super().visit_Tuple, nodes.Tuple(node.nodes, "load"), frame)
+        self.write(")")
+
+    def visit_List(self, node: nodes.List, frame: Frame) -> None:
+        self._weighed(super().visit_List, node, frame)
+
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
+        self._weighed(super().visit_Dict, node, frame)
+
+    def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:
+        if node.ctx == "load":
+            self._weighed(super().visit_Tuple, node, frame)
+        else:
+            super().visit_Tuple(node, frame)
+
+    def _weighed(self, visit: Callable[[Any, Frame], None], node: nodes.Node, frame: Frame) -> None:
+        self.write("environment.weighed(")
+        visit(node, frame)
+        self.write(")")
+
+
+class _Bounds(SandboxedEnvironment):
+    """What both kinds of sandbox share."""
+
+    code_generator_class = _Generator
+    intercepted_binops = frozenset(("+", "*", "**", "%"))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs, finalize=self.weighed_output)
+        self.bound()
+
+    def bound(self) -> None:
+        """Have the filters and functions that are there draw on the budget."""
+        for name, function in self.filters.items():
+            if not getattr(function, "is_bounded", False):
+                self.filters[name] = _bounded_filter(name, function)
+        self.globals["lipsum"] = _lorem_ipsum
+
+    @staticmethod
+    def step(n: int) -> None:
+        """Take steps; called at the beginning of every block."""
+        if (budget := _current.budget) is not None:
+            budget.step(n)
+
+    @staticmethod
+    def weighed(value: Any) -> Any:
+        """Return a list, tuple or dict that a template has written, once it is paid for."""
+        if (budget := _current.budget) is not None:
+            budget.pay(value)
+        return value
+
+    @staticmethod
+    def weighed_output(value: Any) -> Any:
+        """Return a value that is about to be written out, once it is paid for. Texts pay when joined."""
+        if (
+            type(value) is not str
+            and isinstance(value, _CONTAINERS)
+            and (budget := _current.budget) is not None
+        ):
+            budget.pay(value)
+        return value
+
+    @staticmethod
+    def concat(parts: Iterable[str]) -> str:
+        """Join the pieces of a rendering."""
+        if (budget := _current.budget) is None:
+            return "".join(parts)
+        pieces = list(parts)
+        budget.spend(sum(map(len, pieces)))
+        return "".join(pieces)
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a macro, a function or a method."""
+        budget = _current.budget
+        if budget is None:
+            return super().call(__context, __obj, *args, **kwargs)
+        budget.step(_CALL)
+        if args:
+            budget.pay(args)
+        if kwargs:
+            budget.pay(kwargs)
+        __self._pay_for_method(budget, __obj, args, kwargs)
+        budget.depth += 1
+        if budget.depth > MAX_DEPTH:
+            raise JinjaLimit(f"calls are more than {MAX_DEPTH} deep, as of a macro that calls itself")
+        result = super().call(__context, __obj, *args, **kwargs)
+        budget.depth -= 1
+        budget.pay_result(result)
+        return result
+
+    @staticmethod
+    def _pay_for_method(budget: _Budget, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        method = getattr(method, "__wrapped__", method)  # Jinja puts a function of its own around str.format
+        owner = getattr(method, "__self__", None)
+        if not isinstance(owner, _OWNERS):
+            return
+        if not isinstance(owner, int):
+            budget.spend(len(owner) // 4)
+        if (weigh := _METHODS.get(method.__name__)) is not None:
+            budget.spend(_weight(weigh, (owner, *args), kwargs))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Work an operator out, once its result is paid for."""
+        if (budget := _current.budget) is None:
+            return super().call_binop(context, operator, left, right)
+        budget.step()
+        if operator == "+":
+            result = left + right
+            if isinstance(result, _MULTIPLIED):
+                budget.spend(len(result))
+            return result
+        if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
+            _require_small(operator, left, right)
+        elif operator == "*":
+            times, value = (left, right) if isinstance(left, int) else (right, left)
+            if isinstance(times, int) and isinstance(value, _MULTIPLIED):
+                is_text = isinstance(value, _TEXTS)
+                budget.spend(max(times, 0) * len(value) * (1 if is_text else _ITEM))
+        elif operator == "%" and isinstance(left, _TEXTS):
+            budget.pay(right)
+            budget.spend(len(left) + _percent_widths(left, right))
+        return super().call_binop(context, operator, left, right)
+
+
+def _require_small(operator: str, left: Any, right: Any) -> None:
+    if not isinstance(left, int) or not isinstance(right, int) or operator == "%":
+        return
+    bits = left.bit_length() * max(right, 0) if operator == "**" else left.bit_length() + right.bit_length()
+    if bits > MAX_INTEGER_BITS:
+        raise JinjaLimit(f"it computes an integer of more than {MAX_INTEGER_BITS:,} bits")
+
+
+class BoundedEnvironment(_Bounds):
+    """Jinja's sandbox, bounded."""
+
+
+class BoundedImmutableEnvironment(_Bounds, ImmutableSandboxedEnvironment):
+    """Jinja's sandbox in which templates cannot change the lists and dicts that they are given, bounded."""

@@ -1,0 +1,42 @@
+"""Round numbers for people: half away from zero, the same way in Python and in the scripts of the pages.
+
+Formatting with `f"{x:.1f}"` rounds 81.25 to 81.2, JavaScript's `toFixed` rounds it to 81.3, and both round
+28.75 down where 100 * 0.2875 is a hair below it. `results/pages/assets/numbers.js` implements the same rule.
+"""
+
+from __future__ import annotations
+
+import math
+
+NOT_KNOWN = "-"
+
+_NOISE_DIGITS = 12
+"""Digits that count of a computed number; what differs beyond them is an error of floating point."""
+
+
+def fixed(value: float, digits: int, *, is_signed: bool = False) -> str:
+    """Return a number with this many decimals, thousands separated, and a plus if `is_signed`."""
+    steps = math.floor(float(f"{abs(value) * 10**digits:.{_NOISE_DIGITS}g}") + 0.5)
+    sign = "-" if value < 0 and steps else "+" if is_signed else ""
+    return f"{sign}{steps / 10**digits:,.{digits}f}"
+
+
+def percent(share: float, digits: int = 1, *, is_signed: bool = False) -> str:
+    """Return a share in percent, without the percent sign."""
+    return fixed(100 * share, digits, is_signed=is_signed)
+
+
+def plain(number: float | None) -> str:
+    """Return a number with four significant digits; a dash for None."""
+    if number is None:
+        return NOT_KNOWN
+    if not math.isfinite(number) or number == 0:
+        return f"{number:g}"
+    size = abs(number)
+    if size >= 1e6 or size < 1e-4:
+        return f"{number:.3e}"
+    if size >= 1000:
+        return fixed(number, 1)
+    exponent = int(f"{size:e}".partition("e")[2])
+    text = fixed(number, 3 - exponent)
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,84 @@
+"""Standard output and error that never stop a command.
+
+`assay run data.csv | head -1` closes the pipe after a line; the run must still complete. So output that
+nobody reads is discarded, and the exit status stays that of the command. Output that cannot be written for
+another reason, such as a full disk, is reported when the command is done.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class LastingFile(FileIO):
+    """A file descriptor that takes everything: what cannot be written is discarded."""
+
+    fault: OSError | None = None
+    """Why output was lost, other than that its reader went away."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write data, or discard it and all that follows."""
+        try:
+            while (n_written := super().write(data)) is None:
+                # The descriptor does not block, and is full.
+                select.select((), (self,), ())
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                self.fault = error
+            self._discard_output()
+            return memoryview(data).nbytes
+        return n_written
+
+    def _discard_output(self) -> None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+
+
+def install_streams() -> None:
+    """Make standard output and error such files; descriptors that are closed lead nowhere."""
+    _reserve_descriptors()
+    sys.stdout = _lasting(sys.stdout, 1)
+    sys.stderr = _lasting(sys.stderr, 2)
+
+
+def lost_output() -> OSError | None:
+    """Return why standard output could not be written; None where it was, or its reader went away."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return raw.fault if isinstance(raw, LastingFile) else None
+
+
+def _reserve_descriptors() -> None:
+    """Open the null device where a standard descriptor is closed: a file of the run would take its number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _lasting(stream: TextIO | None, descriptor: int) -> TextIOWrapper:
+    file = BufferedWriter(LastingFile(descriptor))
+    # Shows the code of a character that output cannot hold: an ASCII terminal must not end a Korean run.
+    errors = "backslashreplace"
+    if not isinstance(stream, TextIOWrapper):
+        return TextIOWrapper(file, encoding="utf-8", errors=errors)
+    stream.flush()
+    return TextIOWrapper(
+        file,
+        encoding=stream.encoding,
+        errors=errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )

@@ -1,0 +1,51 @@
+"""Replacing a file in one step: write a draft beside it, then rename the draft.
+
+A reader sees the old content or the new, never half. A process that is killed leaves the draft behind; the
+next writer removes it. Nothing is written through a link, neither at the draft's name nor at the file's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+_BUFFERED = 1 << 18
+"""Bytes that are written together: while a file is written, another thread of the client takes over."""
+
+
+def draft_path(path: Path) -> Path:
+    """Return the name of a file's draft."""
+    return path.with_name(f".{path.name}.new")
+
+
+def open_draft(path: Path) -> BinaryIO:
+    """Create the draft of a file, instead of one that a killed process left, and return it open."""
+    draft = draft_path(path)
+    draft.unlink(missing_ok=True)
+    return open(draft, "xb", buffering=_BUFFERED)
+
+
+def begin_file(path: Path) -> BinaryIO:
+    """Replace a file by an empty one and return it open.
+
+    Truncating the file instead would let its readers continue in the middle of other lines.
+    """
+    file = open_draft(path)
+    draft_path(path).replace(path)
+    return file
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a draft that replaces the file when the block ends, and is removed when the block raises."""
+    file = open_draft(path)
+    try:
+        with file:
+            yield file
+        draft_path(path).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft_path(path).unlink(missing_ok=True)
+        raise
