@@ -174,10 +174,12 @@ class _Details:
         from assay.scoring.evaluators.evaluator import EvaluatedRow
         from assay.scoring.evaluators.options import Options
         from assay.scoring.extract import extract_option
+        from assay.scoring.extract.original_options import infer_option
 
         sample = row.record.sample
         if self._letters is None:
-            return extract_option(text, sample.labels, sample.choices).answer
+            find = infer_option if self._is_faithful else extract_option
+            return find(text, sample.labels, sample.choices).answer
         chooser = Options(self._letters, is_faithful=self._is_faithful)
         return chooser.chosen(text, EvaluatedRow(None, sample.fields))
 
