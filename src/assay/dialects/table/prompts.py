@@ -51,9 +51,11 @@ def make_label_map(
 ) -> LabelMap | None:
     """Return the conversation of each label, where the template is such a map."""
     template = said.template
-    if not isinstance(template, dict) or not is_label_map(template):
-        return None
     wanted = layout.column_labels
+    if layout.data_type != "mcq" or not isinstance(template, dict) or not is_label_map(template):
+        return None
+    if wanted and not set(wanted) & set(template):
+        return None  # Reported as sections that there are not.
     lacking = [label for label in wanted if label not in template]
     unknown = [label for label in template if wanted and label not in wanted]
     if lacking or unknown:
@@ -133,7 +135,7 @@ def _template_turns(template: str | dict[str, Any], where: Origin) -> list[tuple
     if unknown or not template:
         raise _bad_template(
             f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end', or the options' "
-            "labels alone",
+            f"labels alone{nearest(unknown[0], _SECTIONS) if unknown else ''}",
             where,
         )
     turns: list[tuple[Role, str]] = []
