@@ -389,7 +389,7 @@ def test_many_processes_racing_for_jobs_get_each_once(
         racer.stdin.close()
         racer.stdin = None
     for racer in racers:
-        outputs.append(racer.communicate(timeout=120)[0])
+        outputs.append(racer.communicate(timeout=600)[0])
         assert racer.returncode == 0
     done = [int(line) for output in outputs for line in output.split()]
     assert sorted(done) == numbers

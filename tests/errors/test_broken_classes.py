@@ -57,6 +57,8 @@ BEFORE_THE_RUN = [
     ("fine.py", ("--samples", "3"), "LLMBOX-009", ("3 samples", "--method")),
     ("no_normalization_prompt.py", (), "LLMBOX-011", ("normalization_prompt",)),
     ("unknown_category_column.py", (), "LLMBOX-011", ("'continent'", "'question'")),
+    ("interrupts_itself.py", (), "LLMBOX-001", ("it raised KeyboardInterrupt",)),
+    ("base_exception.py", (), "LLMBOX-003", ("raised Own: mine",)),
     ("no_tokens.py", (), "LLMBOX-011", ("max_tokens is 0, expected a whole number of tokens, 1 or more",)),
     ("cold.py", (), "LLMBOX-011", ("temperature is -1, expected a number, 0 or more",)),
     ("runaway.py", (), "LLMBOX-005", ("its line 1: it makes more than 100,000,000 characters",)),

@@ -94,7 +94,9 @@ def test_mistakes_are_told(name: str, code: str, parts: tuple[str, ...]) -> None
 def test_commands_tell_them(name: str, code: str) -> None:
     result = assay("run", f"{name}.py", "--model", "mock")
     assert result.status == 2
-    assert {line.split()[0] for line in result.err.splitlines() if line[:1].isupper()} == {code}
+    codes = {line.split()[0] for line in result.err.splitlines() if line[:1].isupper()}
+    # Names that two entries share are told together with what else is wrong: the classes are not there.
+    assert codes == ({code, "OPENICL-011"} if name == "same_names" else {code})
 
 
 def test_a_mistake_in_a_base_is_told_at_its_own_place(workdir: Path) -> None:

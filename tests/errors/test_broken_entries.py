@@ -47,6 +47,16 @@ CASES = [
     ("turns_of_numbers", "OPENICL-013", ("test row 1", "test row 2", "found 2, expected a text")),
     ("no_such_inferencer", "OPENICL-014", ("did you mean 'GenInferencer'",)),
     ("inferencer_not_here", "OPENICL-014", ("ToTInferencer (a search over steps of thought)",)),
+    ("load_takes_n", "OPENICL-012", ("CapitalsDataset.load has a parameter 'n'", "rename the parameter")),
+    (
+        "without_imports",
+        "OPENICL-006",
+        (
+            "uses PromptTemplate without importing it",
+            "from ais_bench.benchmark.openicl.icl_prompt_template import PromptTemplate",
+            "from ais_bench.benchmark.openicl.icl_inferencer import GenInferencer",
+        ),
+    ),
     ("no_tokens", "OPENICL-014", ("max_out_len is 0", "temperature is -1", "top_p is 0, expected")),
     ("inferencer_arguments", "OPENICL-014", ("did you mean 'max_out_len'", "is 'hot'", "is 5, expected")),
     ("unknown_turn_mode", "OPENICL-014", ("infer_mode is 'all'", "'every_with_gt'")),
@@ -158,6 +168,21 @@ def test_mistakes_of_different_entries_are_told_together(workdir: Path) -> None:
     assert "places" not in first[1] + second[1]
 
 
+def test_a_role_that_the_model_has_not_is_told_with_those_that_it_has(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    found = told("check", written(workdir, "unknown_role"), "--chat", "on")
+    assert {code for code, _ in found} == {"OPENICL-015"}
+    parts = ("no role 'USER'", "'HUMAN'", "'BOT'", "fallback_role")
+    assert all(part in text for _, text in found for part in parts)
+
+
+def test_a_name_that_two_entries_share_hides_no_other_mistake(workdir: Path) -> None:
+    found = told("check", written(workdir, "same_names"))
+    assert {code for code, _ in found} == {"OPENICL-010", "OPENICL-013"}
+
+
 def test_an_entry_whose_data_is_not_here_needs_data_and_is_not_broken(workdir: Path) -> None:
     written(workdir, "no_data")
     shutil.copytree(workdir, workdir / "datasets")
@@ -180,4 +205,6 @@ def test_an_evaluator_is_tried_on_what_the_post_processor_makes(workdir: Path) -
 
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_every_edit_is_used(name: str) -> None:
-    assert name in {case[0] for case in CASES} | {*("many", "one_of_two", "score_raises", "lists_are_scored")}
+    assert name in {case[0] for case in CASES} | {
+        *("many", "one_of_two", "score_raises", "lists_are_scored", "same_names", "unknown_role")
+    }

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 _CODE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])")
-_DEADLINE_S = 120.0
+_DEADLINE_S = 600.0
 
 
 class Shown(NamedTuple):

@@ -49,7 +49,7 @@ def python(*arguments: str, **environment: str) -> Result:
         capture_output=True,
         text=True,
         env={**os.environ, **environment},
-        timeout=120,
+        timeout=600,
     )
     return Result(done.returncode, done.stdout, done.stderr)
 

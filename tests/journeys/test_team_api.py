@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import re
+import stat
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from cli import assay
+from fakes.openai_server import saying, serving
 from fakes.team_server import Answer, TeamServer
 
 ROOT = Path(__file__).parents[2]
@@ -582,3 +584,34 @@ def test_a_token_does_not_last_for_what_is_no_time(server: TeamServer, days: str
     made = assay("serve", "--home", home, "token", "add", "odd", "--role", "reader", "--days", days)
     assert made.status == 2, made
     assert "odd" not in {one["name"] for one in server.get("/tokens")}
+
+
+def test_the_folder_of_the_team_is_for_its_user_alone(server: TeamServer) -> None:
+    home = server.folder / "assay-team"
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(path.stat().st_mode) & 0o077 for path in home.glob("team.db*")] != []
+    assert not any(stat.S_IMODE(path.stat().st_mode) & 0o077 for path in home.glob("team.db*"))
+
+
+def test_a_visitor_without_a_token_is_not_said_to_have_one(server: TeamServer) -> None:
+    answer = server.ask("POST", "/api/v1/models", {"name": "x", "spec": "mock"}, token=None)
+    assert (answer.status, answer.body["code"]) == (403, "WEB-013")
+    assert answer.body["what"] == "this needs a token with the role owner, and none was shown"
+
+
+def test_the_document_says_that_reading_on_loopback_needs_no_token(server: TeamServer) -> None:
+    document = server.get("/openapi.json")
+    for item in document["paths"].values():
+        for method, operation in item.items():
+            assert ({} in operation.get("security", document["security"])) == (method == "get")
+
+
+def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
+    with serving(saying("B")) as model:
+        spec = f"openai:m@{model.url}"
+        server.post("/models", {"name": "behind-a-server", "spec": spec})
+        started = server.post("/evaluations", {"model": "behind-a-server", "datasets": ["sums"]})
+        server.await_state(started["evaluation"]["id"], "complete", "failed")
+    shown = json.dumps(server.get("/leaderboard")) + json.dumps(server.ask("GET", "/data/leaderboard").body)
+    assert "behind-a-server" in shown
+    assert "127.0.0.1" not in shown

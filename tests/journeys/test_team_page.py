@@ -36,6 +36,6 @@ def test_the_requests_of_the_page_are_answered(tmp_path: Path) -> None:
                 env=variables,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=600,
             )
             assert done.returncode == 0, (block, done.stdout, done.stderr)

@@ -138,7 +138,7 @@ def test_workers_killed_in_the_middle_are_replaced(questions: Path) -> None:
         wait_for_answers("killed", 20)
         for worker in workers_of(process.pid):
             os.kill(worker, signal.SIGKILL)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=600)
     finally:
         process.kill()
     assert process.returncode == 0, said.decode()
@@ -229,7 +229,7 @@ def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_r
         other.replace("model/model.safetensors")
         # The other one stays as it is: who comes in the place of this one is waited for.
         os.kill(workers[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=600)
     finally:
         process.kill()
         for worker in workers:

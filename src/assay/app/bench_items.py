@@ -162,7 +162,7 @@ def _config_in(source: str) -> Mapping[str, Any] | None:
         return None
     try:
         document = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, OSError):
+    except (msgspec.DecodeError, OSError, RecursionError):
         # What is wrong with the file is told where it is read as a dataset.
         return None
     return document if is_config(document) else None

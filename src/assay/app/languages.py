@@ -156,7 +156,8 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
     from assay.dialects.openicl.entries import Found, entries_of, of_all, unscored
 
     arguments = config_arguments(settings.dataset_args, ConfigName.of(name).path)
-    found = entries_of(name, arguments.root)
+    same_names: list[Problem] = []
+    found = entries_of(name, arguments.root, same_names)
     if arguments.is_unscored:
         found = list(map(unscored, found))
     root = None if around.hub is None else around.hub.root
@@ -169,7 +170,7 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
         table = located(one.entry, one.config.path, one.where)
         return compile_table_dataset(table.path, settings, table.said, around)
 
-    return of_all(found, compiled)
+    return of_all(found, compiled, same_names)
 
 
 LANGUAGES = {

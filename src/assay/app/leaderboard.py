@@ -93,10 +93,12 @@ class IndexedRuns:
         headlines: Mapping[str, str] | None = None,
         registered: Mapping[str, str] | None = None,
         abilities: Abilities | None = None,
+        model_names: Mapping[str, str] | None = None,
     ) -> Board:
         """Return the leaderboard of all indexed runs.
 
         `headlines`: metrics that somebody asks for. `registered`: those by which datasets are known.
+        `model_names`: what models are called by, in place of their addresses.
         """
         runs = []
         for place, index in enumerate(self._indexes):
@@ -113,7 +115,14 @@ class IndexedRuns:
             place, number = key
             return self._indexes[place].values(number, task, method, metric)
 
-        return make_board(runs, values_of, headlines=headlines, registered=registered, abilities=abilities)
+        return make_board(
+            runs,
+            values_of,
+            headlines=headlines,
+            registered=registered,
+            abilities=abilities,
+            model_names=model_names,
+        )
 
 
 def _check(folders: Sequence[Path]) -> None:

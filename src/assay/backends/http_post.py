@@ -118,7 +118,7 @@ class WholeJson:
         """Return the document."""
         try:
             return json.loads(reply.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise not_json(reply.content) from None
 
 
@@ -332,7 +332,7 @@ def said_in(content: bytes) -> str:
     """Return the message in a reply that says no: in the usual places of a JSON document, or all of it."""
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _shown(content)
     found = document.get("error", document) if isinstance(document, dict) else None
     if isinstance(found, dict):

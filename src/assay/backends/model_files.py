@@ -342,7 +342,7 @@ def read_json_objects(path: Path) -> list[dict[str, Any]]:
 def _parsed(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
-    except (ValueError, OSError) as trouble:
+    except (ValueError, OSError, RecursionError) as trouble:
         raise does_not_load(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
 
 

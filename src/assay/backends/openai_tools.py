@@ -34,7 +34,7 @@ def read_tools(given: str) -> Tools:
         raise wrong_argument(
             f"{place} cannot be read: {trouble.strerror}", "give a file, or a list"
         ) from None
-    except msgspec.DecodeError as trouble:
+    except (msgspec.DecodeError, RecursionError) as trouble:
         raise wrong_argument(f"{place} is no JSON: {trouble}", f"write {_EXAMPLE}") from None
     if not isinstance(tools, list) or not tools:
         raise wrong_argument(f"{place} holds no list of tools", f"write {_EXAMPLE}")
@@ -157,5 +157,5 @@ def _arguments(function: CalledFunction) -> str:
 def _parsed(arguments: str) -> Any:
     try:
         return msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return arguments

@@ -15,18 +15,66 @@ Every problem has a code that `docs/errors.md` explains.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+import dis
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
 from assay.core.names import is_spelled_otherwise
 from assay.core.origin import Origin
+from assay.core.shortened import SHOWN_VALUE, shortened, shortened_message
 
 MadeT = TypeVar("MadeT")
 SHOWN_AT_MOST = 20
-RAISED_BY_AUTHORS = (Exception, SystemExit)
-"""What code of a person's own may raise: `sys.exit` in it is a fault of that code, and no end of the run."""
+RAISED_BY_AUTHORS = (BaseException,)
+"""What code of a person's own may raise: `sys.exit` and `raise KeyboardInterrupt` in it are its own faults.
+
+Whoever catches these calls `reraise_interrupt` first.
+"""
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_HANDLERS = (
+    os.path.dirname(os.path.dirname(__file__)),
+    os.path.join(os.path.dirname(os.__file__), "asyncio"),
+)
+"""Packages that raise KeyboardInterrupt for a signal."""
+
+
+def reraise_interrupt(error: BaseException) -> None:
+    """Raise an error again that is no fault of the code it comes from: Ctrl-C, a generator that is closed."""
+    if (
+        isinstance(error, GeneratorExit)
+        or type(error).__name__ == "CancelledError"
+        or (isinstance(error, KeyboardInterrupt) and not _is_raised_by_code(error))
+    ):
+        raise error
+
+
+@contextmanager
+def calling_author(what: str) -> Iterator[None]:
+    """Run code of a person's own; what it raises beside Exceptions, such as SystemExit, is a RuntimeError."""
+    try:
+        yield
+    except Exception:
+        raise
+    except RAISED_BY_AUTHORS as error:
+        reraise_interrupt(error)
+        verb = "ended the program" if isinstance(error, SystemExit) else "raised"
+        raise RuntimeError(f"{what} {verb} ({type(error).__name__} {error})") from error
+
+
+def _is_raised_by_code(error: BaseException) -> bool:
+    """Whether a `raise` stands where an error began. Ctrl-C comes between any two instructions."""
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    is_handler = code.co_filename.startswith(_HANDLERS)
+    return not is_handler and code.co_code[trace.tb_lasti] == _RAISE
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -40,6 +88,13 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the person can do about it."""
     where: Origin | None = None
     """The place, when the problem has one."""
+
+    def __post_init__(self) -> None:
+        # A cell may have millions of characters; whoever writes a message need not think of it.
+        for name in ("what", "fix"):
+            text = getattr(self, name)
+            if len(text) > SHOWN_VALUE:
+                msgspec.structs.force_setattr(self, name, shortened_message(text))
 
     def __str__(self) -> str:
         place = f" {self.where}:" if self.where else ""
@@ -134,7 +189,9 @@ def allowed(kind: Any) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the known name nearest to a wrong one, or nothing."""
-    every = list(known)
+    if len(name) > SHOWN_VALUE:
+        return ""
+    every = [one for one in known if len(one) <= SHOWN_VALUE]
     if any(is_spelled_otherwise(name, one) for one in every):
         return " (it is there, its letters composed otherwise: NFC and NFD look alike)"
     match = difflib.get_close_matches(name, every, n=1, cutoff=0.6)
@@ -144,5 +201,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def listing(names: Iterable[str], *, at_most: int = 12) -> str:
     """Return names for use inside an error: quoted, in order, the tail counted."""
     every = list(names)
-    shown = ", ".join(repr(name) for name in every[:at_most])
+    shown = ", ".join(shortened(repr(name), SHOWN_VALUE) for name in every[:at_most])
     return f"{shown} and {len(every) - at_most} more" if len(every) > at_most else shown

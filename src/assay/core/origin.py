@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from assay.core.shortened import SHOWN_VALUE, shortened
+
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """A place in a file that a person can open."""
@@ -30,5 +32,5 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
         elif self.line is not None:
             text += f" line {self.line}"
         if self.column is not None:
-            text += f", column {self.column!r}"
+            text += f", column {shortened(repr(self.column), SHOWN_VALUE)}"
         return text

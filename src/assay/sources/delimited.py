@@ -20,9 +20,10 @@ from assay.sources.stream import reading
 if TYPE_CHECKING:
     from _csv import Reader
 
-# Passages are longer than the module's default of 128 KiB. The limit is the process's own, hence set
-# once; it has to fit a C long, which has 32 bits on some systems.
-csv.field_size_limit(2**31 - 1)
+LONGEST_CELL = 33_000_000
+"""Characters. The csv module takes eight bytes for each while it reads the cell."""
+# Passages are longer than the module's default of 128 KiB. The limit is the process's own, hence set once.
+csv.field_size_limit(LONGEST_CELL)
 
 _SPOKEN = {",": "','", ";": "';'", "\t": "a tab"}
 
@@ -141,6 +142,10 @@ class DelimitedSource(Source):
         return Problem("SOURCE-005", what, fix, where)
 
     def _unsplittable(self, error: csv.Error, where: Origin, last: int) -> Problem:
+        if "field limit" in str(error):
+            what = f"a value has more than {LONGEST_CELL:,} characters, up to line {last}"
+            fix = "look for a quote that is not closed, or put the text into a file of its own"
+            return Problem("SOURCE-005", what, fix, where)
         if "unexpected end" in str(error):
             what = f"a quote is opened in this row and never closed; it swallows everything up to line {last}"
         else:

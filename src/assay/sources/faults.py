@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from assay.core.errors import AuthorError, Problem, listing
@@ -25,10 +26,11 @@ def no_rows(path: str, found: str) -> AuthorError:
 def require_good_names(path: str, names: Sequence[str], line: int | None = None) -> None:
     """Raise an AuthorError unless every column has a name and no two share one."""
     unnamed = [str(place) for place, name in enumerate(names, 1) if not name.strip()]
-    doubled = sorted({name for name in names if name.strip() and names.count(name) > 1})
+    doubled = sorted(name for name, n in Counter(names).items() if n > 1 and name.strip())
     problems = []
     if unnamed:
-        what = f"column {', '.join(unnamed)} of {len(names)} has no name; the header is {listing(names)}"
+        few = ", ".join(unnamed[:12]) + (f" and {len(unnamed) - 12} more" if len(unnamed) > 12 else "")
+        what = f"column {few} of {len(names)} has no name; the header is {listing(names)}"
         fix = "name or remove it; pandas leaves the index out with `to_csv(..., index=False)`"
         problems.append(Problem("SOURCE-009", what, fix, Origin(path, line=line)))
     if doubled:
@@ -38,6 +40,17 @@ def require_good_names(path: str, names: Sequence[str], line: int | None = None)
         )
     if problems:
         raise AuthorError(problems)
+
+
+def too_large(path: str, limit: int, *, whole: bool) -> AuthorError:
+    """Return the error of a file with a line, or an unpacked whole, that memory should not have to hold."""
+    if whole:
+        what = f"the file unpacks to more than {limit:,} bytes, and this format is read whole"
+        fix = "unpack it to see what it holds; write it as .jsonl.gz, which is read line by line"
+    else:
+        what = f"a line has more than {limit:,} bytes"
+        fix = "check that the file is text with line breaks; put texts of that length into files of their own"
+    return AuthorError(Problem("SOURCE-013", what, fix, Origin(path)))
 
 
 def unreadable(path: str, error: OSError) -> AuthorError:

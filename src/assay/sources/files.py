@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,13 +72,16 @@ def known_suffix(name: str) -> str | None:
 
 
 def _missing(place: Path, name: str) -> Problem:
+    if place.is_symlink():
+        what = f"this is a link to {os.readlink(place)!r}, which is not there"
+        return Problem("SOURCE-001", what, "correct the link, or name the file itself", Origin(name))
     folder = place.parent
     if not folder.is_dir():
         while not folder.exists():
             folder = folder.parent
         what = f"no such file; {str(place.parent)!r} is not a folder, the path exists up to {str(folder)!r}"
         return Problem("SOURCE-001", what, "check the path", Origin(name))
-    others = sorted(other.name for other in folder.iterdir())
+    others = sorted(other.name for other in folder.iterdir() if other.exists())
     what = f"no such file{nearest(place.name, others)}"
     if not nearest(place.name, others):
         what += f"; the folder holds {listing(others)}" if others else "; the folder is empty"

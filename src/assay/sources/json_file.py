@@ -10,9 +10,10 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.sources.faults import no_rows
+from assay.sources.json_keys import repeated_key, repeated_problem
 from assay.sources.jsonl import JsonLinesSource, explain, kind_of
 from assay.sources.record import Record
-from assay.sources.source import Report, Source
+from assay.sources.source import Report, Source, raise_problem
 from assay.sources.stream import reading
 
 _FIX = 'write a list of objects, [{...}, ...], or an object around one such list, {"examples": [{...}, ...]}'
@@ -26,7 +27,7 @@ class JsonSource(Source):
     """
 
     def _read(self, report: Report) -> Iterator[Record]:
-        with reading(self.path) as stream:
+        with reading(self.path, whole=True) as stream:
             text = stream.read()
             if text.isspace():
                 raise no_rows(self.path, "only blank lines")
@@ -37,6 +38,8 @@ class JsonSource(Source):
                 is_lines = _is_lines(text)
                 if not is_lines:
                     raise self._broken(text.decode(), error) from None
+        if not is_lines and report is not raise_problem and (key := repeated_key(text, document)) is not None:
+            raise AuthorError(repeated_problem(key, Origin(self.path)))
         del text
         if is_lines:
             yield from JsonLinesSource(self.path)._read(report)

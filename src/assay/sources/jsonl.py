@@ -12,8 +12,9 @@ import msgspec
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.sources.faults import no_rows
+from assay.sources.json_keys import repeated_key, repeated_problem
 from assay.sources.record import Record
-from assay.sources.source import Report, Source
+from assay.sources.source import Report, Source, raise_problem
 from assay.sources.stream import reading
 
 _SHOWN_CHARS = 60
@@ -25,6 +26,8 @@ class JsonLinesSource(Source):
     def _read(self, report: Report) -> Iterator[Record]:
         path = self.path
         decode = msgspec.json.Decoder(dict[str, Any]).decode
+        # Once is enough: whoever walks the records has had the file checked.
+        is_checked = report is not raise_problem
         row = 0
         with reading(path) as stream:
             # Bytes, not text: the decoder takes them as they are, and only "\n" may end a line.
@@ -39,6 +42,9 @@ class JsonLinesSource(Source):
                     if row == 1:
                         _require_lines(line, where)
                     report(broken_line(line, error, where))
+                    continue
+                if is_checked and (key := repeated_key(line, fields)) is not None:
+                    report(repeated_problem(key, Origin(path, row, number)))
                     continue
                 yield Record(fields, Origin(path, row, number))
         if not row:

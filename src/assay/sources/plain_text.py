@@ -15,7 +15,7 @@ class PlainTextSource(Source):
     """A text in UTF-8, taken as it is: its line ends and the white space around it are part of it."""
 
     def _read(self, report: Report) -> Iterator[Record]:
-        with reading(self.path) as stream:
+        with reading(self.path, whole=True) as stream:
             text = stream.read().decode()
         if not text.strip():
             raise no_rows(self.path, "only white space")

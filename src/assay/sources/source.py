@@ -14,6 +14,8 @@ from assay.sources.faults import unreadable
 from assay.sources.record import Record
 
 HASH_BYTES = 16
+MOST_PROBLEMS = 10_000
+"""Bad rows of a file that are counted."""
 
 T = TypeVar("T")
 
@@ -38,7 +40,7 @@ class Source(ABC):
 
     def records(self) -> Iterator[Record]:
         """Walk the file; raise an AuthorError at the first bad row."""
-        return self._read(_raise)
+        return self._read(raise_problem)
 
     def check(self) -> None:
         """Walk the whole file; raise one AuthorError that holds the problems of all rows."""
@@ -71,11 +73,23 @@ class Source(ABC):
             raise unreadable(self.path, error) from None
 
 
+class _Enough(Exception):
+    """So many rows are wrong that the file is another than it should be; the rest is not read."""
+
+
 def _all_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
     """Walk a file to its end; raise one AuthorError that holds the problems of all rows."""
     problems = Problems()
+
+    def report(problem: Problem) -> None:
+        problems.add(problem)
+        if problems.total == MOST_PROBLEMS:
+            raise _Enough
+
     try:
-        yield from walk(problems.add)
+        yield from walk(report)
+    except _Enough:
+        pass
     except AuthorError as error:
         # The file could not be read to its end: say so after what was found up to there.
         for problem in error.problems:
@@ -83,5 +97,6 @@ def _all_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
     problems.raise_if_any()
 
 
-def _raise(problem: Problem) -> None:
+def raise_problem(problem: Problem) -> None:
+    """Raise the problem of a row: nothing is gathered."""
     raise AuthorError(problem)

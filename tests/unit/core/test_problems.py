@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Generator
+
 import pytest
 
-from assay.core.errors import SHOWN_AT_MOST, AuthorError, Problem, Problems
+from assay.core.errors import SHOWN_AT_MOST, AuthorError, Problem, Problems, calling_author
 
 
 class NotHere(AuthorError):
@@ -49,3 +53,25 @@ def test_the_first_few_are_kept_and_all_are_counted() -> None:
         problems.raise_if_any()
     assert len(caught.value.problems) == SHOWN_AT_MOST
     assert caught.value.total == 2 * (SHOWN_AT_MOST - 1)
+
+
+def test_an_interrupt_that_code_raises_itself_is_not_taken_for_ctrl_c() -> None:
+    with pytest.raises(RuntimeError, match=r"it raised \(KeyboardInterrupt mine\)"), calling_author("it"):
+        raise KeyboardInterrupt("mine")
+    with pytest.raises(RuntimeError, match=r"it ended the program \(SystemExit 0\)"), calling_author("it"):
+        sys.exit(0)
+
+
+def test_ctrl_c_goes_through_the_code_that_it_meets() -> None:
+    with pytest.raises(KeyboardInterrupt), calling_author("score"):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_generator_may_be_closed_inside_the_code_of_an_author() -> None:
+    def walk() -> Generator[int, None, None]:
+        with calling_author("score"):
+            yield 1
+
+    steps = walk()
+    assert next(steps) == 1
+    steps.close()

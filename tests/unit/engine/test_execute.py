@@ -8,14 +8,14 @@ import pytest
 
 from assay.core.model import ModelIdentity
 from assay.core.ports import ResponseCache
-from assay.core.request import Request
-from assay.core.response import Outcome, Response
+from assay.core.request import Labels, Request, request
+from assay.core.response import LabelProbs, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation
 from assay.engine import flights
 from assay.engine.cache import NoCache, SqliteCache
-from assay.engine.execute import Execution, Tally
+from assay.engine.execute import Execution, MethodPace, Tally
 from assay.engine.journal import FileJournal
 from fakes.engine import FakeBackend, FakeScorer, FakeTask
 
@@ -168,6 +168,50 @@ def test_a_failed_ask_is_shared_with_no_other_sample_after_a_resume(tmp_path: Pa
     assert second.asked == ["t/s1/gen/answer/0"]
 
 
+class LabelTask(FakeTask):
+    """Samples with one LABELS ask each."""
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        ask = Labels(self.prompts(sample.fields["n"]), (("A",), ("B",)))
+        return [request(self.name, sample.id, "gen", "answer", 0, ask)]
+
+
+class LabelBackend(FakeBackend):
+    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+        for one in requests:
+            self.asked.append(one.id)
+            yield Response(one.id, one.key, LabelProbs((0.5, 0.25), 0.75, 3))
+
+
+def test_small_answers_are_remembered_for_asks_that_repeat_later(tmp_path: Path) -> None:
+    class AnyAnswer(FakeScorer):
+        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+            return Score("t", sample.id, "gen", "accuracy", Verdict.SCORED, 1.0)
+
+    task = LabelTask(6, prompts=lambda n: str(n % 2))
+    backend = LabelBackend()
+    _, tally = execute([task], backend, tmp_path / "j", scorer=AnyAnswer())
+    assert backend.asked == ["t/s0/gen/answer/0", "t/s1/gen/answer/0"]
+    assert (tally.n_shared, tally.n_answered) == (4, 6)
+
+
+def test_the_share_done_counts_samples_that_have_not_begun() -> None:
+    tally = Tally(n_samples=8, n_begun=4, n_requests=12, n_answered=6)
+    assert tally.share_done == 0.25
+    assert Tally(n_samples=8).share_done == 0.0
+    assert Tally(n_samples=8, n_done=8).share_done == 1.0
+
+
+def test_a_methods_pace_is_the_mean_of_its_latest_answers() -> None:
+    pace = MethodPace()
+    for seconds in (1.0, 2.0, 6.0):
+        pace.time(seconds)
+    assert (pace.n_timed, pace.seconds) == (3, 3.0)
+    for _ in range(20_000):
+        pace.time(0.5)
+    assert pace.seconds == pytest.approx(0.5)
+
+
 def test_texts_are_not_held_in_memory_for_asks_that_repeat_later(tmp_path: Path) -> None:
     """The cache and the journal keep them; a run of a million long texts must not."""
     backend = FakeBackend(window=1)
@@ -261,9 +305,9 @@ def test_what_the_cache_answered_is_safe_before_the_next_request_is_sent(tmp_pat
 
     class Looking(FakeBackend):
         def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-            for request in requests:
+            for one in requests:
                 n_safe.append(path.read_bytes().count(b"\n"))
-                yield from super().run([request])
+                yield from super().run([one])
 
     cache = SqliteCache(tmp_path / "cache", ModelIdentity("fake", "fake"))
     execute([FakeTask(5)], FakeBackend(), tmp_path / "other", cache=cache)

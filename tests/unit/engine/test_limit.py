@@ -18,6 +18,11 @@ def test_a_larger_limit_keeps_all_of_a_smaller_one() -> None:
     assert ids(100, "10") != ids(100, "10", seed=1)
 
 
+def test_a_seed_draws_the_same_samples_in_every_version() -> None:
+    """Otherwise a run with a limit could not be resumed or compared after an upgrade."""
+    assert ids(10, "3") == ["s2", "s5", "s7"]
+
+
 def test_which_samples_are_in_does_not_depend_on_how_many_follow() -> None:
     few = set(ids(60, "20"))
     many = set(ids(100, "20"))

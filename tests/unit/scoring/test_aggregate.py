@@ -75,6 +75,23 @@ def test_another_metric_that_is_no_number_is_left_out_of_that_metric_alone() -> 
     assert (found["accuracy", None].n_scored, found["accuracy", None].n_failed) == (3, 0)
 
 
+def test_an_authors_share_has_an_interval_of_possible_values_and_its_digits() -> None:
+    own = Metric("t", "gen", "own", None, 0.98765, 0.9, 1.1, 3, 3, 0, 0, 0)
+    scale = msgspec.structs.replace(own, metric="bleu", value=38.76543, low=-2.0, high=60.0)
+    aggregator = MeanAggregator()
+    aggregator.take(
+        Evaluation(
+            [right(metric=name, also={}) for name in ("own", "bleu")],
+            [own, scale],
+            off_scale=frozenset({"bleu"}),
+            digits=3,
+        )
+    )
+    found = {one.metric: one for one in aggregator.metrics()}
+    assert (found["own"].value, found["own"].low, found["own"].high) == (0.988, 0.9, 1.0)
+    assert (found["bleu"].value, found["bleu"].low, found["bleu"].high) == (38.765, -2.0, 60.0)
+
+
 def test_groups_and_their_macro_mean() -> None:
     scores = [
         right(group="b"),

@@ -93,6 +93,15 @@ def test_a_text_that_is_no_option_is_unanswered_and_its_rule_is_told() -> None:
     assert (score.verdict, score.rule, score.answer) == (Verdict.UNANSWERED, "regex:final (.)", None)
 
 
+def test_a_text_that_two_options_share_names_neither() -> None:
+    twice = Sample(
+        "s", {}, Origin("data.csv"), choices=("Rhine", "rhine", "Elbe"), labels=("A", "B", "C"), gold=(0,)
+    )
+    scorer = GeneratedOption(extract="regex:= (.*)")
+    assert scored(scorer, twice, "river = Rhine").verdict is Verdict.UNANSWERED
+    assert scored(scorer, twice, "river = elbe").answer == "C"
+
+
 def test_metrics_of_rows_read_by_any_extractor() -> None:
     scorer = row_metrics(metrics={"f1": {"type": "f1_score"}}, extract="regex:= (.*)")
     assert isinstance(scorer, Scorer)

@@ -107,6 +107,11 @@ def test_numbers_equal(left: str, right: str, expected: bool) -> None:
     assert numbers_equal(right, left) is expected
 
 
+@pytest.mark.parametrize(("text", "value"), [("1 1/2", "3/2"), ("-1 1/2", "-3/2"), ("−2 3/4", "-11/4")])
+def test_the_sign_of_a_mixed_number_is_that_of_both_parts(text: str, value: str) -> None:
+    assert parse_number(text) == Fraction(value)
+
+
 def test_parse_number_wants_nothing_but_the_number() -> None:
     assert parse_number(" 18% ") == 18
     assert parse_number("18 eggs and 3 hens") is None

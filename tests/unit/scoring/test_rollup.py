@@ -80,3 +80,11 @@ def test_the_scale_of_a_metric_stays() -> None:
     metrics = [metric(name, 7.5, metric="Grade", share=False) for name in ("mmlu:a", "mmlu:b")]
     (found,) = rolled_up(metrics, tasks)
     assert (found.value, found.is_share) == (7.5, False)
+
+
+def test_a_mean_over_a_part_of_the_subsets_is_none() -> None:
+    """Two of three have the metric: their mean would pass for one over all of them."""
+    tasks = [task(f"mmlu:{name}") for name in "abc"]
+    every = [metric(one.name, 0.5) for one in tasks]
+    some = [metric(one.name, 0.5, metric="F1") for one in tasks[:2]]
+    assert [one.metric for one in rolled_up([*every, *some], tasks)] == ["Accuracy_macro"]

@@ -264,6 +264,22 @@ def test_generated_option() -> None:
     assert GeneratedOption().score(sample(), reply("A")).value == 0.0
 
 
+def test_of_several_replies_those_without_an_answer_have_no_vote() -> None:
+    texts = ("I cannot say.", "No idea.", "The answer is B.")
+    answers = [
+        answered("answer", n, Completion((Output(text, Finish.END, 5),), 3)) for n, text in enumerate(texts)
+    ]
+    score = GeneratedOption().score(sample(), answers)
+    assert (score.verdict, score.answer, score.value, score.rule) == (Verdict.SCORED, "B", 1.0, "vote")
+    silent = GeneratedOption().score(sample(), answers[:2])
+    assert (silent.verdict, silent.answer) == (Verdict.UNANSWERED, None)
+
+
+def test_of_two_answers_to_one_request_the_first_counts() -> None:
+    answers = [*reply("The answer is B."), *reply("The answer is A.")]
+    assert GeneratedOption().score(sample(), answers).answer == "B"
+
+
 def test_generated_option_abstains_and_notes_truncation() -> None:
     score = GeneratedOption().score(sample(), reply("<think>It may be B", Finish.LENGTH))
     assert (score.verdict, score.value, score.answer) == (Verdict.UNANSWERED, None, None)

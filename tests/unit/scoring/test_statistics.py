@@ -245,6 +245,18 @@ def test_all_right_in_clusters_counts_clusters_not_samples() -> None:
     assert lonely.proportion().low == wilson(2 / 3, 1).low
 
 
+def test_a_share_in_few_clusters_has_students_interval() -> None:
+    """A normal quantile, 1.96 in place of 3.18, would be far too narrow for four clusters."""
+    running = Running()
+    for cluster, values in {"a": (1, 1, 0), "b": (1, 0, 0), "c": (0, 1, 1), "d": (0, 0, 1)}.items():
+        for value in values:
+            running.add(float(value), cluster)
+    estimate = running.proportion()
+    assert estimate.stderr is not None
+    assert estimate.high == pytest.approx(0.5 + student_quantile(3) * estimate.stderr)
+    assert estimate.low == pytest.approx(0.5 - student_quantile(3) * estimate.stderr)
+
+
 def test_clusters_of_one_are_independent() -> None:
     running = Running()
     for index in range(10):

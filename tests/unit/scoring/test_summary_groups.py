@@ -177,3 +177,18 @@ def test_a_metric_that_all_members_have_is_told_of_the_group_too() -> None:
         ("again", "naive_average", True),
     ]
     assert [one.value for one in grouped.metrics] == pytest.approx([0.4, 0.5, 0.5])
+
+
+def test_a_sum_of_shares_has_an_interval_of_possible_sums() -> None:
+    metrics = [metric("a", 0.99, stderr=0.2), metric("b", 0.99, stderr=0.2)]
+    found = only(grouped_metrics(metrics, [group("a", "b", joining="sum", weights={"a": 1.0, "b": 2.0})]))
+    assert found.value == pytest.approx(297.0)
+    assert (found.high, found.is_share) == (300.0, False)
+    low = only(grouped_metrics([metric("a", 0.01, stderr=0.2)], [group("a", joining="sum")])).low
+    assert low == 0.0
+
+
+@pytest.mark.parametrize(("joining", "is_better"), [("naive_average", True), ("standard_deviation", False)])
+def test_a_larger_spread_is_no_better_group(joining: Joining, is_better: bool) -> None:
+    metrics = [metric("a", 0.2), metric("b", 0.8)]
+    assert only(grouped_metrics(metrics, [group("a", "b", joining=joining)])).higher_is_better is is_better

@@ -11,7 +11,10 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.ids import draw
+from assay.sources import stream
 from assay.sources.files import open_source
+from assay.sources.source import MOST_PROBLEMS
+from assay.sources.stream import LONGEST_LINE
 
 TEXTS = {
     ".csv": '질문,b\n"x,\ny",2\n3,café\n\n'.encode(),
@@ -74,3 +77,50 @@ def test_damage_is_read_or_reported(tmp_path: Path, suffix: str) -> None:
     for found in errors:
         assert all(problem.code.startswith("SOURCE-") for problem in found.problems)
         assert str(path) in str(found)
+
+
+def packed(path: Path, *pieces: bytes) -> str:
+    with gzip.open(path, "wb", 1) as file:
+        for piece in pieces:
+            file.write(piece)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "tail"),
+    [("x.csv.gz", b"question,answer\n", b",x\n"), ("x.jsonl.gz", b'{"question": "', b'", "answer": "x"}\n')],
+)
+def test_a_line_without_an_end_is_not_gathered(tmp_path: Path, name: str, head: bytes, tail: bytes) -> None:
+    path = packed(tmp_path / name, head, b"a" * (LONGEST_LINE + 1_000_000), tail)
+    with pytest.raises(AuthorError, match=r"SOURCE-013.*a line has more than 64,000,000 bytes"):
+        open_source(path).check()
+
+
+def test_a_cell_that_spans_lines_without_end_is_not_gathered(tmp_path: Path) -> None:
+    path = packed(tmp_path / "x.csv.gz", b'question,answer\n"', b"aaaaaaaaa\n" * 5_000_000, b'",x\n')
+    with pytest.raises(AuthorError, match="more than 33,000,000 characters") as caught:
+        open_source(path).check()
+    assert caught.value.total == MOST_PROBLEMS, "the rest of the file is not read"
+
+
+def test_a_packed_document_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MOST_UNPACKED", 1_000_000)
+    path = packed(tmp_path / "x.json.gz", b'[{"question": "', b"a" * 1_000_000, b'"}]')
+    with pytest.raises(AuthorError, match=r"SOURCE-013.*unpacks to more than 1,000,000 bytes"):
+        open_source(path).check()
+
+
+def test_a_long_cell_is_read(tmp_path: Path) -> None:
+    path = packed(tmp_path / "x.csv.gz", b"question,answer\n", b"a" * 20_000_000, b",x\n")
+    (record,) = open_source(path).records()
+    assert len(record.fields["question"]) == 20_000_000
+
+
+def test_a_header_of_many_columns_is_checked_at_once(tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(100_000)]
+    (tmp_path / "x.csv").write_text(",".join(names) + "\n" + ",".join("1" * 100_000) + "\n")
+    assert len(open_source(tmp_path / "x.csv").columns) == 100_000
+    (tmp_path / "y.csv").write_text(",".join([*names, "c7", ""]) + "\n")
+    with pytest.raises(AuthorError, match="SOURCE-009") as caught:
+        open_source(tmp_path / "y.csv").check()
+    assert len(str(caught.value)) < 2_000

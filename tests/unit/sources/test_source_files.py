@@ -192,3 +192,16 @@ def test_a_plain_text_is_one_record_as_it_is(tmp_path: Path, name: str) -> None:
 def test_a_plain_text_of_white_space_alone_has_no_rows(tmp_path: Path, problem_of: ProblemOf) -> None:
     (tmp_path / "a.txt").write_text(" \n\n")
     assert problem_of(lambda: open_source(tmp_path / "a.txt").check()).code == "SOURCE-003"
+
+
+def test_a_link_to_nothing_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").symlink_to("moved.csv")
+    with pytest.raises(AuthorError, match=r"a link to 'moved\.csv', which is not there") as caught:
+        open_source(tmp_path / "d.csv")
+    assert "did you mean" not in str(caught.value)
+
+
+def test_a_link_to_nothing_is_not_suggested(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").symlink_to("moved.csv")
+    with pytest.raises(AuthorError, match="the folder is empty"):
+        open_source(tmp_path / "date.csv")

@@ -190,3 +190,28 @@ def test_real_files(data: Path) -> None:
     assert {name: sum(1 for _ in open_source(data / name).records()) for name in counts} == counts
     with (data / "gsm8k" / "test.jsonl").open(encoding="utf-8") as stream:
         assert fields(open_source(data / "gsm8k" / "test.jsonl")) == [json.loads(line) for line in stream]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "key"),
+    [
+        ("d.jsonl", '{"question": "a", "answer": "b", "question": "c"}\n', "question"),
+        ("d.jsonl", '{"q": "a"}\n{"q" : "a", "q"\t: "c"}\n', "q"),
+        ("d.jsonl", '{"q": "a", "target_scores": {"1": 0, "2": 1, "1": 1}}\n', "1"),
+        ("d.jsonl", '{"q": "say \\\\":", "list": [{"a": 1, "a": 2}]}\n'.replace("\\\\", "\\"), "a"),
+        ("d.json", '[{"q": "a"}, {"q": "b", "q": "c"}]', "q"),
+        ("d.json", '{"version": 1, "version": 2, "rows": [{"q": "a"}]}', "version"),
+    ],
+)
+def test_a_key_that_stands_twice_is_an_error(tmp_path: Path, name: str, text: str, key: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(AuthorError, match=rf"SOURCE-014.*the key '{key}' appears more than once"):
+        open_source(tmp_path / name).check()
+
+
+def test_what_only_looks_like_a_key_twice_is_read(tmp_path: Path) -> None:
+    text = '{"q": "{\\"q\\": 1, \\"q\\": 2}", "r": {"q": [{"q": 1}, {"q": 2}]}}\n'
+    (tmp_path / "d.jsonl").write_text(text, encoding="utf-8")
+    source = open_source(tmp_path / "d.jsonl")
+    source.check()
+    assert [record.fields["r"] for record in source.records()] == [{"q": [{"q": 1}, {"q": 2}]}]

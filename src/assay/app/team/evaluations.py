@@ -13,6 +13,7 @@ from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
 from assay.app.team.team import Team
 from assay.app.team.texts import Words
 from assay.app.team.worker import log_of
+from assay.backends.registry import BACKENDS
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
 from assay.ledger.jobs import Job, JobRequest, JobState
@@ -101,8 +102,10 @@ def run_folder(team: Team, job: Job) -> RunFolder:
 
 def _model(team: Team, asked: EvaluationRequest, by: Bearer) -> Model:
     is_registered = any(model.name == asked.model for model in team.models.every())
-    if is_registered or by.role is not Role.OWNER:
-        if asked.model_args:
+    # What has neither a colon nor a slash, and is no backend, can only be a name, mistyped.
+    is_name = asked.model not in BACKENDS and ":" not in asked.model and "/" not in asked.model
+    if is_registered or is_name or by.role is not Role.OWNER:
+        if asked.model_args and is_registered:
             what = f"the model {asked.model!r} is registered with its arguments; others were given"
             raise UsageError(
                 Problem("TEAM-033", what, "leave model_args away, or have another model registered")

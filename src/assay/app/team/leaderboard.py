@@ -1,4 +1,4 @@
-"""The team's leaderboard: each dataset by the metric and under the abilities that it was registered with."""
+"""The team's leaderboard: models and datasets by what they were registered with."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from assay.results.leaderboard.board import Board
 
 
 class Wishes(NamedTuple):
-    """What a team has registered about the datasets of a board."""
+    """What a team has registered about the datasets and models of a board."""
 
     registered: dict[str, str]
     """The metric of each dataset that has one."""
     abilities: Abilities | None
     """None: as the datasets say themselves."""
+    model_names: dict[str, str] | None = None
+    """The registered name of each model: readers of a board need not know the addresses of servers."""
 
 
 def team_runs(team: Team) -> IndexedRuns:
@@ -37,12 +39,21 @@ def team_wishes(team: Team, runs: IndexedRuns) -> Wishes:
         for ability in one.abilities if one.name in have_runs else ():
             abilities.setdefault(ability, []).append(one.name)
     headlines = {one.name: one.headline for one in datasets if one.headline is not None}
-    return Wishes(headlines, abilities or None)
+    names: dict[str, list[str]] = {}
+    for model in team.models.every():
+        names.setdefault(model.spec, []).append(model.name)
+    return Wishes(headlines, abilities or None, {spec: " / ".join(named) for spec, named in names.items()})
+
+
+def board_of(runs: IndexedRuns, wishes: Wishes) -> Board:
+    """Return the board of runs as a team wishes to see it."""
+    return runs.board(
+        registered=wishes.registered, abilities=wishes.abilities, model_names=wishes.model_names
+    )
 
 
 def team_board(team: Team) -> Board:
     """Read the runs that changed, and return the leaderboard of all that the team's database knows."""
     with closing(team_runs(team)) as runs:
         runs.refresh()
-        wishes = team_wishes(team, runs)
-        return runs.board(registered=wishes.registered, abilities=wishes.abilities)
+        return board_of(runs, team_wishes(team, runs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, listing, nearest
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, listing, nearest, reraise_interrupt
 from assay.dialects.leap.author_requests import GREEDY_UNTIL
 from assay.dialects.leap.authoring import PerplexityTask, Task
 from assay.dialects.leap.calling import Author
@@ -107,7 +107,8 @@ def rehearse(prepared: Prepared, metrics: Mapping[str, Any], headline: str | Non
         returned: Any = task.process_results(
             prepared.doc_for_results(0), made_up_results(first.values, first.every)
         )
-    except RAISED_BY_AUTHORS:
+    except RAISED_BY_AUTHORS as error:
+        reraise_interrupt(error)
         return
     if not isinstance(returned, Mapping):
         what = f"process_results returned {type(returned).__name__}, expected a dict from metrics to values"

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.errors import RAISED_BY_AUTHORS, reraise_interrupt
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.core.sample import Sample
@@ -47,6 +47,7 @@ class Evaluation:
         try:
             returned: Any = self._task.process_results(self._prepared.doc_for_results(number), results)
         except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
             line = place_in(error, self._prepared.author.path).line
             place = f" (line {line})" if line else ""
             what = f"raised {type(error).__name__}: {error}{place}; the document is {content(doc)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.errors import RAISED_BY_AUTHORS, reraise_interrupt
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.dialects.leap.asks import Wishes, read_requests
@@ -101,6 +101,7 @@ class Prepared:
                     if not is_same(own, doc):
                         self._changed.add(number)
                 except RAISED_BY_AUTHORS as error:
+                    reraise_interrupt(error)
                     troubles.add(error, hook, self.documents.rows[number], doc)
                     continue
                 bare = wishes.without_contexts()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
 from assay.core.origin import Origin
 from assay.dialects.leap.authoring import Around, Task
 from assay.dialects.leap.detect import TaskName, task_files, task_folder
@@ -264,6 +264,7 @@ def _told(module: Any, path: Path) -> dict[str, Entry]:
     try:
         written = getattr(module, _DATASETS)()
     except RAISED_BY_AUTHORS as error:
+        reraise_interrupt(error)
         what = f"{_DATASETS}() raised {type(error).__name__}: {error}"
         raise AuthorError(Problem(CODE, what, "correct the file", Origin(str(path)))) from error
     _check_mapping(written, f"{_DATASETS}()", path)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problems
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problems, reraise_interrupt
 from assay.core.ids import draw
 from assay.dialects.llmbox.authoring import NO_LIMIT, Dataset
 from assay.dialects.llmbox.calling import Author
@@ -253,6 +253,7 @@ class Prepared:
                 except AuthorError:
                     raise
                 except RAISED_BY_AUTHORS as error:
+                    reraise_interrupt(error)
                     trouble = self.author.trouble(error, "format_instance", tuple(row))
                     troubles.setdefault(trouble, []).append(self.numbers[number] + 1)
         problems = Problems()

@@ -104,7 +104,7 @@ def _meta(said: str | None) -> MetaTemplate | None:
     text = said if said.lstrip().startswith(("{", "[")) else _content(said)
     try:
         said_here = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         what = f"{META_TEMPLATE} cannot be read: {error}"
         raise UsageError(Problem("USAGE-007", what, "give it as JSON, or a file that holds it")) from error
     faults: list[Fault] = []

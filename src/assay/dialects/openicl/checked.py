@@ -21,6 +21,7 @@ from assay.dialects.openicl.evaluation import Scoring
 from assay.dialects.openicl.evaluators import Evaluators
 from assay.dialects.openicl.inferencing import CODE as INFERENCE
 from assay.dialects.openicl.inferencing import Inference, inference_of
+from assay.dialects.openicl.media import CONTENT, STARTS
 from assay.dialects.openicl.multimodal_prompts import NAME as MULTIMODAL
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.reading import LoadedData, check_columns, load
@@ -28,6 +29,7 @@ from assay.dialects.openicl.retrievers.registry import make_retriever
 from assay.dialects.openicl.retrievers.retriever import Retriever, ZeroRetriever
 from assay.dialects.openicl.scoring_parts import ScoringParts
 from assay.dialects.openicl.templates.meta import CHAT, LOCAL_CHAT_OF_OPENCOMPASS
+from assay.dialects.openicl.templates.multimodal import SHAPE
 from assay.dialects.openicl.templates.reading import TemplateSpec
 from assay.dialects.openicl.templates.rendering import Rendering
 from assay.dialects.openicl.templates.templates import Templates
@@ -183,6 +185,10 @@ class _Reading:
         columns, of_examples = data.test.columns, data.train.columns
         for what, fix in templates.problems(columns, of_examples, has_shots=retriever.count > 0):
             problems.add(Problem(TEMPLATE, what, fix, self._found.where))
+        if not self._settings.is_faithful and (marked := _marked_content(spec, data)) is not None:
+            what = f"the prompt shows {{{CONTENT}}}, whose marks such as {marked} are not read here"
+            fix = f"use type=MMPromptTemplate, and in its round {SHAPE}"
+            problems.add(Problem(TEMPLATE, what, fix, self._found.where))
         problems.raise_if_any()
         return templates
 
@@ -199,6 +205,14 @@ class _Reading:
             is_faithful=self._settings.is_faithful,
             where=self._found.where,
         )
+
+
+def _marked_content(spec: TemplateSpec | None, data: LoadedData) -> str | None:
+    """Return the mark in the column of marked parts where a template of text shows that column."""
+    if spec is None or CONTENT not in data.test.columns or f"{{{CONTENT}}}" not in str(spec.arguments):
+        return None
+    first = next((str(row.get(CONTENT)) for row in data.test.rows), "")
+    return next((mark for mark in STARTS if mark in first), None)
 
 
 def _is_aisbenchs(entry: DatasetEntry) -> bool:

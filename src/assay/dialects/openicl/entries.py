@@ -31,21 +31,25 @@ class Found(NamedTuple):
     """The six digits of what the model is asked; None where the entry cannot be written down."""
 
 
-def entries_of(name: str, root: Path | None) -> list[Found]:
-    """Load a config and return those of its entries that a person named; without names, all."""
+def entries_of(name: str, root: Path | None, same_names: list[Problem] | None = None) -> list[Found]:
+    """Load a config and return those of its entries that a person named; without names, all.
+
+    With `same_names`, entries that share a name are returned too, and the problem is added there.
+    """
     wanted = ConfigName.of(name)
     if is_loader(name) and not is_config(name):
         what = "the file holds dataset classes, and no config that says how they are asked and scored"
         fix = "name the config; or write one: `assay new NAME --like aisbench` shows how"
         raise AuthorError(Problem(CODE, what, fix, Origin(str(wanted.path))))
     config = ConfigFiles(root).load(wanted.path)
-    placed = checked_entries(config, dataset_lists(config, wanted.suffix))
-    known = {one.entry.name: Found(one.entry, one.where, config, prompt_hash(one.written)) for one in placed}
+    placed = checked_entries(config, dataset_lists(config, wanted.suffix), same_names)
+    every = [Found(one.entry, one.where, config, prompt_hash(one.written)) for one in placed]
+    known = {one.entry.name: one for one in every}
     unknown = next((abbr for abbr in wanted.abbrs if abbr not in known), None)
     if unknown is not None:
         what = f"there is no dataset {unknown!r}{nearest(unknown, known)}; there are {listing(known)}"
         raise AuthorError(Problem(CODE, what, "name some of these", Origin(str(config.path))))
-    return [known[abbr] for abbr in wanted.abbrs or known]
+    return [known[abbr] for abbr in wanted.abbrs] if wanted.abbrs else every
 
 
 def unscored(found: Found) -> Found:
@@ -55,12 +59,14 @@ def unscored(found: Found) -> Found:
     return found._replace(entry=msgspec.structs.replace(found.entry, eval_cfg=None, judge_infer_cfg=None))
 
 
-def of_all(found: Sequence[Found], make: Callable[[Found], MadeT]) -> list[MadeT]:
-    """Return what is made of every entry, or raise what is wrong with all of them.
+def of_all(
+    found: Sequence[Found], make: Callable[[Found], MadeT], same_names: Sequence[Problem] = ()
+) -> list[MadeT]:
+    """Return what is made of every entry, or raise what is wrong with all of them and with their names.
 
     Entries of a loop have the same faults: what is said of several is said once.
     """
-    raised: list[AuthorError] = []
+    raised = [AuthorError(same_names)] if same_names else []
     made = []
     for one in found:
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, reraise_interrupt
 from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
@@ -98,6 +98,7 @@ class Evaluation:
                     try:
                         made = [found_in(text, self._scoring.predictions) for text in texts]
                     except RAISED_BY_AUTHORS as error:
+                        reraise_interrupt(error)
                         return Failure("post_processor", f"raised {type(error).__name__}: {error}")
                     found.append(made if output.turns else made[0])
             elif isinstance(outcome, LabelProbs):
@@ -119,6 +120,7 @@ class Evaluation:
         try:
             found = {name: found_in(name, self._scoring.predictions) for name in names}
         except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
             said = f"{self.rule} raised {type(error).__name__}: {error}"
             what = f"{said}; it is given the labels {listing(names)}"
             fix = "correct the function, or drop pred_postprocessor"

@@ -11,7 +11,15 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, PlanError, Problem, Problems, listing
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    PlanError,
+    Problem,
+    Problems,
+    listing,
+    reraise_interrupt,
+)
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.author import author_of, check_arguments
@@ -130,6 +138,7 @@ class Evaluators:
             try:
                 problems.noted(partial(make(), predictions, references))
             except RAISED_BY_AUTHORS as error:
+                reraise_interrupt(error)
                 said = f"{type(error).__name__} for the right answers of the first rows: {error}"
                 notes.append(f"{name} raised {said}")
         problems.raise_if_any()
@@ -149,6 +158,7 @@ class Evaluators:
             try:
                 made.append(None if gold is None else find(gold))
             except RAISED_BY_AUTHORS as error:
+                reraise_interrupt(error)
                 what = f"dataset_postprocessor {process.name} raised {type(error).__name__}: {error}; "
                 what += f"found {gold!r:.80}"
                 problems.add(Problem(CODE, what, "correct the function, or the row", origin.at(column)))
@@ -317,7 +327,8 @@ def _as_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:
     text = "" if gold is None else str(gold)
     try:
         found = found_in(text, processes)
-    except RAISED_BY_AUTHORS:
+    except RAISED_BY_AUTHORS as error:
+        reraise_interrupt(error)
         # It is for what models write: a bare answer may be too little for it.
         return text
     return "" if found is None else found

@@ -91,6 +91,7 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
         what = "it has no method load(...), so it is no dataset class"
         fix = "write class NAME(BaseDataset) with a static method load(...)"
         raise AuthorError(author.problem(RAISED, what, fix))
+    _check_repeats(cls, entry, where)
     arguments, notes = _placed(_taken(cls, entry.load_arguments), code, config)
     _check_arguments(cls, arguments, where)
     with offline(), author.calling("load"):
@@ -114,6 +115,17 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
         notes,
         None if has_train else _not_there("train", reader.train_split, splits),
     )
+
+
+def _check_repeats(cls: Any, entry: DatasetEntry, where: Origin) -> None:
+    """Raise where `load` takes `n` or `k`, which an entry has for repeats and never hands on."""
+    parameters = inspect.signature(cls.load).parameters
+    for name, is_set in (("n", entry.n != 1), ("k", entry.k != (1,))):
+        if name in parameters and is_set:
+            what = f"{name} says how often every row is asked; {cls.__name__}.load has a parameter {name!r}, "
+            what += "which never gets it"
+            fix = f"rename the parameter of load and the key, for example to {name}_rows"
+            raise AuthorError(Problem(RAISED, what, fix, where))
 
 
 def _check_arguments(cls: Any, arguments: Mapping[str, Any], where: Origin) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, listing, nearest, reraise_interrupt
 from assay.core.origin import Origin
 
 Namespaces = Mapping[str, Mapping[str, Any]]
@@ -94,8 +94,9 @@ class AuthorModules:
             self.files.remove(path)
             if is_new:
                 self._forget(name)
-            if isinstance(error, AuthorError) or not isinstance(error, Exception | SystemExit):
+            if isinstance(error, AuthorError):
                 raise
+            reraise_interrupt(error)
             raise AuthorError(self._problem(error, path)) from error
         return module
 

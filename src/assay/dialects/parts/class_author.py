@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
 from assay.core.origin import Origin
 from assay.dialects.parts.author_modules import place_in
 from assay.sources.dataset_folder import DatasetMissing
@@ -68,6 +68,7 @@ class ClassAuthor:
             where = place_in(error, self.path)
             raise DatasetMissing(self.problem(self.missing_code, what, self.missing_fix, where)) from error
         except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
             rows = () if row is None else (row,)
             raise AuthorError(self.problem(*self.trouble(error, hook, values), rows=rows)) from error
 

@@ -257,7 +257,7 @@ def _all_said(
     path: str, said: TableMeta, meta_file: str | None, notes: list[str]
 ) -> tuple[TableMeta, Origin]:
     file = on_disk(Path(meta_file) if meta_file else meta_path(Path(path)))
-    if not file.is_file():
+    if not file.exists() and not file.is_symlink():
         if meta_file:
             raise AuthorError(
                 Problem("TABLE-002", "there is no such meta file", "correct --meta", Origin(str(file)))

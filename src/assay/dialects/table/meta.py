@@ -5,6 +5,7 @@ OpenCompass's nine documented fields and AISBench's three keep names and meaning
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -16,6 +17,7 @@ from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.sampling_bounds import Length
 from assay.dialects.parts.requested import OutputConfig, Positive, SamplingMode
+from assay.sources.json_keys import require_own_keys
 
 DataType: TypeAlias = Literal["mcq", "qa", "text"]
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
@@ -104,7 +106,20 @@ def read_meta(path: Path, notes: list[str]) -> TableMeta:
                 "TABLE-002", f"byte {error.start} is not utf-8", "save the file as utf-8", Origin(str(path))
             )
         ) from error
+    except OSError as error:
+        raise AuthorError(_unreadable(path, error)) from error
+    require_own_keys(text.encode(), Origin(str(path)))
     return to_meta(_parse(text, Origin(str(path)), notes), Origin(str(path)))
+
+
+def _unreadable(path: Path, error: OSError) -> Problem:
+    what, fix = f"the meta file cannot be read: {error.strerror}", "check your rights to read it"
+    if path.is_dir():
+        what, fix = "this is a folder, not a meta file", "rename the folder, or put the settings into a file"
+    elif path.is_symlink() and not path.exists():
+        what = f"the meta file is a link to {os.readlink(path)!r}, which is not there"
+        fix = "correct the link, or delete it"
+    return Problem("TABLE-002", what, fix, Origin(str(path)))
 
 
 def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:

@@ -10,6 +10,7 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
+from assay.sources.json_keys import require_own_keys
 
 METHODS = {"generate": "gen", "loglikelihood": "ppl"}
 """The original's names of what a model is asked for."""
@@ -101,8 +102,9 @@ def read_configs(path: Path) -> list[TaskConfig]:
     """Read the config, or the list of them, in a file."""
     where = Origin(str(path))
     try:
-        content = msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as error:
+        require_own_keys(written := path.read_bytes(), where)
+        content = msgspec.json.decode(written)
+    except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; a comma too many or too few is the usual cause"
         raise AuthorError(Problem("ULTRAEVAL-002", f"not valid JSON: {error}", fix, where)) from None
     entries = content if isinstance(content, list) else [content]

@@ -15,6 +15,7 @@ from assay.core.sampling_bounds import expected_of
 from assay.core.task import TaskSettings
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import Recipe, config_file
+from assay.sources.json_keys import require_own_keys
 
 SHIPPED: dict[str, dict[str, Any]] = {
     "vllm_sample": {"temperature": 0.3, "top_p": 0.8, "max_tokens": 300, "sampling_num": 1},
@@ -148,13 +149,14 @@ def _parameters(recipe: Recipe, settings: TaskSettings, asked: TransformArgument
 def _read_file(path: Path) -> Parameters:
     where = Origin(str(path))
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        require_own_keys(written := path.read_bytes(), where)
+        content = msgspec.json.decode(written, type=dict[str, Any])
     except OSError:
         fix = f"check the path, or name one of {listing(SHIPPED)}"
         raise AuthorError(
             Problem("ULTRAEVAL-003", "there is no such file of parameters", fix, where)
         ) from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         what = f"not a JSON object of parameters: {error}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, 'write {"temperature": 0.3}', where)) from None
     return _read(content, where)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
 from assay.core.ids import draw
 from assay.core.origin import Origin
 from assay.dialects.parts.author_modules import AuthorModules, place_in
@@ -123,6 +123,7 @@ class Script:
         try:
             made = self._transform(copied(row), n_shots, r, dataset_name)
         except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
             raise self._raised(error, row) from error
         try:
             text, output, answers = made["input"], made["output"], made["processed_output"]

@@ -239,14 +239,15 @@ def _show_completion(ask: AskExplained, outcome: Completion) -> None:
     from rich.markup import escape
     from rich.panel import Panel
 
-    from assay.faces.cli.render import out
+    from assay.core.shortened import shortened
+    from assay.faces.cli.render import SHOWN_PROMPT, out
 
     for output in outcome.outputs:
         length = f"{output.n_tokens} tokens, " if output.n_tokens else ""
         title = f"output: {length}ended by {output.finish}"
         # Of a conversation, the first turn is the prompt above.
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
-        answers = [escape(text) for text in output.turns or (output.text,)]
+        answers = [escape(shortened(text, SHOWN_PROMPT)) for text in output.turns or (output.text,)]
         spoken = [answers[0], *(line for pair in zip(later, answers[1:], strict=False) for line in pair)]
         out.print(Panel("\n".join(spoken), title=title, title_align="left", border_style="dim", expand=False))
         for call in output.calls:
@@ -264,13 +265,20 @@ def _show_reply(reply: JudgeReply) -> None:
     from rich.markup import escape
     from rich.panel import Panel
 
-    from assay.faces.cli.render import out, prompt_panel
+    from assay.core.shortened import shortened
+    from assay.faces.cli.render import SHOWN_PROMPT, out, prompt_panel
 
     out.print(prompt_panel(reply.prompt, f"asked of the judge: {reply.about}"))
     if reply.verdict is not Verdict.FAILED:
         title = f"the judge's reply on {escape(reply.about)}"
         out.print(
-            Panel(escape(reply.text), title=title, title_align="left", border_style="dim", expand=False)
+            Panel(
+                escape(shortened(reply.text, SHOWN_PROMPT)),
+                title=title,
+                title_align="left",
+                border_style="dim",
+                expand=False,
+            )
         )
     if reply.value is not None:
         span = "" if reply.span is None else f" [dim]at {reply.span[0]}..{reply.span[1]}[/]"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -27,6 +27,7 @@ from assay.core.rounding import percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric
+from assay.core.shortened import shortened
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import SCORING
@@ -45,7 +46,10 @@ from assay.results.rows import (
 )
 
 _PIPE_WIDTH = 120
+SHOWN_PROMPT = 20_000
+"""Characters of one message of a prompt: a terminal lays out no millions of them."""
 _WIDEST = 1_000
+_MOST = 100_000
 _NOTES_SHOWN = 12
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
@@ -54,11 +58,20 @@ _SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
 class Screen(Console):
     """A terminal that texts cannot steer: they come from models, servers and files of others."""
 
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print; the end of a text of more than 100,000 characters is left out."""
+        super().print(*(_cut(one) if isinstance(one, str) else one for one in objects), **how)
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Yield what is written, with signs in the place of characters that would be obeyed."""
         for segment in super().render(renderable, options):
             is_own = bool(segment.control)
             yield segment if is_own else segment._replace(text=segment.text.translate(_SIGNS))
+
+
+def _cut(text: str) -> str:
+    # Its end, and not its middle: what closes a tag must not stand without what opens it.
+    return text if len(text) <= _MOST else f"{text[:_MOST]} ... ({len(text):,} characters in all)"
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -181,11 +194,11 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
     """Return a prompt in a frame; the turns of a chat are named."""
     text = Text()
     if isinstance(prompt, str):
-        text.append(prompt)
+        text.append(shortened(prompt, SHOWN_PROMPT))
     else:
         for message in prompt:
             text.append(f"{message.role}\n", style="bold cyan")
-            text.append(message.shown + "\n")
+            text.append(shortened(message.shown, SHOWN_PROMPT) + "\n")
         text.rstrip()
     return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
 

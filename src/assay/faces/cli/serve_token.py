@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 import click
 
@@ -21,9 +23,37 @@ def _checked_days(_context: click.Context, _parameter: click.Parameter, days: fl
     return days
 
 
+_P = ParamSpec("_P")
+
+
+def _with_place(command: Callable[Concatenate[TeamSettings, _P], None]) -> Callable[..., None]:
+    """Let a command take --home and --database itself; `assay serve --home DIR token ...` works too."""
+
+    @click.option("--home", metavar="DIR", help="The server's folder. [assay-team]")
+    @click.option("--database", metavar="PLACE", help="A file, or postgresql://... [team.db in --home]")
+    @click.pass_obj
+    @wraps(command)
+    def placed(
+        settings: TeamSettings, /, home: str | None, database: str | None, *args: _P.args, **kwargs: _P.kwargs
+    ) -> None:
+        import msgspec
+
+        given = {"home": home, "database": database}
+        changed = {name: value for name, value in given.items() if value is not None}
+        command(msgspec.structs.replace(settings, **changed), *args, **kwargs)
+
+    return placed
+
+
 @click.group()
 def token() -> None:
-    """Make, list and revoke the tokens of a team's server. They count at once, also while it runs."""
+    """Make, list and revoke the tokens of a team's server. They count at once, also while it runs.
+
+    \b
+    assay serve token add ann --role runner --days 90
+    assay serve token add ann --role runner --home /srv/assay-team
+    assay serve token list --home /srv/assay-team
+    """  # noqa: D301 (click wants the character itself)
 
 
 @token.command()
@@ -37,7 +67,7 @@ def token() -> None:
 @click.option(
     "--days", type=float, callback=_checked_days, metavar="N", help="How long it counts. [for ever]"
 )
-@click.pass_obj
+@_with_place
 def add(settings: TeamSettings, name: str, role: str, days: float | None) -> None:
     """Make a token and print it: it is not kept, and never shown again."""
     from assay.app.team.registering import checked_name
@@ -51,7 +81,7 @@ def add(settings: TeamSettings, name: str, role: str, days: float | None) -> Non
 
 @token.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-@click.pass_obj
+@_with_place
 def list_tokens(settings: TeamSettings, as_json: bool) -> None:
     """List the tokens, without their secrets."""
     import msgspec
@@ -70,7 +100,7 @@ def list_tokens(settings: TeamSettings, as_json: bool) -> None:
 
 @token.command()
 @click.argument("name")
-@click.pass_obj
+@_with_place
 def revoke(settings: TeamSettings, name: str) -> None:
     """Make a token worthless."""
     from assay.app.team.team import open_team

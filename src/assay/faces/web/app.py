@@ -10,6 +10,7 @@ import msgspec
 from litestar import Litestar, MediaType, Request, Response
 from litestar.exceptions import HTTPException
 from litestar.openapi.config import OpenAPIConfig
+from litestar.serialization import decode_json
 from litestar.types import ControllerRouterHandler
 
 from assay.core.errors import AssayError
@@ -51,6 +52,7 @@ def make_app(
             Refusal: _refused,
             AssayError: _mistaken,
             HTTPException: _not_understood,
+            RecursionError: _too_deep,
             Exception: failed,
         },
         openapi_config=openapi,
@@ -87,6 +89,17 @@ def _not_understood(_: Request[Any, Any, Any], error: HTTPException) -> Response
     extra = error.extra if isinstance(error.extra, list) else []
     found = [f"{one.get('key', 'body')}: {one.get('message', '')}" for one in extra if isinstance(one, dict)]
     return answered(malformed("; ".join(found) or "the request cannot be read"))
+
+
+def _too_deep(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
+    """Refuse a body of brackets within brackets. Litestar lets this error of its decoder out."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_code is not decode_json.__code__:
+        # Our own, and no word on the body.
+        return failed(request, error)
+    return answered(malformed("the body is nested too deeply: brackets within brackets, hundreds of them"))
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

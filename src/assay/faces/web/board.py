@@ -12,7 +12,7 @@ import msgspec
 from litestar import Request, Response, Router, get
 
 from assay.app.leaderboard import IndexedRuns
-from assay.app.team.leaderboard import Wishes
+from assay.app.team.leaderboard import Wishes, board_of
 from assay.core.errors import Problem
 from assay.core.ids import digest
 from assay.faces.web.answers import Body, answer
@@ -51,7 +51,7 @@ class BoardShelf:
             wishes = self._wishes_of(self._indexed)
             made_of = (self._indexed.revision, tuple(folders), notes, wishes)
             if made_of != self._made_of:
-                board = self._indexed.board(registered=wishes.registered, abilities=wishes.abilities)
+                board = board_of(self._indexed, wishes)
                 self._body = _made(board, folders, notes)
                 self._made_of = made_of
             return self._body

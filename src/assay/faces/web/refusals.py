@@ -82,12 +82,14 @@ def no_token() -> Refusal:
     )
 
 
-def small_role(has: str, needed: str) -> Refusal:
-    """Refuse what a role may not do."""
-    return Refusal(
-        403,
-        Problem("WEB-013", f"this needs the role {needed}, the token has {has}", "ask the owner for a token"),
-    )
+def small_role(has: str | None, needed: str) -> Refusal:
+    """Refuse what a role may not do; `has` is None where no token was shown."""
+    if has is None:
+        what = f"this needs a token with the role {needed}, and none was shown"
+        fix = "open the address with ?token=TOKEN once, or send Authorization: Bearer TOKEN"
+    else:
+        what, fix = f"this needs the role {needed}, the token has {has}", "ask the owner for a token"
+    return Refusal(403, Problem("WEB-013", what, fix))
 
 
 def too_large(at_most: int) -> Refusal:

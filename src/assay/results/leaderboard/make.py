@@ -22,12 +22,13 @@ def make_board(
     headlines: Mapping[str, str] | None = None,
     registered: Mapping[str, str] | None = None,
     abilities: Abilities | None = None,
+    model_names: Mapping[str, str] | None = None,
 ) -> Board:
     """Return models by datasets: the latest complete run of each model under each set of conditions.
 
     `headlines` names the metric of a dataset, and `registered` that of datasets that no run may have;
-    `abilities`, where given, takes the place of what the datasets
-    say of themselves.
+    `abilities`, where given, replaces what the datasets say of themselves. `model_names`, where given, names
+    the rows by what is registered; the address of a server that is not among them is left out.
     """
     found = entries_of(runs, headlines or {}, registered)
     columns = columns_of(found.entries, values_of)
@@ -36,7 +37,7 @@ def make_board(
     means, notes = _means(columns, len(known), abilities)
     by_mean = [mean_cells(mean, order, columns) for mean in means]
     return Board(
-        models=_named([known[model] for model in order]),
+        models=_named([known[model] for model in order], model_names),
         columns=tuple(column.shown for column in columns),
         cells=tuple(
             tuple(_cell(model, column, order, found.n_earlier) for column in columns) for model in order
@@ -165,21 +166,30 @@ def _cell(
     )
 
 
-def _named(models: Sequence[ModelIdentity]) -> tuple[BoardModel, ...]:
+def _named(models: Sequence[ModelIdentity], registered: Mapping[str, str] | None) -> tuple[BoardModel, ...]:
     """Return the rows' names; models that are called alike are told apart by what differs."""
     facts = [_facts(model) for model in models]
+    called = [_called(model, registered) for model in models]
     rows = []
-    for model, own in zip(models, facts, strict=True):
-        alike = [other for one, other in zip(models, facts, strict=True) if one.name == model.name]
+    for model, title, own in zip(models, called, facts, strict=True):
+        alike = [other for one, other in zip(called, facts, strict=True) if one == title]
         names = dict.fromkeys(name for other in alike for name in other)
         apart = [
             f"{name}={own.get(name, '-')[:24]}"
             for name in names
             if len({other.get(name) for other in alike}) > 1
         ]
-        label = f"{model.name} ({', '.join(apart)})" if apart else model.name
+        if len(alike) > 1 and not apart:
+            apart = [model.digest[:6]]  # The same model behind two addresses.
+        label = f"{title} ({', '.join(apart)})" if apart else title
         rows.append(BoardModel(label, model.digest, own))
     return tuple(rows)
+
+
+def _called(model: ModelIdentity, registered: Mapping[str, str] | None) -> str:
+    if registered is None:
+        return model.name
+    return registered.get(model.name) or model.name.partition("@")[0]
 
 
 def _facts(model: ModelIdentity) -> dict[str, str]:

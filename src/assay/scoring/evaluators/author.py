@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest
+from assay.core.errors import AuthorError, Problem, calling_author, listing, nearest
 from assay.core.origin import Origin
 from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.evaluators.row_table import RowTable
@@ -83,14 +83,8 @@ class AuthorEvaluator(Evaluator):
         return tuple(self._notes)
 
     def _called(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> Mapping[str, Any]:
-        try:
+        with calling_author("score"):
             returned = self._score(**self._arguments(predictions, references))
-        except AuthorError:
-            raise
-        except RAISED_BY_AUTHORS as error:
-            if isinstance(error, SystemExit):
-                raise RuntimeError(f"score ended the program (SystemExit {error.code!r})") from error
-            raise
         if not isinstance(returned, Mapping):
             raise self._problem(
                 f"score returned {type(returned).__name__}, expected a dict of names and numbers",

@@ -102,7 +102,7 @@ def _read_box(prediction: Any) -> Box | None:
     if isinstance(prediction, str):
         try:
             given = json.loads(prediction)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(given, Sequence) or len(given) != 4:
         return None

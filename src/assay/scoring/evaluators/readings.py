@@ -245,7 +245,7 @@ def _json_correct(text: str) -> Found:
     try:
         read = json.loads(" ".join(text.split()))
         is_right = "yes" in read["correct"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         is_right = False
     return Found(RIGHT if is_right else WRONG, 0, len(text))
 

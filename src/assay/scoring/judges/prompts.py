@@ -206,7 +206,7 @@ def _entries(path: Path) -> Iterator[tuple[Origin, Any]]:
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip():
                 yield Origin(str(path), line=number), msgspec.json.decode(line)
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
         raise AuthorError(_wrong(f"the file cannot be read: {error}", Origin(str(path)))) from error
 
 

@@ -6,9 +6,12 @@ Linux only. Everything here happens in the process that asks for it; nothing tou
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from assay.scoring.sandbox import seccomp
 from assay.scoring.sandbox import system_calls as system
 
 NOBODY = 65534
@@ -27,6 +30,22 @@ _NAMESPACES = (
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+REFUSED_CALLS = (
+    # Ways into the kernel with a history of holes, which no program under test needs.
+    *("io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "userfaultfd", "perf_event_open"),
+    *("add_key", "request_key", "keyctl", "fanotify_init", "modify_ldt", "personality", "lookup_dcookie"),
+    # Other processes, and their memory and files.
+    *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd"),
+    *("migrate_pages", "move_pages", "name_to_handle_at", "open_by_handle_at"),
+    # Mounts and namespaces.
+    *("mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount"),
+    *("fspick", "mount_setattr", "unshare", "setns", "clone", "clone3"),
+    # The machine itself.
+    *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon"),
+    *("swapoff", "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "acct", "quotactl", "vhangup"),
+    *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex"),
+)
+"""System calls that programs are refused; `clone` only with a new user namespace."""
 _KEPT_FLAGS = system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | 1024 | 2048
 _FILES_PER_MIB = 256
 
@@ -122,10 +141,13 @@ def _mount_proc(at: str, flags: int) -> None:
 
 
 def become_harmless(*, becomes_nobody: bool, is_linux: bool) -> None:
-    """Give up this process's rights for good: root becomes nobody, capabilities go."""
+    """Give up this process's rights for good: root becomes nobody, capabilities go, calls are filtered."""
     if becomes_nobody:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     if is_linux:
         system.renounce_privileges()
+        # Where there is no filter, the trial program finds out, and the protections say so.
+        with suppress(seccomp.FilterUnavailable):
+            seccomp.install_filter((socket.AF_UNIX,), REFUSED_CALLS)

@@ -15,7 +15,19 @@ def works(action, *arguments):
         return False
     return True
 
+def is_filtered():
+    if not hasattr(socket, "AF_VSOCK"):
+        return True  # Not on Linux.
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except PermissionError:
+        return True
+    except OSError:
+        return False  # The kernel has no such sockets, and refuses nothing.
+    return False
+
 print(json.dumps({
+    "calls": not is_filtered(),
     "network": works(socket.create_connection, ("127.0.0.1", PORT), 1.0),
     "files": works(open, "/etc/passwd"),
     "processes": works(os.kill, PID, 0),
@@ -28,6 +40,8 @@ print(json.dumps({
 class Findings(msgspec.Struct, frozen=True):
     """What the trial program could do."""
 
+    calls: bool
+    """It could make system calls that the filter refuses."""
     network: bool
     """It reached a server on this machine."""
     files: bool
@@ -51,6 +65,8 @@ class Protections(msgspec.Struct, frozen=True):
     """Whatever it leaves behind is killed, also a process that left its group and session."""
     user: str
     """Who it runs as: 'nobody', 'the same user' or 'root'."""
+    calls: bool = False
+    """Its system calls are filtered: no sockets to elsewhere, no mounts, keys, tracing and the like."""
     why_not: str = ""
     """What the system said where something is missing."""
 
@@ -60,6 +76,7 @@ class Protections(msgspec.Struct, frozen=True):
             "own files only" if self.files else "FILES READABLE",
             "other processes out of reach" if self.processes else "OTHER PROCESSES IN REACH",
             "leftovers killed" if self.leftovers else "LEFTOVERS MAY STAY",
+            "system calls filtered" if self.calls else "SYSTEM CALLS UNFILTERED",
             f"runs as {self.user}",
             "limits of time, memory, processes and files",
         ]

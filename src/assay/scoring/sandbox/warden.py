@@ -158,6 +158,7 @@ def _protections(findings: Findings, why_not: str) -> Protections:
         files=not findings.files,
         processes=not findings.processes,
         leftovers=_IS_LINUX,
+        calls=_IS_LINUX and not findings.calls,
         user=same if findings.user == os.getuid() else "nobody",
         why_not=why_not,
     )

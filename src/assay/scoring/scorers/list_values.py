@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from assay.core.errors import AssayError, PlanError, Problem, listing
+from assay.core.errors import AssayError, PlanError, Problem, calling_author, listing
 from assay.core.origin import Origin
 from assay.core.score import JudgeReply, Ratio, Verdict
 from assay.scoring.judges.binding import last_replies
@@ -195,7 +195,8 @@ class _NoNumbers(Exception):
 def _called(
     metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
 ) -> dict[str, float]:
-    returned = metric([predictions[at] for at in kept], [references[at] for at in kept])
+    with calling_author("it"):
+        returned = metric([predictions[at] for at in kept], [references[at] for at in kept])
     if not isinstance(returned, Mapping):
         raise _NoNumbers(f"returned {type(returned).__name__}, expected a dict of names and numbers")
     try:

@@ -284,6 +284,16 @@ def test_by_prob_the_shares_are_compared(tmp_path: Path) -> None:
     assert {score.verdict for score in none.scores} == {Verdict.UNANSWERED}
 
 
+def test_by_prob_the_flag_says_which_label_the_model_would_write(tmp_path: Path) -> None:
+    text = CHOICE.replace('" " + one)[0]', '" " + one)[1]').replace(
+        '("yes", "no")[results.index(max(results))] == doc["a"]', "results == [False, True]"
+    )
+    assert text != CHOICE
+    one = compile_one(tmp_path, text, ROWS, methods=("prob",))
+    assert [score.value for score in evaluated(one, lambda request: shares(0.2, 0.6)).scores] == [1.0, 1.0]
+    assert [score.value for score in evaluated(one, lambda request: shares(0.6, 0.2)).scores] == [0.0, 0.0]
+
+
 def test_a_probability_that_is_not_known_is_not_handed_to_the_author(tmp_path: Path) -> None:
     one = compile_one(tmp_path, CHOICE, ROWS, methods=("prob",))
     open_ = msgspec.structs.replace(shares(0.2, 0.0), at_most=(0.2, 0.1))

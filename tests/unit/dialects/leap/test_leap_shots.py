@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +14,8 @@ from assay.core.errors import AuthorError
 from assay.core.limit import Limit
 from assay.core.prompt import Message
 from assay.core.request import Span
+from assay.dialects.leap import examples
+from assay.dialects.leap.authoring import Task
 from assay.dialects.leap.compile import CompiledTask
 from fakes.leap_tasks import CHOICE, FREE, asks, before, compile_one, contexts, questions
 
@@ -228,3 +230,26 @@ def test_what_an_author_draws_depends_on_the_document_alone(tmp_path: Path) -> N
     assert len(every) == 6
     assert set(contexts(compile_one(tmp_path, text, rows, limit=Limit(2)))) < every
     assert set(contexts(compile_one(tmp_path, text, rows, seed=1))).isdisjoint(every)
+
+
+def test_examples_among_many_copies_of_the_document_take_few_draws() -> None:
+    """A draw that grew by one document at a time would compare half a million of them."""
+
+    class Counting(random.Random):
+        n_draws = 0
+
+        def sample(self, *args: Any, **more: Any) -> list[Any]:
+            self.n_draws += 1
+            return super().sample(*args, **more)
+
+    class Texts:
+        def doc_to_text(self, doc: dict[str, str]) -> str:
+            return doc["q"]
+
+        doc_to_target = doc_to_text
+
+    pool = [{"q": "same"}] * 1_000 + [{"q": "other"}]
+    rnd = Counting(0)
+    answers = examples._Answering(cast(Task, Texts()), {"q": "same"})
+    assert examples._without(answers, pool, 1, rnd, "training_docs()") == [{"q": "other"}]
+    assert rnd.n_draws <= 10

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from assay.core.errors import AuthorError
 from assay.core.media import Audio, Image, Medium
 from assay.dialects.openicl.media import Stretch, clipped, media_part, stretches
+from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
 from assay.sources.media_formats import Broken
 
 # The smallest PNG: one pixel.
@@ -98,3 +100,19 @@ def test_what_is_no_medium(where: str, why: str) -> None:
 def test_errors_show_the_beginning_of_data() -> None:
     assert clipped("a.png") == "a.png"
     assert clipped("A" * 5000) == "A" * 120 + "... (5,000 characters)"
+
+
+def test_the_column_of_marked_parts_is_no_text_of_a_media_template() -> None:
+    parts = {"text": {"type": "text", "text": "{content} Answer in one word."}}
+    arguments = {"template": {"round": [{"role": "HUMAN", "prompt_mm": parts}]}}
+    with pytest.raises(AuthorError, match=r"MEDIA-001.*shows \{content\}.*write prompt_mm=") as caught:
+        MultimodalTemplate(arguments)
+    assert '"image_url": {"url": "file://{image}"}' in str(caught.value)
+    # The original leaves it in the prompt.
+    MultimodalTemplate(arguments, is_faithful=True)
+
+
+def test_a_media_template_without_parts_is_shown_their_shape() -> None:
+    arguments = {"template": {"round": [{"role": "HUMAN", "prompt": "{content}"}]}}
+    with pytest.raises(AuthorError, match=r"no item of 'round' has a 'prompt_mm'.*write prompt_mm="):
+        MultimodalTemplate(arguments)

@@ -167,6 +167,10 @@ def test_the_models_own_length_counts_where_nobody_else_says_one(workdir: Path) 
     assert sampling(workdir, "dict(type=GenInferencer, max_out_len=7)", own).max_tokens == 7
 
 
+def test_of_a_length_for_each_turn_the_largest_counts(workdir: Path) -> None:
+    assert sampling(workdir, "dict(type=GenInferencer, max_out_len=[5, 64, 9])").max_tokens == 64
+
+
 def test_votes_are_of_answers_and_the_first_of_equals_wins(workdir: Path) -> None:
     said = {**GEN, "inferencer": "dict(type='SCInferencer', sc_size=4, temperature=1.0)"}
     scoring = {

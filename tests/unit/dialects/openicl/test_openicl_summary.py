@@ -69,6 +69,7 @@ def test_a_summarizer_of_its_own_kind_is_told() -> None:
         ({"summary_groups": [{"name": "g", "subsets": ["a"], "weights": {"b": 1}}]}, "weights names 'b'"),
         ({"summary_groups": [{"name": "g", "subsets": ["a"], "weights": {"a": -1}}]}, "is -1"),
         ({"summary_groups": [{"name": "g", "subsets": ["a"], "weights": {"a": 0}}]}, "all 0"),
+        ({"summary_groups": [{"name": "g", "subsets": ["a"], "weights": {"a": True}}]}, "is True"),
         (
             {"summary_groups": [{"name": "g", "subsets": ["a"], "transforms": {"a": "open('x')"}}]},
             "is no arithmetic in x: found \"open('x')\"",

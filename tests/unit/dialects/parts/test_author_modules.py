@@ -217,7 +217,7 @@ def test_what_goes_wrong_names_the_line(tmp_path: Path) -> None:
 
 def test_a_person_who_interrupts_is_heard(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        ran(tmp_path, "raise KeyboardInterrupt\n")
+        ran(tmp_path, "import signal; signal.raise_signal(signal.SIGINT)\n")
 
 
 def test_a_module_may_have_other_names(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import AuthorError
+from assay.core.task import TaskSettings
 from assay.dialects.parts.requested import Bounds, UniformLengths
+from assay.dialects.table.compile import compile_table
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
 
 
@@ -99,3 +101,28 @@ def test_what_is_said_higher_up_wins() -> None:
     high = TableMeta(abbr="flag", options=("X",))
     low = TableMeta(abbr="file", data_type="mcq")
     assert high.over(low) == TableMeta(abbr="flag", options=("X",), data_type="mcq")
+
+
+def meta_of(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "d.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
+    path = tmp_path / "d.csv.meta.json"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_key_that_stands_twice_in_a_meta_file_is_an_error(tmp_path: Path) -> None:
+    path = meta_of(tmp_path, '{"human_prompt": "{question}", "human_prompt": "Q: {question}"}')
+    with pytest.raises(AuthorError, match=r"SOURCE-014.*'human_prompt' appears more than once"):
+        read_meta(path, [])
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_meta_file_that_is_none_is_an_error(tmp_path: Path, kind: str) -> None:
+    path = meta_of(tmp_path, "{}")
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere.json")
+    with pytest.raises(AuthorError, match=rf"TABLE-002.*(a|this is a) {kind}"):
+        compile_table(str(tmp_path / "d.csv"), TaskSettings())

@@ -32,6 +32,7 @@ from assay.ledger.database import Database
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.jobs import LEASE_S, Claim, JobRequest, JobState, Queue
 from assay.ledger.models import Model
+from cli import assay
 from fakes.asgi_client import AsgiClient
 from fakes.team_server import eventually
 
@@ -116,6 +117,40 @@ def test_a_team_that_is_closed_asks_nothing(team: Team) -> None:
     with pytest.raises(UsageError) as caught:
         team.asker.ask(TryModel(RunSettings(model="mock")))
     assert caught.value.problems[0].code == "TEAM-062"
+
+
+def test_an_owner_who_mistypes_a_model_is_told_its_name(team: Team) -> None:
+    team.models.add(Model("quick", "mock"))
+    owner = Bearer("ola", Role.OWNER)
+    with pytest.raises(StoreError) as caught:
+        submit(team, EvaluationRequest("quik", ("d",)), owner)
+    assert caught.value.problems[0].code == "TEAM-031"
+    assert "did you mean 'quick'" in str(caught.value)
+    # With a colon it is what `--model` takes.
+    with pytest.raises(StoreError, match="TEAM-041"):
+        submit(team, EvaluationRequest("opneai:x@http://127.0.0.1:9/v1", ("d",)), owner)
+
+
+def test_a_token_is_made_where_the_command_says(workdir: Path) -> None:
+    made = assay("serve", "token", "add", "ann", "--role", "runner", "--home", "elsewhere")
+    assert made.status == 0
+    assert "ann  runner" in assay("serve", "token", "list", "--home", "elsewhere").out
+    assert "ann  runner" in assay("serve", "--home", "elsewhere", "token", "list").out
+    assert assay("serve", "token", "list").out == ""
+
+
+@pytest.mark.parametrize("path", ["/api/v1/models", "/api/v1/evaluations"])
+def test_a_body_of_brackets_within_brackets_is_malformed(team: Team, path: str) -> None:
+    token = {"authorization": f"Bearer {team.tokens.add('ola', Role.OWNER)}"}
+    with client_of(team) as client:
+        for body in (
+            b"[" * 200_000,
+            b'{"a":' * 200_000,
+            b'{"name": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        ):
+            answer = client.post(path, body, token)
+            assert (answer.status, answer.json()["code"]) in ((400, "WEB-018"), (413, "WEB-017")), path
+        assert client.get("/api/v1/models").status == 200
 
 
 def test_slow_work_is_bounded_and_others_are_sent_away() -> None:

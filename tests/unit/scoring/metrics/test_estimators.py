@@ -72,3 +72,9 @@ def test_the_majority_and_of_equals_the_first() -> None:
     assert majority(["b", "a", "a"]) == "a"
     with pytest.raises(ValueError, match="at least one value"):
         majority([])
+
+
+def test_a_threshold_that_is_a_little_more_as_a_float_asks_for_no_more() -> None:
+    """0.55 * 20 is 11.000000000000002: eleven right ones of twenty are enough."""
+    assert g_pass_at_k(20, 11, 20, 0.55) == 1.0
+    assert g_pass_at_k(20, 10, 20, 0.55) == 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import socket
 import tempfile
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.scoring.sandbox import Limits, Sandbox, Status
+from assay.scoring.sandbox import Limits, Sandbox, Status, isolation, seccomp
 
 FAIL = "\nassert False, 'the tests of this program fail'\n"
 
@@ -252,7 +254,7 @@ def test_no_connection_can_be_opened(sandbox: Sandbox, family: str) -> None:
         program = f"import socket\nsocket.socket(socket.{family}).connect({server.getsockname()!r})"
         ran = sandbox.run(program)
         assert ran.status is Status.ERROR
-        assert ran.detail.startswith(("OSError", "ConnectionRefusedError"))
+        assert ran.detail.startswith(("PermissionError", "OSError", "ConnectionRefusedError"))
         with pytest.raises(BlockingIOError):
             server.accept()
         # The server itself works: this process reaches it.
@@ -415,3 +417,83 @@ def test_success_cannot_be_forged(sandbox: Sandbox, name: str) -> None:
     ran = sandbox.run(FORGERIES[name] + FAIL)
     assert not ran.is_ok
     assert ran.status in {Status.EXITED, Status.ERROR}
+
+
+REFUSED_CALLS = """
+import ctypes, errno, json, platform
+
+from assay.scoring.sandbox.seccomp import _MACHINES
+
+libc = ctypes.CDLL(None, use_errno=True)
+refused = {}
+for name in NAMES:
+    number = _MACHINES[platform.machine()].calls[name]
+    # Arguments that no call takes: what is not refused fails in another way, or does nothing.
+    first = 0x10000000 if name == "clone" else -1
+    result = libc.syscall(number, first, -1, -1, -1, -1, -1)
+    refused[name] = result == -1 and ctypes.get_errno()
+print(json.dumps(refused))
+"""
+
+
+def test_system_calls_that_lead_out_are_refused(sandbox: Sandbox) -> None:
+    if not sandbox.protections().calls:
+        pytest.skip("this system filters no calls")
+    # Two of them are not on every machine; a call that ends or stops the program cannot be tried from it.
+    names = [name for name in isolation.REFUSED_CALLS if name in seccomp._MACHINES["aarch64"].calls]
+    ran = sandbox.run(REFUSED_CALLS.replace("NAMES", repr(names)))
+    assert ran.is_ok, ran
+    found = json.loads(ran.stdout)
+    assert {name for name, number in found.items() if number not in (errno.EPERM, errno.ENOSYS)} == set()
+    assert found["io_uring_setup"] == errno.ENOSYS
+    assert found["ptrace"] == errno.EPERM
+
+
+SOCKETS = """
+import json, socket
+
+opened = []
+for family in range(0, 46):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
+        try:
+            socket.socket(family, kind).close()
+        except OSError:
+            continue
+        opened.append(family)
+left, right = socket.socketpair()
+left.sendall(b"x")
+assert right.recv(1) == b"x"
+print(json.dumps(sorted(set(opened))))
+"""
+
+
+def test_sockets_reach_the_program_itself_alone(sandbox: Sandbox) -> None:
+    if not sandbox.protections().calls:
+        pytest.skip("this system filters no calls")
+    ran = sandbox.run(SOCKETS)
+    assert ran.is_ok, ran
+    assert json.loads(ran.stdout) == [socket.AF_UNIX]
+
+
+def test_a_child_cannot_shake_off_the_filter(sandbox: Sandbox) -> None:
+    if not sandbox.protections().calls:
+        pytest.skip("this system filters no calls")
+    program = (
+        "import subprocess, sys\n"
+        "code = 'import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)'\n"
+        "done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)\n"
+        "print(done.stderr.strip().splitlines()[-1])\n"
+    )
+    ran = sandbox.run(program)
+    assert "PermissionError" in ran.stdout, ran
+
+
+def test_programs_and_threads_start_under_the_filter(sandbox: Sandbox) -> None:
+    program = (
+        "import asyncio, concurrent.futures, multiprocessing, subprocess, sys, threading\n"
+        "with concurrent.futures.ThreadPoolExecutor(2) as pool:\n"
+        "    assert list(pool.map(abs, [-1, -2])) == [1, 2]\n"
+        "assert subprocess.run([sys.executable, '-c', 'print(3)'], capture_output=True).stdout == b'3\\n'\n"
+        "asyncio.run(asyncio.sleep(0))\n"
+    )
+    assert sandbox.run(program).is_ok

@@ -167,15 +167,18 @@ def test_namespaces_give_every_protection(sandbox: Sandbox) -> None:
 
 
 def test_protections_in_words() -> None:
-    whole = Protections(network=True, files=True, processes=True, leftovers=True, user="nobody")
+    whole = Protections(network=True, files=True, processes=True, leftovers=True, user="nobody", calls=True)
     assert str(whole) == (
         "sandbox: no network, own files only, other processes out of reach, leftovers killed, "
-        "runs as nobody, limits of time, memory, processes and files"
+        "system calls filtered, runs as nobody, limits of time, memory, processes and files"
     )
     bare = Protections(
         network=False, files=False, processes=False, leftovers=False, user="the same user", why_not="no"
     )
-    assert "NETWORK OPEN, FILES READABLE, OTHER PROCESSES IN REACH, LEFTOVERS MAY STAY" in str(bare)
+    assert (
+        "NETWORK OPEN, FILES READABLE, OTHER PROCESSES IN REACH, LEFTOVERS MAY STAY, SYSTEM CALLS UNFILTERED"
+        in str(bare)
+    )
     assert str(bare).endswith("(no)")
 
 
@@ -231,7 +234,7 @@ with Sandbox() as sandbox:
     ran, found = msgspec.json.decode(done.stdout, type=tuple[Ran, Protections])
     assert (ran.status, ran.stdout) == (Status.OK, "65534 ['1']\n")
     assert found == Protections(
-        network=True, files=True, processes=True, leftovers=True, user="the same user"
+        network=True, files=True, processes=True, leftovers=True, user="the same user", calls=True
     )
 
 
@@ -259,7 +262,9 @@ with Sandbox() as sandbox:
 
 def test_a_machine_without_user_namespaces_says_so() -> None:
     found = protections_after("echo 0 > /proc/sys/user/max_user_namespaces")
-    assert (found.network, found.files, found.processes, found.leftovers) == (False, False, False, True)
+    # The filter of system calls needs no namespace, and takes the network.
+    assert (found.network, found.files, found.processes, found.leftovers) == (True, False, False, True)
+    assert found.calls
     assert found.why_not.startswith("no namespaces: ")
     assert "unshare" in found.why_not
 

@@ -79,12 +79,26 @@ _COMPONENTS = {
     ),
 }
 """Parts that configs name, which Assay does itself: authors' files may import them and hand them on."""
+_USUAL_EVALUATORS = (
+    *("AccEvaluator", "AccwithDetailsEvaluator", "BleuEvaluator", "EMEvaluator", "MccEvaluator"),
+    *("RougeEvaluator", "SquadEvaluator"),
+)
 _OF_EVALUATORS = (
     *("bbox_iou_evaluator", "icl_aucroc_evaluator", "icl_base_evaluator", "icl_bpc_evaluator"),
     *("icl_circular_evaluator", "icl_em_evaluator", "icl_hf_evaluator", "icl_jieba_rouge_evaluator"),
     *("icl_misc_evaluator", "math_evaluator"),
 )
 """The modules that the originals keep evaluators in which Assay has itself."""
+
+
+def import_lines(names: Iterable[str], *, package: str) -> list[str]:
+    """Return the lines that import parts of a config, such as PromptTemplate; other names are left out."""
+    lines = []
+    for module, parts in (*_COMPONENTS.items(), ("openicl.icl_evaluator", _USUAL_EVALUATORS)):
+        wanted = [name for name in dict.fromkeys(names) if name in parts]
+        if wanted:
+            lines.append(f"from {package}.{module} import {', '.join(wanted)}")
+    return lines
 
 
 class Library(NamedTuple):

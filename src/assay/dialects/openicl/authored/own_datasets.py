@@ -17,6 +17,7 @@ from assay.dialects.openicl.table_entry import KEYS as TABLE_KEYS
 from assay.dialects.parts.requested import MAX_TOKENS, Lengths, OutputConfig, SamplingMode, chosen_rows
 from assay.sources.datasets_library import library
 from assay.sources.files import open_source
+from assay.sources.json_keys import require_own_keys
 
 MAX_OUT_LEN = "max_out_len"
 """The column that says how long the answer of its row may be; files of AISBench's call it `max_tokens`."""
@@ -160,12 +161,13 @@ def _requested(file: Path, meta: Path | None) -> Requested | None:
     if meta is None and not place.is_file():
         return None
     try:
-        said = msgspec.json.decode(place.read_bytes())
+        require_own_keys(content := place.read_bytes(), Origin(str(place)))
+        said = msgspec.json.decode(content)
         if meta is None and isinstance(said, dict):
             # What OpenCompass reads of a table without code says nothing to the class.
             said = {key: value for key, value in said.items() if key not in TABLE_KEYS}
         return msgspec.convert(said, Requested, strict=False) if said else None
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; its keys are request_count, sampling_mode and output_config"
         raise AuthorError(Problem("OPENICL-013", str(error), fix, Origin(str(place)))) from error
 

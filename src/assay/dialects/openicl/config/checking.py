@@ -39,10 +39,13 @@ class PlacedEntry(NamedTuple):
     """As the config has it."""
 
 
-def checked_entries(config: LoadedConfig, lists: Sequence[DatasetList]) -> list[PlacedEntry]:
+def checked_entries(
+    config: LoadedConfig, lists: Sequence[DatasetList], same_names: list[Problem] | None = None
+) -> list[PlacedEntry]:
     """Return the entries of some lists of a config, or raise everything that is wrong with them.
 
-    The same entry in two lists is one: configs collect their lists into others.
+    The same entry in two lists is one: configs collect their lists into others. With `same_names`, entries
+    that share a name are all returned and the problem is added there, so that their other faults are found.
     """
     problems = Problems()
     entries: list[PlacedEntry] = []
@@ -61,7 +64,11 @@ def checked_entries(config: LoadedConfig, lists: Sequence[DatasetList]) -> list[
             elif seen != entry:
                 what = f"the name {checked.name!r} is taken by {first}, which is another dataset"
                 fix = "give each entry an abbr of its own, or choose one of the lists by its suffix"
-                check.problem(what, fix, code="OPENICL-010")
+                if same_names is None:
+                    check.problem(what, fix, code="OPENICL-010")
+                else:
+                    same_names.append(Problem("OPENICL-010", what, fix, where))
+                    entries.append(PlacedEntry(checked, where, entry))
     problems.raise_if_any()
     return entries
 

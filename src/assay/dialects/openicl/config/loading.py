@@ -9,6 +9,7 @@ Files are run once for each `ConfigFiles`; problems of a file and of all its bas
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import os
@@ -19,7 +20,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    Problems,
+    listing,
+    nearest,
+    reraise_interrupt,
+)
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.attribute_dict import plain, rebuilt
 from assay.dialects.openicl.config.constants import ModuleConstants
@@ -205,7 +214,8 @@ def _lacking(asked: BaseImport, namespace: Mapping[str, Any], path: Path) -> Ite
 def _executed(code: CodeType, namespace: dict[str, Any], path: Path) -> Problem | None:
     try:
         exec(code, namespace)  # noqa: S102 (the person's own program, named by them)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, it is the config's)
+    except RAISED_BY_AUTHORS as error:
+        reraise_interrupt(error)
         return _raised(error, path, namespace)
     return None
 
@@ -220,11 +230,27 @@ def _raised(error: BaseException, path: Path, namespace: Mapping[str, Any]) -> P
         return Problem("OPENICL-007", what, fix, where)
     hint = ""
     if isinstance(error, NameError):
+        if lines := _missing_imports(error, path, namespace):
+            what = f"the config uses {error.name} without importing it"
+            return Problem("OPENICL-006", what, f"write at the top: {'; '.join(lines)}", where)
         hint = nearest(error.name or "", [name for name in namespace if not name.startswith("__")])
     elif isinstance(error, AttributeError) and isinstance(error.obj, dict):
         hint = nearest(error.name or "", map(str, error.obj))
     what = f"the config raised {type(error).__name__}: {error}{hint}"
     return Problem("OPENICL-006", what, "correct the line", where)
+
+
+def _missing_imports(error: NameError, path: Path, namespace: Mapping[str, Any]) -> list[str]:
+    """Return the import lines of all parts that a config names and lacks; none where the name is no part."""
+    from assay.dialects.openicl.authored.library import import_lines
+    from assay.dialects.openicl.authored.modules import AISBENCH, OPENCOMPASS
+
+    source = path.read_bytes()
+    package = AISBENCH if b"ais_bench" in source and b"opencompass" not in source else OPENCOMPASS
+    if not import_lines([error.name or ""], package=package):
+        return []
+    used = [node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
+    return import_lines([name for name in used if name not in namespace], package=package)
 
 
 def _endless(path: Path) -> Problem:

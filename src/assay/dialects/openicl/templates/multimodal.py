@@ -29,6 +29,11 @@ _TEXT = "text"
 _KINDS = (_TEXT, *map(str, Medium))
 _HOLES: dict[str, str] = {_TEXT: "question", **{str(medium): str(medium) for medium in Medium}}
 """The one hole of each kind of part that a stretch of the row's content fills."""
+SHAPE = (
+    'prompt_mm={"text": {"type": "text", "text": "{question}"}, '
+    '"image": {"type": "image_url", "image_url": {"url": "file://{image}"}}}'
+)
+"""How parts are written: {question} is the text between its marks, {image} the path between its own."""
 _HOLE = re.compile(r"\{(\w+)\}")
 
 MULTIMODAL_DIFFERENCES: tuple[Difference[object], ...] = (
@@ -86,6 +91,10 @@ class MultimodalTemplate:
         problems = Problems()
         for what, fix in template_problems(arguments):
             problems.add(Problem("MEDIA-001", what, fix, where))
+        if not is_faithful:
+            # The original leaves it in the prompt as it is written.
+            for what, fix in _content_problems(arguments):
+                problems.add(Problem("MEDIA-001", what, fix, where))
         problems.raise_if_any()
         template = arguments["template"]
         begin = template.get("begin", [])
@@ -202,7 +211,20 @@ def template_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]
     for item in [*(begin if isinstance(begin, list) else [begin]), *template["round"]]:
         yield from _item_problems(item)
     if not any(isinstance(item, dict) and "prompt_mm" in item for item in template["round"]):
-        yield "no item of 'round' has a 'prompt_mm'", "write prompt_mm, or use PromptTemplate for text alone"
+        what = "no item of 'round' has a 'prompt_mm'"
+        yield what, f"write {SHAPE}; or use PromptTemplate for text alone"
+
+
+def _content_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield where a template shows the whole column of marked parts as if it were text."""
+    template = arguments.get("template")
+    items = template.get("round", []) if isinstance(template, dict) else []
+    for item in items if isinstance(items, list) else []:
+        ways = item.get("prompt_mm") if isinstance(item, dict) else None
+        for kind, part in ways.items() if isinstance(ways, dict) else ():
+            if f"{{{CONTENT}}}" in (_way(str(kind), part) or ""):
+                what = f"prompt_mm[{kind!r}] shows {{{CONTENT}}}, the column with all parts and their marks"
+                yield what, f"write {SHAPE}"
 
 
 def _item_problems(item: object) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+from assay.core.errors import listing, nearest
 from assay.dialects.openicl.templates.line import NOT_OF_THE_PROMPT, Line, Section
 from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate
 from assay.dialects.parts.template import TemplateFailure
@@ -145,7 +146,11 @@ class Walk:
     def _known(self, line: Line) -> MetaRole:
         role = role_of(line.role, line.fallback, self._roles)
         if role is None:
-            raise TemplateFailure(f"the model's meta template has no role {line.role!r}")
+            name = line.role or ""
+            raise TemplateFailure(
+                f"the model's meta template has no role {name!r}{nearest(name, self._roles)}; its roles are "
+                f"{listing(self._roles)}: write one of them, or name one as fallback_role"
+            )
         return role
 
 

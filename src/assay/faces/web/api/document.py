@@ -29,7 +29,8 @@ from assay.results.leaderboard import board
 
 _SCHEMAS = "#/components/schemas/"
 _INTRODUCTION = (
-    "Send a token: `Authorization: Bearer TOKEN`. A reader looks, a runner starts evaluations and stops "
+    "Send a token: `Authorization: Bearer TOKEN`. A server that listens on a loopback address alone answers "
+    "reading requests (GET) without one. A reader looks, a runner starts evaluations and stops "
     "their own, an owner may do everything. Errors have one shape: a code that docs/errors.md explains, "
     "what is wrong, and what to do about it."
 )
@@ -73,6 +74,9 @@ def _described(document: dict[str, Any]) -> dict[str, Any]:
     for name, schema in used.items():
         if name in words:
             _describe(schema, words[name])
+    for item in paths.values():
+        if "get" in item:
+            item["get"]["security"] = [{"token": []}, {}]  # Without one on a loopback address.
     scheme = {"token": {"type": "http", "scheme": "bearer"}}
     components = {"schemas": used, "securitySchemes": scheme}
     return {**document, "paths": paths, "components": components, "security": [{"token": []}]}

@@ -10,7 +10,7 @@ from litestar.types import Guard
 
 from assay.core.roles import Bearer, Role
 from assay.faces.web.refusals import no_token, other_site, small_role
-from assay.faces.web.security.gate import VISITOR, Visitor
+from assay.faces.web.security.gate import NOBODY, VISITOR, Visitor
 
 PUBLIC = {"is_public": True}
 """The `opt` of a handler that tells nothing: pages without data, scripts, styles, signing in."""
@@ -28,7 +28,8 @@ def needs(role: Role) -> Guard:
         if visitor.bearer is None:
             raise no_token()
         if not visitor.bearer.role.may(role):
-            raise small_role(visitor.bearer.role, role)
+            has = None if visitor.bearer.name == NOBODY else visitor.bearer.role
+            raise small_role(has, role)
 
     return guard
 
