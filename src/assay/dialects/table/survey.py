@@ -400,7 +400,8 @@ def _bad_answers(table: Table, layout: Layout) -> AuthorError:
 
 def _other_labels(layout: Layout) -> str:
     """Return the fix for options that the answers call otherwise."""
-    if layout.option_labels is not None and layout.option_labels != layout.options:
+    labels = layout.option_labels
+    if labels is not None and (labels != layout.options or all(map(_is_letter, labels))):
         return ""
     return '; if the answers use other names for the options, list them: "option_labels": ["...", "..."]'
 
