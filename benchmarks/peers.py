@@ -6,6 +6,7 @@
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
     python -m benchmarks.peers opencompass  # OpenCompass's program
+    python -m benchmarks.peers ultraeval    # what UltraEval's main.py imports; the program is a checkout
     python -m benchmarks.peers option-readers  # what OpenCompass and AISBench read options with
 
 Made once in Assay's cache folder, for every checkout, and then found again. Needs a package index, but no
@@ -32,6 +33,7 @@ OPENAI = "3.49.0"
 AISBENCH = "3.1.20260630"
 OPENCOMPASS = "0.5.4"
 VLLM = "0.32.0"
+SACREBLEU = "2.6.0"
 
 _AISBENCH_NEEDS = """
 absl-py accelerate aiohttp cpm_kernels datasets<=3.6.0 einops evaluate func_timeout fuzzywuzzy
@@ -111,6 +113,23 @@ PEERS = {
         (),
         "import importlib.metadata as m, mmengine, pkg_resources; print(m.version('opencompass'))",
         OPENCOMPASS,
+    ),
+    "ultraeval": Peer(
+        (
+            (
+                "numpy",
+                "requests",
+                "tqdm",
+                f"openai=={OPENAI}",
+                f"sacrebleu=={SACREBLEU}",
+                "rouge_chinese",
+                "pytablewriter",
+            ),
+        ),
+        (),
+        "import importlib.metadata as m, numpy, openai, pytablewriter, requests, rouge_chinese, tqdm; "
+        "print(m.version('sacrebleu'))",
+        SACREBLEU,
     ),
     "option-readers": Peer(
         (

@@ -85,7 +85,7 @@ assay.run({str(data)!r}, model="mock", method=["ppl", "prob", "gen"], out={str(t
 def test_a_client_is_not_loaded_before_a_server_is_asked(model: str) -> None:
     code = f"""
 from assay.backends.registry import open_backend
-open_backend({model!r}, {{}}).identity()
+open_backend({model!r}, {{}}).card
 """
     assert "httptools" not in loaded_after(code)
 

@@ -48,6 +48,12 @@ BEFORE_THE_RUN = [
     ("too_few_references.py", (), "LLMBOX-006", ("1 entries for 2 rows",)),
     ("letters_as_references.py", (), "LLMBOX-006", ("row 1", "'B'", 'ord("A")')),
     ("references_from_one.py", (), "LLMBOX-006", ("row 1", "2 options", "0 to 1")),
+    (
+        "judged_answers.py",
+        ("--judge", "mock"),
+        "LLMBOX-006",
+        ("row 1", "'Paris' to GPTEval, which needs rows", "return self.evaluation_data"),
+    ),
     ("no_rows.py", (), "LLMBOX-007", ("evaluation_data is empty",)),
     ("fine.py", ("--shots", "2"), "LLMBOX-007", ("2 shots", "no examples", "example_set")),
     ("subsets.py:north,est", DATA, "LLMBOX-008", ("'est'", "did you mean 'east'", "'north'")),
@@ -75,6 +81,7 @@ BEFORE_THE_RUN = [
 AFTER_THE_MODEL = [
     ("shrinks.py", "LLMBOX-010", ("class Capitals", "returned 1", "2 predictions")),
     ("forgets_to_return.py", "LLMBOX-010", ("NoneType", "2 predictions")),
+    ("finds_nothing.py", "LLMBOX-010", ("class Finds", "None for every prediction", "`return` and a value")),
     ("metric_raises.py", "SCORE-003", ("metric_raises.py line 6", "Broken", "ZeroDivisionError")),
     ("metric_returns_a_number.py", "SCORE-003", ("Plain returned float", "expected a dict")),
 ]
@@ -115,10 +122,10 @@ def test_found_before_the_run(
 @pytest.mark.parametrize(("file", "code", "parts"), AFTER_THE_MODEL)
 def test_found_when_answers_are_there(file: str, code: str, parts: tuple[str, ...]) -> None:
     result = assay("run", file, "-m", "mock")
-    assert result.status == 2
-    assert "Traceback" not in result.err
-    for part in (code, "fix:", *parts):
-        assert part in result.err
+    assert (result.status, "Traceback" in result.err) == (3, False)
+    assert "nothing could be scored: exit status 3" in result.err
+    for part in (code, "Fix:", *parts):
+        assert part in result.out
 
 
 def test_a_metric_that_raises_on_one_row_fails_that_row_alone(workdir: Path) -> None:
@@ -126,7 +133,9 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone(workdir: Path) -> 
     assert result.status == 3
     scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
     assert [(score["verdict"], score.get("value")) for score in scores] == [("failed", None), ("scored", 1.0)]
-    assert scores[0]["why"] == "the metric Picky raised ValueError: nothing to compare with"
+    why = scores[0]["why"]
+    assert why.startswith("the metric Picky raised ValueError: nothing to compare with (")
+    assert "metric_raises_on_one.py line " in why
     (metric,) = json.loads((workdir / "run" / "summary.json").read_text())
     assert (metric["value"], metric["n_scored"], metric["n_failed"]) == (1.0, 1, 1)
 

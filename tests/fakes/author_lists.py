@@ -60,9 +60,11 @@ def scored(
     predictions: Sequence[str | None],
     references: Sequence[Any],
     groups: Sequence[str] | None = None,
+    *,
+    author: type[Lists] = Lists,
 ) -> tuple[Evaluation, dict[tuple[str, str | None], Metric]]:
     """Score answers, None for one that failed; return the evaluation and the aggregated metrics."""
-    scorer = AuthorMetrics("gen", Lists(metrics, references))
+    scorer = AuthorMetrics("gen", author(metrics, references))
     for n, text in enumerate(predictions):
         sample = Sample(str(n), {}, Origin("here", row=n + 1), group=groups[n] if groups else None)
         asked = request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))

@@ -103,6 +103,11 @@ class OpenAIServer:
     n_under_way: int = 0
     most_under_way: int = 0
 
+    @property
+    def posted(self) -> list[str]:
+        """The paths of all calls but those that ask for the list of models."""
+        return [path for path in self.paths if path != "/v1/models"]
+
     async def answer(self, asked: web.Request) -> web.StreamResponse:
         body = json.loads(await asked.read())
         self.bodies.append(body)

@@ -236,7 +236,7 @@ def test_a_table_behind_a_service(workdir: Path) -> None:
         )
         result = assay("as", "aisbench", *named, "--custom-dataset-path", "mcq.csv")
     assert result.status == 0, result.err
-    assert set(server.paths) == {"/v1/completions"}, "a model that is no chat model is shown texts"
+    assert set(server.posted) == {"/v1/completions"}, "a model that is no chat model is shown texts"
     assert {body["model"] for body in server.bodies} == {"small"}
     assert table(tree(workdir))[1][4:] == ["50.00"]
 

@@ -136,10 +136,61 @@ def test_likelihoods_of_each_option(checkout: Path) -> None:
     assert logged.read("quiz_north_ppl/config.json")["generate"]["method"] == LIKELIHOOD
     for row, instance in zip(choice_rows(2), logged.instances("quiz_north_ppl"), strict=True):
         assert instance["prompt_inputs"] == [f"{row['question']} "]
+        assert instance["ground_truth"] == "", "what the transform returns as processed_output"
         (tokens,), (losses,) = instance["raw_outputs"], instance["processed_outputs"]
         assert losses == [pytest.approx(-sum(some)) for some in tokens]
         chosen = list(row["target_scores"].values())[losses.index(min(losses))]
         assert instance["metrics"] == {"accuracy": chosen}
+
+
+def test_instances_have_every_sample(checkout: Path) -> None:
+    params = {"temperature": 0.5, "max_tokens": 9, "sampling_num": 2}
+    (checkout / "two.json").write_text(json.dumps(params), encoding="utf-8")
+    listed = """
+def transform(data, num_sample, r, dataset_name):
+    return {"input": data["question"], "output": data["answer"], "processed_output": [data["answer"]]}
+"""
+    write_dataset(checkout, {"sums": free_rows(3)}, {"transform_gen_v0.py": listed}, name="Sums")
+    flags = ("--datasets", "sums", "--write_out", "--params", "two.json", "--fidelity", "faithful")
+    for shots in ("0", "1"):
+        logged = Logged(assay("as", "ultraeval", "--model", "mock", *flags, "--num_fewshot", shots).out)
+        for n, one in enumerate(logged.instances("sums_sums_gen")):
+            assert one["ground_truth"] == [str(n + 1)], "a list stays a list"
+            for key in ("prompt_inputs", "raw_outputs", "processed_outputs"):
+                assert len(one[key]) == 2, key
+            assert all(prompt.endswith(f"{n}+1") for prompt in one["prompt_inputs"])
+        settings = logged.read("sums_sums_gen/config.json")
+        assert settings["generate"] == {"method": "generate", "params": "", "args": params}
+
+
+def test_instances_say_which_program_passed(checkout: Path) -> None:
+    row: dict[str, Any] = {
+        "prompt": "def f(x):\n",
+        "entry_point": "f",
+        "test": "def check(f):\n    assert f(1) == 2\n",
+        "task_id": "1",
+    }
+    row |= {"passage": "", "question": "", "target_scores": {}, "answer": ""}
+    script = """
+def transform(data, num_sample, r, dataset_name):
+    return {"input": data["prompt"].strip(), "output": "", "processed_output": ""}
+"""
+    metric = {"pass_k": {"evaluation": {"type": "function_execution"}, "aggregation": {"type": "pass_k"}}}
+    method = {"method": "generate", "params": {"temperature": 0.5, "sampling_num": 2}}
+    code = {"code_gen.json": config("code", dataset="code", metric=metric, generate=method)}
+    write_dataset(checkout, {"code": [row]}, {"transform_gen_v0.py": script}, code, name="code")
+    programs = iter(["    return x", "    return x + 1"])
+
+    def model(body: Body) -> list[str]:
+        return [next(programs) for _ in body["instances"]]
+
+    with serving(model) as server:
+        where = ("--model", "general", "--model_args", f"url={server.url},concurrency=1")
+        result = assay("as", "ultraeval", *where, "--datasets", "code", "--write_out")
+    assert result.status == 0, result.err
+    (one,) = Logged(result.out).instances("code_code_gen")
+    assert one["eval_results"] == {"pass_k": [False, True]}
+    assert one["metrics"] == {"pass@1": 0.5, "pass@2": 1.0}
 
 
 def test_rows_that_failed_have_no_value(checkout: Path) -> None:

@@ -171,8 +171,9 @@ def test_examples_that_do_not_fit_are_left_out_counted_and_shown(workdir: Path) 
 def test_missing_answers_are_kept_and_nothing_is_scored(workdir: Path) -> None:
     (workdir / "open.jsonl").write_text('{"question": "Why?"}\n{"question": "How?"}\n', encoding="utf-8")
     result = assay("run", "open.jsonl", "-m", "mock", "--out", "run")
-    assert result.status == 0
-    assert "nothing could be scored" in result.out
+    assert result.status == 3
+    assert "open gen: nothing could be scored: no row has a known right answer" in result.out
+    assert "--stage infer collects answers without scoring" in result.err
     scores = lines(workdir / "run" / "scores.jsonl")
     assert [score["verdict"] for score in scores] == ["ungraded", "ungraded"]
     assert all(score["answer"] for score in scores)
@@ -401,7 +402,7 @@ def test_a_text_that_fails_is_counted_and_left_out(workdir: Path) -> None:
     assert "1 texts are too short" in checked.out
     result = assay("run", "a.txt", "-m", "mock", "--windows", "gptq", "--out", "run")
     assert result.status == 3
-    assert "every text failed" in result.out
+    assert "every row failed; the first: windows: " in result.out
     assert "fewer than one block of 2,048" in (workdir / "run" / "report.md").read_text(encoding="utf-8")
 
 

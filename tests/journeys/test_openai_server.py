@@ -69,14 +69,14 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path, stream: str) -> No
         result = assay(*command, "--out", "run")
         assert result.status == 0, result.err
         assert "8/8" in result.out
-        assert set(server.paths) == {"/v1/chat/completions"}, "an instruction model is asked with messages"
+        assert set(server.posted) == {"/v1/chat/completions"}, "an instruction model is asked with messages"
         assert len(server.bodies) == 8
         assert assay(*command, "--out", "run").status == 0
         assert len(server.bodies) == 8, "what the journal holds is not asked again"
         assert assay(*command, "--out", "other").status == 0
         assert len(server.bodies) == 8, "nor what the cache holds"
         assert assay(*command, "--out", "text", "--chat", "off").status == 0
-        assert set(server.paths[8:]) == {"/v1/completions"}
+        assert set(server.posted[8:]) == {"/v1/completions"}
     shown = assay("explain", "run", "row:1")
     assert shown.status == 0, shown.err
     assert "ended by" in shown.out

@@ -81,7 +81,9 @@ def scored(*arguments: str) -> dict[str, Any]:
 
 def heads(answer: dict[str, Any]) -> dict[str, Any]:
     return {
-        one["metric"]: one["value"] for one in answer["metrics"] if one["is_headline"] and not one["group"]
+        one["metric"]: one["value"]
+        for one in answer["metrics"]
+        if (one["is_headline"] or one["is_named"]) and not one["group"]
     }
 
 
@@ -175,8 +177,11 @@ def test_a_metric_that_nobody_asked_for_spoils_nothing(workdir: Path) -> None:
     asked = ("broken.py", "-m", "mock", "--model-arg", "answer=yes it was", "--stage", "infer", "--fresh")
     assert assay("run", *asked, "--out", "run").status == 0
     assert scored("--metric", "own:F1") == {"F1": own["F1"]}
-    for arguments in ((), ("--metric", "own:nothing")):
-        assert "it never works" in assay("score", "run", *arguments).err
+    every = assay("score", "run")
+    assert (every.status, "it never works" in every.out) == (3, True)
+    assert "no score for broken gen: exit status 3" in every.err
+    nothing = assay("score", "run", "--metric", "own:nothing")
+    assert (nothing.status, "it never works" in nothing.err) == (2, True)
 
 
 def test_values_of_documents_are_chosen_by_name(workdir: Path) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from assay.core.errors import Problem, UsageError
-from assay.core.run import RunManifest
+from assay.core.run import RunManifest, RunStatus
 
 SETTING = "allow_failures"
 
@@ -44,6 +44,19 @@ def allowed_failures(manifest: RunManifest) -> AllowedFailures:
     """Return how many samples of a run may fail; none of one that was made before that could be said."""
     said = manifest.settings.get(SETTING)
     return AllowedFailures() if said is None else AllowedFailures.parse(said.value)
+
+
+def is_failed(manifest: RunManifest) -> bool:
+    """Whether a finished run, or a scoring of it, counts as failed.
+
+    It does where more samples failed than its settings let pass, where code that scores left a task without a
+    score, and where no task has one. Who allows so many samples to fail allows that too.
+    """
+    if too_many_failed(manifest):
+        return True
+    is_allowed = bool(manifest.failures) and allowed_failures(manifest).n > 0
+    has_fault = any(one.is_fault for one in manifest.unscored)
+    return (has_fault or manifest.status is RunStatus.UNSCORED) and not is_allowed
 
 
 def too_many_failed(manifest: RunManifest) -> bool:

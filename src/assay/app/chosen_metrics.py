@@ -117,10 +117,10 @@ Reported = Mapping[Place, Sequence[str]]
 
 
 def reported(metrics: Sequence[Metric]) -> Reported:
-    """Return the metrics that each task and method of a run is judged by."""
+    """Return the metrics that the table of results lists for each task and method."""
     found: dict[Place, list[str]] = {}
     for one in metrics:
-        if one.is_headline and one.group is None:
+        if one.is_listed and one.group is None:
             found.setdefault((one.task, one.method), []).append(one.metric)
     return found
 

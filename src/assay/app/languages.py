@@ -107,6 +107,7 @@ def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
     from assay.backends.cache_dir import cache_dir
     from assay.backends.sentence_pairs import compare_pairs
     from assay.dialects.leap.compile import Tools
+    from assay.engine.stored_model import StoredModel
     from assay.scoring.aggregations import AGGREGATIONS, Bleurt, packages_lacking
 
     return Tools(
@@ -115,6 +116,7 @@ def _leap_tools(data_root: Path | None, backend: Backend | None) -> LeapTools:
         cache_dir() / "datasets",
         data_root,
         None if backend is None else backend.tokens,
+        backend.specs if isinstance(backend, StoredModel) else None,
     )
 
 

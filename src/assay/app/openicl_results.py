@@ -83,7 +83,7 @@ def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
     """
     method = spec.methods[0]
     own = [one for one in metrics if (one.task, one.method, one.group) == (spec.name, method, None)]
-    return in_order(own if method == "gen" else [one for one in own if one.is_headline])
+    return in_order(own if method == "gen" else [one for one in own if one.is_listed])
 
 
 def shown_value(metric: Metric) -> float | None:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from assay.core.request import Request
-from assay.core.run import RunManifest
+from assay.core.run import RunManifest, RunStatus, Unscored
 from assay.core.sample import Sample
-from assay.core.score import Metric, Score
+from assay.core.score import NO_RIGHT_ANSWERS, NOTHING_TO_SCORE_BY, Metric, Score
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import CorpusScorer, Scorer, TaskSpec
 from assay.results.pages.report_file import write_report_page
@@ -20,6 +20,8 @@ from assay.results.store import RunFolder, ScoreWriter
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 from assay.scoring.rollup import rolled_up
 from assay.scoring.summary_groups import grouped_metrics
+
+_NO_FAULTS = (NO_RIGHT_ANSWERS, NOTHING_TO_SCORE_BY)
 
 
 class ScoredSamples:
@@ -55,6 +57,16 @@ class Totals(NamedTuple):
     members: Mapping[str, tuple[str, ...]]
     """The tasks of each group."""
     notes: Sequence[str]
+    unscored: tuple[Unscored, ...] = ()
+    """The tasks and methods whose headline has no value."""
+
+    @property
+    def status(self) -> RunStatus:
+        """Return how a run ended that has come to these numbers."""
+        scored = [
+            one for one in self.metrics if one.is_listed and one.group is None and one.value is not None
+        ]
+        return RunStatus.COMPLETE if scored else RunStatus.UNSCORED
 
 
 def total(aggregator: MeanAggregator, tasks: Sequence[TaskSpec], groups: Sequence[SummaryGroup]) -> Totals:
@@ -62,7 +74,19 @@ def total(aggregator: MeanAggregator, tasks: Sequence[TaskSpec], groups: Sequenc
     own = tuple(aggregator.metrics())
     own = (*own, *rolled_up(own, tasks))
     grouped = grouped_metrics(own, groups)
-    return Totals((*own, *grouped.metrics), grouped.members, grouped.notes)
+    heads = [one for one in own if one.is_headline and one.group is None]
+    unscored = tuple(
+        Unscored(one.task, one.method, why := one.why or NO_RIGHT_ANSWERS, is_fault=why not in _NO_FAULTS)
+        for one in heads
+        if one.value is None
+    )
+    lacking = [one for one in own if one.is_named and not one.is_headline and one.group is None]
+    notes = [
+        f"{one.task} {one.method}: {one.metric} has no value: {one.why}"
+        for one in lacking
+        if one.value is None and one.why is not None and one.why not in _NO_FAULTS
+    ]
+    return Totals((*own, *grouped.metrics), grouped.members, (*grouped.notes, *notes), unscored)
 
 
 def write_outcome(

@@ -155,7 +155,7 @@ def _rescore(
     answers = StoredAnswers(folder.path / JOURNAL)
     # What an earlier version of Assay did not note of a model matters to nobody who asks it nothing.
     card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
-    with closing(StoredModel(own.model, card, answers)) as model:
+    with closing(StoredModel(own.model, card, answers, specs=own.tasks)) as model:
         plan = plan_scoring(own, tasks, choices, reported(StoredRun(history.own).metrics()))
         scorers = scorers_again(own, tasks, plan, values, model)
         values, judge_notes = with_judge(own, scorers, choices, values)
@@ -198,13 +198,14 @@ def _rescore(
         came_up = (*watch.notes, *plan.notes, *judge_notes, *execution.notes(), *model.notes(), *totals.notes)
     manifest = msgspec.structs.replace(
         own,
-        status=RunStatus.COMPLETE,
+        status=totals.status,
         notes=tuple(dict.fromkeys((*own.notes, _told(draft, choices), *came_up))),
         disagreements=sink.disagreement.counts(),
         agreement_untold=sink.disagreement.untold(),
         judge=grader,
         groups=dict(totals.members),
         failures=tally.failures,
+        unscored=totals.unscored,
         scorers=_recorded(plan),
         scoring=_scoring(draft, label, choices, folder.path),
     )

@@ -296,7 +296,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
         )
         finished = msgspec.structs.replace(
             manifest,
-            status=RunStatus.ANSWERED if values.stage == "infer" else RunStatus.COMPLETE,
+            status=RunStatus.ANSWERED if values.stage == "infer" else totals.status,
             finished=now(),
             seconds=round(time.monotonic() - started, 3),
             costs=(*tally.costs.values(), *rehearsals.costs),
@@ -310,6 +310,7 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
             agreement_untold=sink.disagreement.untold(),
             groups=totals.members,
             failures=tally.failures,
+            unscored=() if values.stage == "infer" else totals.unscored,
             summary_groups=tuple(work.groups),
             speed=execution.speed(),
         )

@@ -36,7 +36,8 @@ class Kept:
             raise StoreError(Problem("STORE-007", what, "run it again with its model", Origin(str(run.path))))
         self.run = run
         self.answers = StoredAnswers(run.path / JOURNAL)
-        self.model = StoredModel(run.manifest.model, card, self.answers, list(_another_model(run, values)))
+        notes = list(_another_model(run, values))
+        self.model = StoredModel(run.manifest.model, card, self.answers, notes, run.manifest.tasks)
         self.fitting = RecordedFitting(_shots_shown(run))
 
     def require(self, tasks: Sequence[Task]) -> None:

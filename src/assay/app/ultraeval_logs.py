@@ -18,15 +18,21 @@ import msgspec
 
 from assay.core.prompt import Prompt, final_text, with_final_text
 from assay.core.response import Completion, Likelihood
+from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
-from assay.core.task import TaskSpec
+from assay.core.task import ComponentSpec, Task, TaskSpec
+from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import Recipe, Written
 from assay.dialects.ultraeval.compile import NORMALISED
 from assay.dialects.ultraeval.config import METHODS
+from assay.dialects.ultraeval.parameters import written_parameters
+from assay.dialects.ultraeval.task import TransformTask
+from assay.engine.limit import LimitedTask
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
 from assay.results.rows import markdown_table
+from assay.scoring.scorers.row_reading import Reader
 
 Values: TypeAlias = dict[str, float | None]
 """Values by the names of their metrics; None where nothing could be scored."""
@@ -34,8 +40,10 @@ Values: TypeAlias = dict[str, float | None]
 ALL_RESULTS = "_all_results.json"
 MEAN = "mean_result"
 _PASSES = "pass@"
+_PASS_K = "pass_k"
 _IN_PERCENT = ("bleu", "chrf", "rouge")
 """Metrics that the original reports from 0 to 100, and Assay as shares."""
+_USUAL_PARAMETERS = {"gen": "vllm_sample", "ppl": "vllm_logprobs"}
 _METHODS = {name: original for original, name in METHODS.items()}
 
 
@@ -54,6 +62,9 @@ class _Part(NamedTuple):
     spec: TaskSpec
     method: str
     written: Written
+    task: TransformTask
+    reader: Reader | None
+    """Finds the answers in outputs, where the config's metrics compare them."""
 
     @property
     def name(self) -> str:
@@ -75,14 +86,26 @@ class _Part(NamedTuple):
 
 
 def write_logs(
-    run: StoredRun, written: Sequence[Written], folder: Path, asked: Asked, *, with_instances: bool
+    run: StoredRun,
+    written: Sequence[Written],
+    tasks: Sequence[Task],
+    folder: Path,
+    asked: Asked,
+    *,
+    with_instances: bool,
 ) -> dict[str, Values]:
     """Write the files of a complete run; return the values of each task."""
     by_name = {one.full_name(method): one for one in written for method in one.recipes}
     parts = [
-        _Part(spec, method, by_name[spec.settings["full_name"][method]])
-        for spec in run.manifest.tasks
-        for method in spec.methods
+        _Part(
+            task.spec,
+            method,
+            by_name[task.spec.settings["full_name"][method]],
+            _whole(task),
+            _reader(task, method),
+        )
+        for task in tasks
+        for method in task.spec.methods
     ]
     metrics = run.metrics()
     overall = {part.name: _overall(part, metrics) for part in parts}
@@ -105,6 +128,22 @@ def write_logs(
         _write_instances(run, parts, overall, scores, folder)
     _write(folder / ALL_RESULTS, _by_dataset(overall))
     return overall
+
+
+def _whole(task: Task) -> TransformTask:
+    whole = task.whole if isinstance(task, LimitedTask) else task
+    assert isinstance(whole, TransformTask)
+    return whole
+
+
+def _reader(task: Task, method: str) -> Reader | None:
+    """Return what finds the answers of a task, where metrics of rows compare them."""
+    for scorer in task.scorers():
+        if isinstance(scorer, ComponentSpec) and scorer.args.get("track") == method:
+            if scorer.name != "row_metrics":
+                return None
+            return Reader(scorer.args["postprocess"], scorer.args["faithful"])
+    return None
 
 
 def result_tables(overall: Mapping[str, Values]) -> list[str]:
@@ -166,7 +205,7 @@ def _values(part: _Part, names: Values, score: Score) -> Values:
 
 def _config(part: _Part, folder: Path, asked: Asked) -> dict[str, Any]:
     settings, method, config = part.spec.settings, part.method, part.recipe.config
-    sampling = settings["sampling"] if method == "gen" else None
+    generate = {"method": _METHODS[method], **_parameters(part, asked)}
     usual = "general_torch" if method == "gen" else "general_torch_ppl"
     return {
         "task_name": part.name,
@@ -174,17 +213,24 @@ def _config(part: _Part, folder: Path, asked: Asked) -> dict[str, Any]:
         "description": settings["description"][method],
         "transform": str(part.recipe.version.path),
         "fewshot": settings["shots"][method],
-        "batch_size": asked.batch_size,
-        "generate": {
-            "method": _METHODS[method],
-            "params": (config.generate.params if config else "") or asked.params,
-            "args": _sampled_by(sampling),
-        },
+        "batch_size": generate["args"].get("batch_size") or asked.batch_size,
+        "generate": generate,
         "model_postprocess": asked.postprocess or usual,
         "task_postprocess": config.postprocess if config else "",
         "metric": {name: _metric(one) for name, one in part.metrics.items()},
         "log_dir": str(folder),
     }
+
+
+def _parameters(part: _Part, asked: Asked) -> dict[str, Any]:
+    """Return the parameters of a task: their file, and what it holds."""
+    named = part.recipe.config.generate.params if part.recipe.config else ""
+    if part.spec.settings["fidelity"] == "faithful":
+        arguments = TransformArguments(params=asked.params or _USUAL_PARAMETERS[part.method])
+        args, _ = written_parameters(part.recipe, arguments, is_faithful=True)
+        return {"params": named, "args": dict(args)}
+    sampling = part.spec.settings["sampling"] if part.method == "gen" else None
+    return {"params": named or asked.params, "args": _sampled_by(sampling)}
 
 
 def _sampled_by(sampling: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -194,7 +240,7 @@ def _sampled_by(sampling: Mapping[str, Any] | None) -> dict[str, Any]:
     args = {
         name: sampling[name] for name in ("temperature", "top_p", "max_tokens", "stop") if name in sampling
     }
-    return {**args, "sampling_num": sampling.get("n", 1)}
+    return {**args, "sampling_num": sampling.get("n", 1), **(sampling.get("server") or {})}
 
 
 def _metric(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,13 +274,13 @@ def _write_instances(
 def _instance(
     part: _Part, record: SampleRecord, score: Score, responses: ResponseIndex, names: Values
 ) -> dict[str, Any]:
-    targets = record.sample.targets
     values = _values(part, names, score)
     asked = list(_asked(part, record, responses))
     if part.method == "gen":
-        prompts = [prompt for prompt, _ in asked]
+        # As many prompts as outputs: the original asks n times for n of them.
+        prompts = [prompt for prompt, some in asked for _ in (some or [None])]
         outputs = [text for _, some in asked for text in (some or [None])]
-        processed: list[Any] = [score.answer]
+        processed: list[Any] = [*_processed(part, record.sample, score, outputs)]
     else:
         # One prompt, and an output for each option behind it.
         choices = record.sample.choices
@@ -243,13 +289,27 @@ def _instance(
         processed = [_losses(part, score, [some for _, some in asked])]
     return {
         "data": record.sample.fields,
-        "ground_truth": targets[0] if len(targets) == 1 else list(targets),
+        "ground_truth": part.task.truth(record.sample, part.method),
         "prompt_inputs": prompts,
         "raw_outputs": outputs,
         "processed_outputs": processed,
-        "eval_results": values,
+        "eval_results": _evaluated(part, score, values),
         "metrics": values,
     }
+
+
+def _processed(part: _Part, sample: Sample, score: Score, outputs: Sequence[str | None]) -> list[str | None]:
+    """Return the answer in each output."""
+    if part.reader is None:
+        return [score.answer]
+    return [None if text is None else part.reader.found(text, sample).answer for text in outputs]
+
+
+def _evaluated(part: _Part, score: Score, values: Values) -> dict[str, Any]:
+    """Return a row's values before their aggregation: for programs, which of them passed."""
+    programs = {name for name, one in part.metrics.items() if one.get("aggregation") == _PASS_K}
+    others = {name: value for name, value in values.items() if not (programs and name.startswith(_PASSES))}
+    return {**{name: list(score.passed) for name in programs}, **others}
 
 
 def _asked(

@@ -20,7 +20,6 @@ from assay.bench.folder import MANIFEST as BENCH_MANIFEST
 from assay.bench.folder import SUMMARY
 from assay.core.errors import Problem, StoreError, listing, nearest
 from assay.core.origin import Origin
-from assay.core.run import RunStatus
 from assay.dialects.openicl.config.symbol import Symbol
 from assay.results.output_folder import require_writable
 from assay.results.read import StoredRun, readable_runs
@@ -87,7 +86,7 @@ class WorkFolder:
         """Return the latest run of a model, or the latest whose answers are scored."""
         runs, problems = readable_runs(self.runs_of(model))
         for run in reversed(runs):
-            if not is_complete or run.manifest.status is RunStatus.COMPLETE:
+            if not is_complete or run.manifest.status.is_finished:
                 return run
         if problems:
             raise StoreError(problems)

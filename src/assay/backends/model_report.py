@@ -8,13 +8,15 @@ the weights, llama.cpp's the number of parameters and the size of the file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.backends.concurrency import FixedLevel
-from assay.backends.http_client import HttpClient
 from assay.backends.http_post import CallTrouble, Endpoint, Patience, WholeJson
 from assay.backends.http_pull import in_flight
 from assay.core.errors import BackendError
+
+if TYPE_CHECKING:
+    from assay.backends.http_client import HttpClient
 
 Report = dict[str, str | int | float | bool]
 

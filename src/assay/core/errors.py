@@ -17,6 +17,8 @@ from __future__ import annotations
 import difflib
 import dis
 import os
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -29,6 +31,7 @@ from assay.core.shortened import SHOWN_VALUE, shortened, shortened_message
 
 MadeT = TypeVar("MadeT")
 SHOWN_AT_MOST = 20
+_LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 RAISED_BY_AUTHORS = (BaseException,)
 """What code of a person's own may raise: `sys.exit` and `raise KeyboardInterrupt` in it are its own faults.
 
@@ -170,6 +173,16 @@ class Problems:
         self.total += total
         self.kept.extend(problems[: SHOWN_AT_MOST - len(self.kept)])
         self._kinds.add(kind)
+
+
+def raised_at(error: BaseException) -> Origin | None:
+    """Return the innermost line outside libraries that an exception passed; else the innermost of all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return None
+    own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
+    frame = (own or frames)[-1]
+    return Origin(frame.filename, line=frame.lineno)
 
 
 def allowed(kind: Any) -> str:

@@ -153,5 +153,8 @@ class Aggregator(Protocol):
     def take(self, evaluation: Evaluation) -> None:
         """Take what came out for a whole list."""
 
+    def lose(self, task: str, track: str, why: str) -> None:
+        """Report no value for a task and track: the code that had to score its samples raised."""
+
     def metrics(self) -> Sequence[Metric]:
         """Return the numbers so far."""

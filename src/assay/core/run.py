@@ -22,6 +22,23 @@ class RunStatus(StrEnum):
     ANSWERED = "answered"
     """The model's answers are all there, and are not scored yet."""
     COMPLETE = "complete"
+    UNSCORED = "unscored"
+    """The run is complete, and no task has a score."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all answers were scored, or every attempt to score them was made."""
+        return self in (RunStatus.COMPLETE, RunStatus.UNSCORED)
+
+
+class Unscored(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A task whose headline metric has no value by one method."""
+
+    task: str
+    method: str
+    why: str
+    is_fault: bool = True
+    """False where the dataset gives nothing to score by: no right answers, or no metric."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -134,6 +151,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     """How fast the model's server was, where it has one."""
     failures: dict[str, int] = {}
     """Failed samples by their first trouble: the kind of a request's failure, or `scoring`."""
+    unscored: tuple[Unscored, ...] = ()
+    """The tasks and methods without a score."""
     groups: dict[str, tuple[str, ...]] = {}
     """Tasks that are also reported together, by the name of their group."""
     summary_groups: tuple[SummaryGroup, ...] = ()

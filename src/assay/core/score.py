@@ -12,11 +12,17 @@ MACRO = "_macro"
 """Ends the name of a mean over parts of a dataset in which each counts once, however many rows it has."""
 
 
+HEADLINE = "headline"
+"""Names a mean over subsets that are judged by different metrics: each counts with its own."""
+
 MASS = "mass"
 """The metric of how much probability fell on the labels at all."""
 
 NO_METRIC = "none"
 """Stands for the metric where answers are collected and not scored."""
+
+NOTHING_TO_SCORE_BY = "the dataset names nothing to score the answers by"
+NO_RIGHT_ANSWERS = "no row has a known right answer"
 
 
 class Verdict(StrEnum):
@@ -125,6 +131,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """The failure's message, when FAILED."""
     group: str | None = None
     cluster: str | None = None
+    passed: tuple[bool, ...] = ()
+    """Which of the outputs passed the sample's tests, where they are programs."""
     judged: tuple[JudgeReply, ...] = ()
     """What a judge was asked about the answers and replied; empty where none was asked."""
 
@@ -151,6 +159,15 @@ class Metric(msgspec.Struct, frozen=True):
     stderr: float | None = None
     higher_is_better: bool = True
     is_headline: bool = False
-    """Whether it is what the method is judged by, over the task or a group; the others are beside it."""
+    """Whether it is the one metric that the method is judged by, over the task or a group."""
     is_share: bool = True
     """Whether it lies between 0 and 1 and is read in percent; else it has a scale of its own."""
+    is_named: bool = False
+    """Whether the author of the dataset names it as a metric; the table of results then shows it too."""
+    why: str | None = None
+    """Why there is no value, or why the first of the failed rows failed; None where nothing went wrong."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the table of results shows it: the headline, and what the author names beside it."""
+        return self.is_headline or self.is_named

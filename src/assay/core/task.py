@@ -129,7 +129,7 @@ class Evaluation(NamedTuple):
     digits: int | None = None
     """Decimals that values over all samples are rounded to; None: they are left as they are."""
     judged_by: frozenset[tuple[str, str, str]] = frozenset()
-    """Tasks, tracks and metrics by which these are judged, beside those of `scores`."""
+    """Tasks, tracks and metrics that the table of results lists, beside those of `scores`."""
 
 
 @runtime_checkable

@@ -7,21 +7,22 @@ is held after it is scored. What the journal or the cache already knows is never
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Protocol
 
 import msgspec
 
+from assay.core.errors import RAISED_BY_AUTHORS
 from assay.core.ports import Aggregator, Backend, Journal, ResponseCache, Sink
 from assay.core.request import Request
 from assay.core.response import Completion, Failure, Likelihood, Outcome, Response
 from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered, CorpusScorer, RunningScorer, Scorer, Task
+from assay.core.task import Answered, CorpusScorer, Evaluation, RunningScorer, Scorer, Task
 from assay.engine.fit import Fitting
 from assay.engine.flights import Flight, Flights
 from assay.engine.judging import JudgeTally
+from assay.engine.lost_scores import HeldSample, ends_the_run, failed_scores, problem_of
 from assay.engine.refusals import unless_all_refused
 from assay.engine.server_speed import SpeedGauge
 from assay.engine.turns import TurnByTurn
@@ -149,6 +150,10 @@ class Execution:
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
         """Samples that failed and may do so again, when their whole list is scored."""
+        self._held: dict[str, list[HeldSample]] = {}
+        """The samples of tasks whose scores come when all samples are there."""
+        self._lost: dict[tuple[str, str], str] = {}
+        """Tasks and tracks of which code that scores raised on a sample's way into its list, and why."""
         self._scoring_notes: list[str] = []
         self._gauge = SpeedGauge()
 
@@ -282,11 +287,11 @@ class Execution:
         scores: list[Score] = []
         task = flight.task.spec.name
         for scorer in self._scorers[task]:
-            score = scorer.score(flight.sample, _of(scorer.track, answers))
+            score = self._scored(scorer, task, flight.sample, answers)
             self._aggregator.add(score)
             scores.append(score)
         for late in self._corpus_scorers[task]:
-            late.add(flight.sample, _of(late.track, answers))
+            self._hold(late, task, flight.sample, answers)
         # A request that failed says more than the score that failed for it.
         self._count(answers)
         self._note_failures(scores)
@@ -296,13 +301,50 @@ class Execution:
         landed[task] = landed.get(task, 0) + 1
         self._sink.write(task, flight.sample, flight.requests, scores)
 
+    def _scored(self, scorer: Scorer, task: str, sample: Sample, answers: Sequence[Answered]) -> Score:
+        """Return a sample's score; where the scorer raises, that of a sample that failed."""
+        try:
+            return scorer.score(sample, _of(scorer.track, answers))
+        except RAISED_BY_AUTHORS as error:
+            if ends_the_run(error):
+                raise
+            why = str(problem_of(error, task, scorer.track))
+            return failed_scores([HeldSample.of(sample)], task, scorer.track, why)[0]
+
+    def _hold(self, scorer: CorpusScorer, task: str, sample: Sample, answers: Sequence[Answered]) -> None:
+        """Hand a sample to a scorer of whole lists; a list that lacks one is not scored."""
+        if scorer is self._corpus_scorers[task][0]:
+            self._held.setdefault(task, []).append(HeldSample.of(sample))
+        if (task, scorer.track) in self._lost:
+            return
+        try:
+            scorer.add(sample, _of(scorer.track, answers))
+        except RAISED_BY_AUTHORS as error:
+            if ends_the_run(error):
+                raise
+            self._lost[task, scorer.track] = str(problem_of(error, task, scorer.track))
+
+    def _finished(self, scorer: CorpusScorer | RunningScorer, task: str) -> Evaluation:
+        """Return what a scorer says of all samples; where it raises, the task has no score by its method."""
+        why = self._lost.get((task, scorer.track))
+        if why is None:
+            try:
+                return scorer.finish()
+            except RAISED_BY_AUTHORS as error:
+                if ends_the_run(error):
+                    raise
+                why = str(problem_of(error, task, scorer.track))
+        self._aggregator.lose(task, scorer.track, why)
+        return Evaluation(failed_scores(self._held.get(task, ()), task, scorer.track, why))
+
     def _score_corpora(self) -> None:
         """Score the tracks that wait for all of their samples, and tell what others have to say of all."""
-        for scorer in chain.from_iterable(self._scorers.values()):
-            if isinstance(scorer, RunningScorer):
-                self._aggregator.take(scorer.finish())
+        for task, running in self._scorers.items():
+            for scorer in running:
+                if isinstance(scorer, RunningScorer):
+                    self._aggregator.take(self._finished(scorer, task)._replace(scores=()))
         for task, scorers in self._corpus_scorers.items():
-            evaluations = [scorer.finish() for scorer in scorers]
+            evaluations = [self._finished(scorer, task) for scorer in scorers]
             if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_HELD:
                 held = f"{task}: {n:,} samples were held in memory until all were answered"
                 self._scoring_notes.append(f"{held}, since its metrics look at whole lists")

@@ -39,6 +39,11 @@ class LimitedTask:
         )
 
     @property
+    def whole(self) -> Task:
+        """Return the task that it is a part of."""
+        return self._task
+
+    @property
     def spec(self) -> TaskSpec:
         """Return what the manifest records, the limit included."""
         return self._spec

@@ -16,7 +16,7 @@ from assay.core.request import Ask, Kind, Request
 from assay.core.response import Failure, Outcome, Response
 from assay.core.run import Cost
 from assay.core.sample import Sample
-from assay.core.task import Task
+from assay.core.task import Task, TaskSpec
 from assay.engine.line_index import LineIndex
 from assay.engine.response_lines import ResponseLines, describe_damage, read_response
 
@@ -76,12 +76,19 @@ class StoredModel:
     """A `Backend` in the place of a model that is not opened."""
 
     def __init__(
-        self, identity: ModelIdentity, card: ModelCard, answers: StoredAnswers, notes: Sequence[str] = ()
+        self,
+        identity: ModelIdentity,
+        card: ModelCard,
+        answers: StoredAnswers,
+        notes: Sequence[str] = (),
+        specs: Sequence[TaskSpec] = (),
     ) -> None:
+        """`specs`: the tasks that it was asked about, as its run recorded them."""
         self._identity = identity
         self._card = card
         self._answers = answers
         self._notes = (*answers.notes, *notes)
+        self.specs = {spec.name: spec for spec in specs}
         self._n_not_asked = 0
 
     @property

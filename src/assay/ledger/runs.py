@@ -90,6 +90,9 @@ _metrics = Table(
     Column("is_share", Boolean, nullable=False),
 )
 
+_METRIC_COLUMNS = tuple(name for name in Metric.__struct_fields__ if name in _metrics.c)
+"""What the index keeps of a metric: no words."""
+
 _samples = Table(
     "assay_run_samples",
     METADATA,
@@ -179,12 +182,12 @@ class RunIndex:
 
     def metrics(self) -> dict[int, list[Metric]]:
         """Return the metrics of every run, by the run's key."""
-        names = Metric.__struct_fields__
-        query = sqlalchemy.select(_metrics.c.run, *(_metrics.c[name] for name in names))
+        query = sqlalchemy.select(_metrics.c.run, *(_metrics.c[name] for name in _METRIC_COLUMNS))
         found: dict[int, list[Metric]] = {}
         with self._database.reading() as connection:
             for row in connection.execute(query.order_by(_metrics.c.run, _metrics.c.place)):
-                found.setdefault(row.run, []).append(Metric(*row[1:]))
+                metric = Metric(**dict(zip(_METRIC_COLUMNS, row[1:], strict=True)))
+                found.setdefault(row.run, []).append(metric)
         return found
 
     def values(self, key: int, task: str, method: str, metric: str) -> SampleValues | None:
@@ -235,7 +238,8 @@ def _row(run: IndexedRun) -> dict[str, Any]:
 
 def _metric_rows(key: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     return [
-        {"run": key, "place": place, **msgspec.structs.asdict(metric)} for place, metric in enumerate(metrics)
+        {"run": key, "place": place, **{name: getattr(metric, name) for name in _METRIC_COLUMNS}}
+        for place, metric in enumerate(metrics)
     ]
 
 

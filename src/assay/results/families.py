@@ -87,7 +87,7 @@ def means_of(metrics: Sequence[Metric], name: str, manifest: RunManifest) -> Ite
 def foremost(metrics: Sequence[Metric], manifest: RunManifest) -> list[Metric]:
     """Return what a dataset is judged by: the mean over its subsets where there is one, else each task.
 
-    An author may lead with several metrics; the first of them decides.
+    Runs of earlier versions may have several headlines; the first of them decides.
     """
     heads = [metric for metric in metrics if metric.is_headline and metric.group is None]
     owner = family_of(manifest)

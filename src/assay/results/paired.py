@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.results.comparison import Difference, Fourfold
-from assay.scoring.statistics import Interval, normal_quantile, student_p, student_quantile
+from assay.scoring.statistics import (
+    Interval,
+    few_clusters_factor,
+    normal_quantile,
+    student_p,
+    student_quantile,
+)
 
 Numbers: TypeAlias = NDArray[np.float64]
 Clusters: TypeAlias = NDArray[np.int64]
@@ -284,7 +290,7 @@ def _stderr(values: Numbers, clusters: Clusters | None, size: float) -> float | 
     else:
         _, places = np.unique(clusters, return_inverse=True)
         sums = np.bincount(places, weights=away)
-        stderr = math.sqrt(float(sums @ sums)) / n
+        stderr = math.sqrt(float(sums @ sums) * few_clusters_factor(n_units)) / n
     return stderr if stderr > _ROUNDING * size else 0.0
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.run import RunStatus
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import HEADLINE, Metric, Score, Verdict
 from assay.results.comparison import Compared, Comparison, Side
 from assay.results.comparison_notes import notes_on
 from assay.results.families import families
@@ -151,10 +151,11 @@ class PairedRuns:
         means: list[Compared] = []
         for family in families(self.runs[0].manifest.tasks):
             names = {task.name for task in family.tasks}
-            parts: dict[tuple[str, str], dict[tuple[int, int], list[Compared]]] = {}
+            # Each subset counts with its own headline, as in the mean over subsets of a run.
+            parts: dict[tuple[str, bool, bool], dict[tuple[int, int], list[Compared]]] = {}
             for one in found:
                 if one.task in names and one.is_headline and not one.is_factor:
-                    pairs = parts.setdefault((one.method, one.metric), {})
+                    pairs = parts.setdefault((one.method, one.is_share, one.higher_is_better), {})
                     pairs.setdefault((one.first, one.second), []).append(one)
             for pairs in parts.values():
                 made = [_mean_of(family.name, members) for members in pairs.values() if len(members) > 1]
@@ -361,9 +362,11 @@ def _mean_of(family: str, members: Sequence[Compared]) -> Compared | None:
     result = macro_difference([one.result for one in members])
     if result is None:
         return None
+    metrics = {one.metric for one in members}
     return msgspec.structs.replace(
         members[0],
         task=family,
+        metric=metrics.pop() if len(metrics) == 1 else HEADLINE,
         result=result,
         n_subsets=len(members),
         **{

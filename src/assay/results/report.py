@@ -29,6 +29,7 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
     """Return the report of a complete run."""
     parts = [
         f"# {', '.join(family.title for family in families(manifest.tasks))} on {manifest.model.name}",
+        *_unscored(manifest),
         *_results(manifest, metrics),
         *_disagreements(manifest),
         *([markdown_list(manifest.notes)] if manifest.notes else []),
@@ -39,6 +40,11 @@ def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: 
         *_model_and_settings(manifest),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _unscored(manifest: RunManifest) -> list[str]:
+    """Return what has no score, and why."""
+    return [f"**{one.task}, {one.method}: nothing could be scored.** {one.why}" for one in manifest.unscored]
 
 
 def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
@@ -76,7 +82,7 @@ def _groups(metrics: Sequence[Metric], manifest: RunManifest) -> list[str]:
 
 
 def _other_metrics(metrics: Sequence[Metric]) -> list[str]:
-    others = [metric for metric in metrics if not metric.is_headline and metric.group is None]
+    others = [metric for metric in metrics if not metric.is_listed and metric.group is None]
     if not others:
         return []
     rows = [

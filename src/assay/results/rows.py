@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from assay.core.rounding import NOT_KNOWN, percent, plain
 from assay.core.run import Cost, RunManifest, Spread
-from assay.core.score import MACRO, Metric
+from assay.core.score import MACRO, NO_METRIC, Metric
 from assay.results.families import families, is_mean
 
 
@@ -83,7 +83,7 @@ def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[Result
     """Return a line for each task and method that is judged by a share: the score with all its company."""
     return [
         _result_row(metric, metric.task, _spent(metric.method, (metric.task,), manifest.costs))
-        for metric in _headlines(metrics)
+        for metric in _listed(metrics)
         if not is_perplexity(metric) and not is_mean(metric, manifest)
     ]
 
@@ -91,7 +91,7 @@ def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[Result
 def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
     """Return a line for each mean over subsets of a dataset, its categories first, and for each group."""
     known = {family.name: family for family in families(manifest.tasks)}
-    means = [one for one in metrics if one.is_headline and is_mean(one, manifest)]
+    means = [one for one in metrics if one.is_listed and is_mean(one, manifest)]
     rows = []
     for metric in sorted(
         (one for one in means if one.task in known),
@@ -128,7 +128,7 @@ def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]
     schemes = {task.name: str(task.settings.get("windows", {}).get("scheme", "-")) for task in manifest.tasks}
     beside = {(m.task, m.method, m.metric): m for m in metrics if m.group is None}
     rows = []
-    for metric in _headlines(metrics):
+    for metric in _listed(metrics):
         if is_perplexity(metric) and not is_mean(metric, manifest):
             others = [
                 beside.get((metric.task, metric.method, name))
@@ -159,7 +159,7 @@ def group_rows(
     shares: list[list[str]] = []
     texts: list[list[str]] = []
     for metric in metrics:
-        if not metric.is_headline or metric.group is None or is_mean(metric, manifest):
+        if not metric.is_listed or metric.group is None or is_mean(metric, manifest):
             continue
         counted = f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}"
         row = [metric.task, method(metric), metric.group, counted, value(metric), interval(metric)]
@@ -174,8 +174,8 @@ def group_rows(
     return [(headings, rows) for headings, rows in tables if rows]
 
 
-def _headlines(metrics: Sequence[Metric]) -> list[Metric]:
-    return [metric for metric in metrics if metric.is_headline and metric.group is None]
+def _listed(metrics: Sequence[Metric]) -> list[Metric]:
+    return [metric for metric in metrics if metric.is_listed and metric.group is None]
 
 
 def _spent(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]) -> tuple[str, str]:
@@ -189,7 +189,7 @@ def _spent(method: str | None, tasks: Sequence[str], costs: Sequence[Cost]) -> t
 def method(metric: Metric) -> str:
     """Return a metric's method, with its name unless it is an accuracy."""
     name = metric.metric.removesuffix(MACRO)
-    if name.casefold() == "accuracy" or name.startswith("perplexity"):
+    if name == NO_METRIC or name.casefold() == "accuracy" or name.startswith("perplexity"):
         return metric.method
     return f"{metric.method} {name}"
 

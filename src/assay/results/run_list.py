@@ -273,7 +273,7 @@ class _Entry:
             self._run = self._read()
             self.started = self._run.started
         self.stamp = (*head, *self._growth())
-        is_complete = self._run.status == RunStatus.COMPLETE
+        is_complete = self._run.status in (RunStatus.COMPLETE, RunStatus.UNSCORED)
         self._run = msgspec.structs.replace(
             self._run,
             changed=max(one[0] for one in self.stamp) / 1e9,
@@ -322,7 +322,7 @@ class _Entry:
 
 
 def _listed(name: str, manifest: RunManifest, metrics: Sequence[Metric]) -> ListedRun:
-    is_complete = manifest.status is RunStatus.COMPLETE
+    is_complete = manifest.status.is_finished
     return ListedRun(
         name,
         str(manifest.status),

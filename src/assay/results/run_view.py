@@ -18,7 +18,7 @@ import msgspec
 from assay.core.errors import Problem, StoreError
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.core.run import RunManifest, RunStatus
+from assay.core.run import RunManifest
 from assay.core.score import Metric
 from assay.results.damage import reader, skipping_reader
 from assay.results.pages.data import RunPage, SampleTable
@@ -104,7 +104,7 @@ class RunView:
         self._read_scores()
 
     def _read_summary(self) -> None:
-        if self.manifest.status is not RunStatus.COMPLETE:
+        if not self.manifest.status.is_finished:
             return
         self.metrics = read_summary(self.path)
         own_scales = {

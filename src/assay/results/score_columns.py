@@ -111,7 +111,7 @@ class ScoreColumns:
         self.verdicts.append(_VERDICTS[verdict])
         self.clusters.append(-1 if line.cluster is None else _number_of(line.cluster))
         self.deciding[line.metric] = None
-        if verdict is Verdict.FAILED or verdict is Verdict.UNGRADED:
+        if verdict is Verdict.FAILED:
             return
         for name, ratio in line.ratios.items():
             column = self.ratios.get(name)
@@ -121,7 +121,7 @@ class ScoreColumns:
             column.numerators.append(ratio.numerator)
             column.denominators.append(ratio.denominator)
         value = 0.0 if verdict is Verdict.UNANSWERED else line.value
-        if value is not None and line.metric not in line.ratios:
+        if value is not None and verdict is not Verdict.UNGRADED and line.metric not in line.ratios:
             self._put(line.metric, value, n)
         for name, other in line.also.items():
             if name != line.metric:

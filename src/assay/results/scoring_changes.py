@@ -33,7 +33,7 @@ class Changes(msgspec.Struct, frozen=True):
     n: int
     """Scores that were compared."""
     n_changed: int
-    """Those of which the verdict or the value is another one."""
+    """Those of which the verdict or the value of any metric is another one."""
     n_gained: int
     """Those that are worth more now; what is not scored is worth nothing."""
     n_lost: int
@@ -47,7 +47,7 @@ def changes_between(before: StoredRun, after: StoredRun) -> Changes:
     first: list[Change] = []
     for place, then, now in _paired(before.scores(), after.scores()):
         n += 1
-        if (then.verdict, then.value) == (now.verdict, now.value):
+        if _values(then) == _values(now):
             continue
         n_changed += 1
         n_gained += _worth(now) > _worth(then)
@@ -78,6 +78,11 @@ def _paired(before: Iterator[Score], after: Iterator[Score]) -> Iterator[tuple[_
                 waiting[found] = earlier
         if then is not None:
             yield place, then, now
+
+
+def _values(score: Score) -> tuple[Verdict, dict[str, object]]:
+    """Return the verdict, and the value of every metric that both scorings of a run may have."""
+    return score.verdict, {**score.also, **score.ratios, score.metric: score.value}
 
 
 def _worth(score: Score) -> float:

@@ -13,7 +13,16 @@ import msgspec
 
 from assay.core.opinions import do_differ, opinion
 from assay.core.sample import Sample
-from assay.core.score import MASS, Metric, Ratio, Score, Verdict
+from assay.core.score import (
+    MASS,
+    NO_METRIC,
+    NO_RIGHT_ANSWERS,
+    NOTHING_TO_SCORE_BY,
+    Metric,
+    Ratio,
+    Score,
+    Verdict,
+)
 from assay.core.task import Evaluation
 from assay.scoring.ratios import RunningRatio
 from assay.scoring.statistics import NOTHING, Estimate, Running, clipped, macro, wilson
@@ -69,12 +78,14 @@ class _Numbers:
 class _Cell:
     """Everything about one task, track and group."""
 
-    __slots__ = ("deciding", "metrics", "n", "n_failed", "n_truncated")
+    __slots__ = ("deciding", "metrics", "n", "n_failed", "n_truncated", "why")
 
     def __init__(self) -> None:
         self.n = 0
         self.n_failed = 0
         self.n_truncated = 0
+        self.why: str | None = None
+        """Why the first of the failed rows failed."""
         self.metrics: dict[str, _Numbers] = {}
         self.deciding: dict[str, None] = {}
 
@@ -98,7 +109,7 @@ class _Cell:
             value = score.value
             # A value that is no number is a failure of the scorer, not a zero.
             if value is None or value != value:
-                self.n_failed += 1
+                self._fail("the scorer gave no number")
                 return
             for metric, ratio in score.ratios.items():
                 self.numbers(metric).add_ratio(ratio, cluster)
@@ -106,13 +117,18 @@ class _Cell:
                 self._add_value(score.metric, value, True, cluster)
         elif verdict is _UNANSWERED:
             self._add_value(score.metric, 0.0, False, cluster)
-        else:
-            if verdict is _FAILED:
-                self.n_failed += 1
+        elif verdict is _FAILED:
+            self._fail(score.why)
             return
+        # A metric of whole lists leaves its rows ungraded; other metrics may have values for them.
         for metric, other in score.also.items():
             if other == other and metric != score.metric:
-                self._add_value(metric, other, verdict is _SCORED, cluster)
+                self._add_value(metric, other, verdict is not _UNANSWERED, cluster)
+
+    def _fail(self, why: str | None) -> None:
+        self.n_failed += 1
+        if self.why is None:
+            self.why = why
 
     def _add_value(self, metric: str, value: float, is_scored: bool, cluster: str | None) -> None:
         numbers = self.metrics.get(metric)
@@ -129,6 +145,7 @@ class _Cell:
         self.n += other.n
         self.n_failed += other.n_failed
         self.n_truncated += other.n_truncated
+        self.why = self.why if self.why is not None else other.why
         self.deciding.update(other.deciding)
         for metric in other.metrics if with_others else other.deciding:
             self.numbers(metric).merge(other.metrics[metric])
@@ -137,15 +154,18 @@ class _Cell:
 class MeanAggregator:
     """Means with intervals, over each task and method, each of their groups, and the groups together.
 
-    Deciding metrics are headlines. A metric of `Score.ratios` is a ratio of sums in the place of a mean. The
-    values of `Score.also` are metrics of their own, over the samples that carry them. `mass` is the mean
-    probability that fell on the labels at all.
+    The metric that decides is the one headline of a task and method. A metric of `Score.ratios` is a ratio of
+    sums instead of a mean. The values of `Score.also` are metrics of their own, over the samples that carry
+    them. `mass` is the mean probability that fell on the labels at all.
     """
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str], dict[str | None, _Cell]] = {}
         self._given: list[Metric] = []
-        self._headlines: set[tuple[str, str, str]] = set()
+        self._named: set[tuple[str, str, str]] = set()
+        """Tasks, tracks and metrics that authors name: the table of results lists all of them."""
+        self._lost: dict[tuple[str, str], str] = {}
+        """The tasks and tracks that could not be scored, and why."""
         self._lower = LOWER_IS_BETTER
         self._off_scale: frozenset[str] = frozenset()
         self._digits: dict[tuple[str, str], int] = {}
@@ -154,18 +174,22 @@ class MeanAggregator:
     def take(self, evaluation: Evaluation) -> None:
         """Take the scores of a whole list, and its metrics that are no means of them.
 
-        What an author names as metrics is what the task is judged by, all of it.
+        The table of results lists everything that an author names as a metric.
         """
         for score in evaluation.scores:
             self.add(score)
             names = (score.metric, *score.also, *score.ratios)
-            self._headlines.update((score.task, score.track, name) for name in names)
+            self._named.update((score.task, score.track, name) for name in names)
             if evaluation.digits is not None:
                 self._digits[(score.task, score.track)] = evaluation.digits
-        self._headlines |= evaluation.judged_by
+        self._named |= evaluation.judged_by
         self._given += evaluation.metrics
         self._lower |= evaluation.lower_is_better
         self._off_scale |= evaluation.off_scale
+
+    def lose(self, task: str, track: str, why: str) -> None:
+        """Report no value for a task and track: the code that had to score all of its samples raised."""
+        self._lost.setdefault((task, track), why)
 
     def add(self, score: Score) -> None:
         """Take one score."""
@@ -187,6 +211,8 @@ class MeanAggregator:
                 whole.merge(cell)
             named = {group: cell for group, cell in groups.items() if group is not None}
             for metric in whole.metrics:
+                if metric == NO_METRIC != _headline(whole.deciding):
+                    continue
                 is_share = self._is_share(metric)
                 found.append(_metric(task, track, metric, None, whole, is_share=is_share))
                 parts = {group: cell for group, cell in named.items() if metric in cell.metrics}
@@ -211,10 +237,8 @@ class MeanAggregator:
             whole = _Cell()
             for cell in groups.values():
                 whole.merge(cell, with_others=False)
-            found += [
-                _metric(task, track, metric, None, whole, is_share=self._is_share(metric))
-                for metric in whole.deciding
-            ]
+            metric = _headline(whole.deciding)
+            found.append(_metric(task, track, metric, None, whole, is_share=self._is_share(metric)))
         return [one for one in self._with_given(found) if one.is_headline and one.group is None]
 
     def _is_share(self, metric: str) -> bool:
@@ -224,12 +248,27 @@ class MeanAggregator:
     def _with_given(self, found: list[Metric]) -> list[Metric]:
         """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""
         given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
-        made = [given.pop((one.task, one.method, one.metric, one.group), one) for one in found]
-        return [self._completed(one) for one in (*made, *given.values())]
+        made = [
+            _with_reason(given.pop((one.task, one.method, one.metric, one.group), one), one) for one in found
+        ]
+        # Found first are the metrics that decide.
+        headlines: dict[tuple[str, str], str] = {}
+        for one in (*made, *given.values()):
+            headlines.setdefault((one.task, one.method), one.metric)
+        for (task, track), groups in self._cells.items():
+            headlines[task, track] = _headline(
+                {name: None for cell in groups.values() for name in cell.deciding}
+            )
+        return [
+            self._completed(one, is_headline=headlines[one.task, one.method] == one.metric)
+            for one in (*made, *given.values())
+        ]
 
-    def _completed(self, one: Metric) -> Metric:
+    def _completed(self, one: Metric, *, is_headline: bool) -> Metric:
         """Return a metric with what only its author's evaluation said of it."""
-        is_authors = (one.task, one.method, one.metric) in self._headlines
+        is_authors = (one.task, one.method, one.metric) in self._named
+        if (lost := self._lost.get((one.task, one.method))) is not None:
+            one = msgspec.structs.replace(one, value=None, low=None, high=None, stderr=None, why=lost)
         is_share = one.metric not in self._off_scale
         low, high = one.low, one.high
         digits = self._digits.get((one.task, one.method))
@@ -242,9 +281,22 @@ class MeanAggregator:
             low=low,
             high=high,
             higher_is_better=one.higher_is_better and one.metric not in self._lower,
-            is_headline=one.is_headline or is_authors,
+            is_headline=is_headline,
+            is_named=is_authors or one.is_headline,
             is_share=is_share,
         )
+
+
+def _headline(deciding: Mapping[str, None]) -> str:
+    """Return the metric that a task is judged by; a row without any metric does not decide it."""
+    return next((name for name in deciding if name != NO_METRIC), NO_METRIC)
+
+
+def _with_reason(one: Metric, counted: Metric) -> Metric:
+    """Return a metric of a whole list with the reason that its rows give, where it has none itself."""
+    if one.why is not None or (one.value is not None and not one.n_failed):
+        return one
+    return msgspec.structs.replace(one, why=counted.why)
 
 
 def _metric(task: str, track: str, metric: str, group: str | None, cell: _Cell, *, is_share: bool) -> Metric:
@@ -293,6 +345,7 @@ def _made(
         method=track,
         metric=metric,
         group=group,
+        why=_why(metric, cell, numbers, estimate),
         value=estimate.value,
         low=estimate.low,
         high=estimate.high,
@@ -305,6 +358,19 @@ def _made(
         higher_is_better=(lower or metric) not in LOWER_IS_BETTER,
         is_headline=is_headline,
     )
+
+
+def _why(metric: str, cell: _Cell, numbers: _Numbers, estimate: Estimate) -> str | None:
+    """Return why a metric has no value, or why the first failed row failed."""
+    first = None if cell.why is None else f"the first: {cell.why}"
+    if estimate.value is not None or numbers.n_scored or numbers.n_unanswered:
+        return first
+    if cell.n_failed:
+        which = (
+            "every row failed" if cell.n_failed == cell.n else f"{cell.n_failed:,} of {cell.n:,} rows failed"
+        )
+        return f"{which}; {first}" if first else which
+    return NOTHING_TO_SCORE_BY if metric == NO_METRIC else NO_RIGHT_ANSWERS
 
 
 class Disagreement:

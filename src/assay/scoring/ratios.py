@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 
-from assay.scoring.statistics import LEVEL, NOTHING, Estimate, student_quantile
+from assay.scoring.statistics import LEVEL, NOTHING, Estimate, few_clusters_factor, student_quantile
 
 
 class RunningRatio:
@@ -68,18 +68,16 @@ class RunningRatio:
         return self._n_alone_counting + sum(x > 0 for _, _, x in self._clusters.values())
 
     def stderr(self) -> float | None:
-        """Return the standard error of the ratio: sqrt(sum of squared residuals of the units) / sum x.
+        """Return the standard error of the ratio: sqrt(G / (G - 1) · sum of squared residuals) / sum x.
 
-        Times sqrt(n / (n - 1)) where every pair is a unit, as for a mean. None with fewer than two units.
+        G units, clusters or pairs that stand alone, as for a mean. None with fewer than two units.
         """
         if self.n_units < 2 or self.x <= 0:
             return None
         ratio = self.y / self.x
         squares = self._alone.squared_residuals(ratio)
         squares += math.fsum((y - ratio * x) ** 2 for _, y, x in self._clusters.values())
-        if self.n_units == self.n:
-            squares *= self.n / (self.n - 1)
-        return math.sqrt(squares) / self.x
+        return math.sqrt(squares * few_clusters_factor(self.n_units)) / self.x
 
     def estimate(self, level: float = LEVEL) -> Estimate:
         """Return the value with its interval: ratio ± t · error, both raised to e where that is meant.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.core.score import MACRO, Metric
+from assay.core.score import HEADLINE, MACRO, Metric
 from assay.core.task import TaskSpec
 from assay.scoring.statistics import Estimate, clipped, macro, wilson
 
@@ -28,39 +28,58 @@ def rolled_up(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metr
 
 
 def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Sequence[str]) -> list[Metric]:
-    parts: dict[tuple[str, str], list[Metric]] = {}
-    for metric in metrics:
-        if metric.task in names and metric.group is None and metric.is_headline:
-            parts.setdefault((metric.method, metric.metric), []).append(metric)
+    """Return the mean of the subsets' headlines, and that of every other metric which all of them list."""
     made = []
-    for (method, name), some in parts.items():
-        # A mean over a part of the subsets would pass for one over all of them.
-        if len(some) < 2 or len(some) < len(names) or any(one.value is None for one in some):
-            continue
-        estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some)
-        if some[0].is_share:
-            estimate = _within(estimate)
-        made.append(
-            Metric(
-                family,
-                method,
-                f"{name}{MACRO}",
-                group,
-                estimate.value,
-                estimate.low,
-                estimate.high,
-                n=sum(one.n for one in some),
-                n_scored=sum(one.n_scored for one in some),
-                n_unanswered=sum(one.n_unanswered for one in some),
-                n_truncated=sum(one.n_truncated for one in some),
-                n_failed=sum(one.n_failed for one in some),
-                stderr=estimate.stderr,
-                higher_is_better=some[0].higher_is_better,
-                is_headline=True,
-                is_share=some[0].is_share,
-            )
-        )
+    own = [one for one in metrics if one.task in names and one.group is None and one.is_listed]
+    for method in dict.fromkeys(one.method for one in own):
+        listed = [one for one in own if one.method == method]
+        heads = [one for one in listed if one.is_headline]
+        deciding = {one.metric for one in heads}
+        name = deciding.pop() if len(deciding) == 1 else HEADLINE
+        made += _mean(family, group, name, heads, len(names), is_headline=True)
+        heading = {one.metric for one in heads}
+        # The headline of some subsets is no second mean: it would pass for the dataset's score.
+        for other in dict.fromkeys(one.metric for one in listed if one.metric not in heading):
+            some = [one for one in listed if one.metric == other]
+            made += _mean(family, group, other, some, len(names), is_headline=False)
     return made
+
+
+def _mean(
+    family: str, group: str | None, name: str, some: Sequence[Metric], n_subsets: int, *, is_headline: bool
+) -> list[Metric]:
+    """Return the mean of one metric of each subset; nothing where one lacks it or the scales differ."""
+    # A mean over a part of the subsets would pass for one over all of them.
+    if len(some) < 2 or len(some) < n_subsets or any(one.value is None for one in some):
+        return []
+    first = some[0]
+    if any((one.is_share, one.higher_is_better) != (first.is_share, first.higher_is_better) for one in some):
+        return []
+    estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some)
+    if first.is_share:
+        estimate = _within(estimate)
+    return [
+        Metric(
+            family,
+            first.method,
+            f"{name}{MACRO}",
+            group,
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            n=sum(one.n for one in some),
+            n_scored=sum(one.n_scored for one in some),
+            n_unanswered=sum(one.n_unanswered for one in some),
+            n_truncated=sum(one.n_truncated for one in some),
+            n_failed=sum(one.n_failed for one in some),
+            stderr=estimate.stderr,
+            higher_is_better=first.higher_is_better,
+            is_headline=is_headline,
+            is_named=not is_headline,
+            is_share=first.is_share,
+            why=next((one.why for one in some if one.why is not None), None),
+        )
+    ]
 
 
 def _within(estimate: Estimate) -> Estimate:

@@ -134,10 +134,11 @@ def mean_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
 
 
 def clustered_stderr(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
-    """Return the cluster-robust standard error of the mean: sqrt(sum over clusters (sum of residuals)^2) / n.
+    """Return the cluster-robust standard error of the mean.
 
-    No small-sample factor: with one value per cluster it is sqrt((n-1)/n) times the simple standard
-    error. None with fewer than two clusters, where it would be 0 whatever the data.
+    sqrt(G / (G - 1) · sum over clusters of (sum of residuals)^2) / n, with G clusters. With one value per
+    cluster it is the simple standard error. None with fewer than two clusters, where it would be 0 whatever
+    the data.
     """
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} clusters")
@@ -145,6 +146,11 @@ def clustered_stderr(values: Sequence[float], clusters: Sequence[Hashable]) -> f
     for value, cluster in zip(values, clusters, strict=True):
         running.add(value, cluster)
     return running.clustered_stderr()
+
+
+def few_clusters_factor(n_clusters: int) -> float:
+    """Return G / (G - 1): residuals around an estimated mean are too small, the more so with few clusters."""
+    return n_clusters / (n_clusters - 1)
 
 
 def micro(parts: Iterable[Estimate]) -> Estimate:
@@ -284,7 +290,7 @@ class Running:
         alone, total = self.n - self._in_clusters, self.total - self._in_sum
         squares = (self.squares - self._in_squares) - 2 * mean * total + alone * mean * mean
         squares = max(0.0, squares) + math.fsum((s - n * mean) ** 2 for n, s in self._clusters.values())
-        return math.sqrt(_spread(squares, self.squares)) / self.n
+        return math.sqrt(_spread(squares, self.squares) * few_clusters_factor(self.n_clusters)) / self.n
 
     def student(self, level: float = LEVEL) -> Estimate:
         """Return mean ± t · stderr, with one degree of freedom fewer than independent units."""

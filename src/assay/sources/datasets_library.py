@@ -25,7 +25,8 @@ def library() -> Iterator[Any]:
 
         bars, level = datasets.are_progress_bars_disabled(), datasets.logging.get_verbosity()
         datasets.disable_progress_bars()
-        datasets.logging.set_verbosity_error()
+        # What it would log is raised as well, and reported with the place.
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from assay.core.errors import Problem, UsageError
 from assay.core.model import ModelIdentity
 from assay.core.ports import ResponseCache
 from assay.core.request import Labels, Request, request
@@ -28,6 +29,7 @@ class Notes:
         self.scores: dict[str, Score] = {}
         self.aggregated: list[Score] = []
         self.evaluations: list[Evaluation] = []
+        self.lost: dict[tuple[str, str], str] = {}
 
     def write(self, task: str, sample: Sample, requests: Sequence[Request], scores: Sequence[Score]) -> None:
         self.landed.append(f"{task}/{sample.id}")
@@ -35,6 +37,9 @@ class Notes:
 
     def write_scores(self, scores: Sequence[Score]) -> None:
         pass
+
+    def lose(self, task: str, track: str, why: str) -> None:
+        self.lost[task, track] = why
 
     def add(self, score: Score) -> None:
         self.aggregated.append(score)
@@ -505,3 +510,77 @@ def test_failed_samples_are_not_remembered_once_they_have_landed(tmp_path: Path)
     journal.close()
     assert (tally.n_failed, tally.failures) == (50, {"injected": 50})
     assert not execution._failed
+
+
+class RaisingScorer:
+    """Raises on every sample, on the second, or when all are there."""
+
+    track = "gen"
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._n = 0
+
+    def add(self, sample: Sample, answers: Sequence[Answered]) -> None:
+        self._n += 1
+        if self._where == "add" and self._n == 2:
+            raise KeyError("column")
+
+    def finish(self) -> Evaluation:
+        raise ZeroDivisionError("nothing to divide by")
+
+
+@pytest.mark.parametrize(
+    ("where", "said"), [("add", "raised KeyError: 'column'"), ("finish", "raised ZeroDivisionError")]
+)
+def test_a_scorer_that_raises_costs_its_own_task_alone(tmp_path: Path, where: str, said: str) -> None:
+    tasks = [FakeTask(3, name="lost"), FakeTask(3, name="kept", prompts=lambda n: f"b{n}")]
+    notes = Notes()
+    journal = FileJournal(tmp_path / "j")
+    execution = Execution(
+        tasks,
+        FakeBackend(2),
+        {"lost": [RaisingScorer(where)], "kept": [FakeScorer()]},
+        journal=journal,
+        cache=NoCache(),
+        sink=notes,
+        aggregator=notes,
+        on_progress=lambda tally: None,
+    )
+    tally = execution.run()
+    journal.close()
+    assert {score.task for score in notes.aggregated} == {"kept"}
+    why = notes.lost["lost", "gen"]
+    assert why.startswith("SCORE-007")
+    assert said in why
+    assert "test_execute.py line " in why
+    (evaluation,) = notes.evaluations
+    assert [(score.sample_id, score.verdict) for score in evaluation.scores] == [
+        (f"s{number}", Verdict.FAILED) for number in range(3)
+    ]
+    assert tally.failures == {"scoring": 3}
+
+
+def test_a_scorer_that_raises_on_one_sample_fails_that_sample(tmp_path: Path) -> None:
+    class Picky(FakeScorer):
+        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+            if sample.id == "s1":
+                raise ValueError("cannot read it")
+            return super().score(sample, answers)
+
+    notes, tally = execute([FakeTask(3)], FakeBackend(2), tmp_path / "j", scorer=Picky())
+    assert [score.verdict for score in notes.aggregated] == [Verdict.SCORED, Verdict.FAILED, Verdict.SCORED]
+    assert "raised ValueError: cannot read it" in (notes.aggregated[1].why or "")
+    assert tally.n_failed == 1
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), UsageError(Problem("X-1", "w", "f"))]
+)
+def test_what_is_no_fault_of_scoring_ends_the_run(tmp_path: Path, error: Exception) -> None:
+    class Ending(FakeScorer):
+        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+            raise error
+
+    with pytest.raises(type(error)):
+        execute([FakeTask(3)], FakeBackend(2), tmp_path / "j", scorer=Ending())

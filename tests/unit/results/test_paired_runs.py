@@ -289,7 +289,7 @@ def test_samples_that_stand_alone_beside_clusters_are_one_each(tmp_path: Path) -
     assert (one.result.n, one.result.n_units) == (8, 6)
     gaps = np.array([0, 1, 0, -1, 1, 1, 1, 0]) - 3 / 8
     sums = [gaps[:3].sum(), *gaps[3:]]
-    assert one.result.stderr == pytest.approx(math.sqrt(sum(part**2 for part in sums)) / 8)
+    assert one.result.stderr == pytest.approx(math.sqrt(6 / 5 * sum(part**2 for part in sums)) / 8)
 
 
 def test_perplexities_of_subsets_have_no_mean(tmp_path: Path) -> None:

@@ -10,6 +10,15 @@ from assay.results.scoring_changes import changes_between
 from fakes.scored_folders import manifest, score, spec, written
 
 
+def test_a_change_of_any_metric_counts(tmp_path: Path) -> None:
+    def stored(name: str, norm: float) -> StoredRun:
+        scores = [score(f"s{at}", 1.0, also={"acc_norm": norm if at else 1.0}) for at in range(3)]
+        return written(tmp_path / name, manifest(name, [spec("t")]), scores)
+
+    found = changes_between(stored("a", 1.0), stored("b", 0.0))
+    assert (found.n, found.n_changed, found.n_gained, found.n_lost) == (3, 2, 0, 0)
+
+
 def test_what_is_worth_as_little_as_before_is_neither_gained_nor_lost(tmp_path: Path) -> None:
     def stored(name: str, *scores: Score) -> StoredRun:
         return written(tmp_path / name, manifest(name, [spec("t")]), scores)

@@ -172,7 +172,7 @@ def test_clusters_widen_the_interval() -> None:
         totals(*[right()] * 30, *[wrong()] * 30)["accuracy", None],
     )
     assert clustered.value == simple.value == 0.5
-    assert clustered.stderr == pytest.approx(math.sqrt(6 * 25) / 60)
+    assert clustered.stderr == pytest.approx(math.sqrt(6 / 5 * 6 * 25) / 60)
     assert clustered.low is not None
     assert simple.low is not None
     assert clustered.low < simple.low
@@ -196,7 +196,7 @@ def test_a_cluster_may_lie_in_several_groups() -> None:
         wrong(group=group, cluster="q") for group in "ab"
     ]
     whole = totals(*scores)["accuracy", None]
-    assert whole.stderr == pytest.approx(math.sqrt(2) / 4)
+    assert whole.stderr == pytest.approx(math.sqrt(2 / 1 * 2) / 4)
 
 
 def test_order_of_first_appearance_is_kept() -> None:

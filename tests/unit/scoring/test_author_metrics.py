@@ -106,8 +106,12 @@ def test_a_value_that_single_rows_do_not_have() -> None:
     evaluation, metrics = scored([Spread(), Share()], ["a", "bbb", "cc"], ["a", "b", "c"])
     assert metrics["Spread", None].value == pytest.approx(1.0)
     assert metrics["Spread", None].is_headline
-    assert [score.metric for score in evaluation.scores] == ["Share"] * 3
-    assert all("Spread" not in score.also for score in evaluation.scores)
+    assert not metrics["Share", None].is_headline
+    assert metrics["Share", None].is_listed
+    assert [(score.metric, score.verdict) for score in evaluation.scores] == [
+        ("Spread", Verdict.UNGRADED)
+    ] * 3
+    assert all(list(score.also) == ["Share"] for score in evaluation.scores)
     alone, metrics = scored([Spread()], ["a", "bbb", "cc"], ["a", "b", "c"])
     assert {score.verdict for score in alone.scores} == {Verdict.UNGRADED}
     assert metrics["Spread", None].value == pytest.approx(1.0)
@@ -152,7 +156,9 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone() -> None:
     evaluation, found = scored(metrics, ["a", "bad", "c"], ["a", "bad", "x"])
     verdicts = [score.verdict for score in evaluation.scores]
     assert verdicts == [Verdict.SCORED, Verdict.FAILED, Verdict.SCORED]
-    assert evaluation.scores[1].why == "the metric Raising raised ValueError: cannot read it"
+    why = evaluation.scores[1].why or ""
+    assert why.startswith("the metric Raising raised ValueError: cannot read it (")
+    assert "test_author_metrics.py line " in why
     assert found["Raising", None].value == 1.0
     # The failed row counts for no metric, also not for those that could judge it.
     assert (found["Share", None].value, found["Share", None].n_scored) == (0.5, 2)
@@ -334,3 +340,33 @@ def test_chosen_metrics_alone_are_told_and_others_fail_no_row() -> None:
     assert not chosen.troubles
     assert chosen.whole == {"Length": pytest.approx(4 / 6), "Share": pytest.approx(2 / 3)}
     assert (list(chosen.whole), list(chosen.per_row)) == (["Length", "Share"], ["Length", "Share"])
+
+
+def test_code_that_makes_none_of_every_answer_is_named() -> None:
+    class Forgets(Lists):
+        rule = "post_processing: first_word"
+
+        def is_unanswered(self, number: int) -> bool:
+            return True
+
+    evaluation, metrics = scored([Share()], ["a", "b"], ["c", "d"], author=Forgets)
+    assert metrics["Share", None].n_unanswered == 2
+    _, metrics = scored([Length()], ["a", "bbb"], ["cc", "d"], author=Forgets)
+    counted = metrics["Length", None]
+    assert counted.n_scored + counted.n_unanswered <= counted.n
+    (note,) = evaluation.notes
+    assert note.startswith("first_word returned None for all 2 answers")
+    evaluation, _ = scored([Share()], ["a", "b"], ["a", "d"])
+    assert list(evaluation.notes) == []
+
+
+def test_a_value_of_nan_has_a_reason_of_its_own() -> None:
+    class Undefined:
+        is_costly = True
+
+        def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
+            return {"Undefined": math.nan}
+
+    _, metrics = scored([Undefined()], ["a", "b"], ["a", "d"])
+    metric = metrics["Undefined", None]
+    assert (metric.value, metric.is_headline, metric.why) == (None, True, "Undefined returned nan")

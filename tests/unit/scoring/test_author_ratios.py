@@ -90,7 +90,7 @@ def test_a_sum_over_a_sum_is_aggregated_as_one() -> None:
     assert found["IFEval(strict)"].value == pytest.approx(0.5)
     assert found["IFEval(strict):Prompt"].value == pytest.approx(0.5)
     assert found["IFEval(strict)"].low is not None
-    assert all(metric.is_headline and metric.n_scored == 2 for metric in found.values())
+    assert all(metric.is_listed and metric.n_scored == 2 for metric in found.values())
 
 
 def test_all_wrong_is_no_certainty() -> None:

@@ -25,6 +25,7 @@ def metric(
     metric: str = "Accuracy",
     group: str | None = None,
     share: bool = True,
+    headline: bool = True,
 ) -> Metric:
     return Metric(
         name,
@@ -40,7 +41,8 @@ def metric(
         1,
         0,
         stderr=0.1,
-        is_headline=True,
+        is_headline=headline,
+        is_named=True,
         is_share=share,
     )
 
@@ -86,5 +88,28 @@ def test_a_mean_over_a_part_of_the_subsets_is_none() -> None:
     """Two of three have the metric: their mean would pass for one over all of them."""
     tasks = [task(f"mmlu:{name}") for name in "abc"]
     every = [metric(one.name, 0.5) for one in tasks]
-    some = [metric(one.name, 0.5, metric="F1") for one in tasks[:2]]
+    some = [metric(one.name, 0.5, metric="F1", headline=False) for one in tasks[:2]]
     assert [one.metric for one in rolled_up([*every, *some], tasks)] == ["Accuracy_macro"]
+
+
+def test_a_family_takes_the_headline_of_each_subset() -> None:
+    tasks = [task("kobest:boolq"), task("kobest:hellaswag")]
+    metrics = [
+        metric("kobest:boolq", 0.5, metric="acc"),
+        metric("kobest:boolq", 0.3, metric="macro_f1", headline=False),
+        metric("kobest:hellaswag", 0.2, metric="acc", headline=False),
+        metric("kobest:hellaswag", 0.9, metric="acc_norm"),
+        metric("kobest:hellaswag", 0.1, metric="macro_f1", headline=False),
+    ]
+    found = {one.metric: (one.value, one.is_headline) for one in rolled_up(metrics, tasks)}
+    assert {name: is_headline for name, (_, is_headline) in found.items()} == {
+        "headline_macro": True,
+        "macro_f1_macro": False,
+    }
+    assert [value for value, _ in found.values()] == pytest.approx([0.7, 0.2])
+
+
+def test_headlines_of_different_scales_have_no_mean() -> None:
+    tasks = [task("set:a"), task("set:b")]
+    metrics = [metric("set:a", 0.5, metric="acc"), metric("set:b", 31.0, metric="bleu", share=False)]
+    assert rolled_up(metrics, tasks) == []

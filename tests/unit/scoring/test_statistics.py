@@ -175,8 +175,8 @@ def test_mean_interval_closed_form() -> None:
 
 
 def test_clustered_stderr_by_hand() -> None:
-    # mean 0.5; cluster sums of residuals: +1.0, -1.0 -> sqrt(2) / 4
-    assert clustered_stderr([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(math.sqrt(2) / 4)
+    # mean 0.5; cluster sums of residuals: +1.0, -1.0 -> sqrt(2 / 1 * 2) / 4
+    assert clustered_stderr([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(0.5)
     # residuals cancel inside each cluster
     assert clustered_stderr([1, 0, 1, 0], ["a", "a", "b", "b"]) == 0.0
     assert clustered_stderr([1, 0], ["a", "a"]) is None
@@ -185,13 +185,38 @@ def test_clustered_stderr_by_hand() -> None:
 
 
 @given(st.lists(UNIT, min_size=2, max_size=30))
-def test_one_value_per_cluster_is_the_simple_error_without_bessel(values: list[float]) -> None:
+def test_one_value_per_cluster_is_the_simple_error(values: list[float]) -> None:
     n = len(values)
     found = clustered_stderr(values, range(n))
     simple = standard_error(n, math.fsum(values), math.fsum(value**2 for value in values))
     assert found is not None
     assert simple is not None
-    assert found == pytest.approx(simple * math.sqrt((n - 1) / n), abs=1e-7)
+    assert found == pytest.approx(simple, abs=1e-7)
+
+
+def test_clustered_stderr_is_that_of_statsmodels() -> None:
+    # OLS(values, 1).fit(cov_type="cluster", cov_kwds={"groups": clusters}).bse[0], statsmodels 0.15.0
+    values = [0.2, 0.9, 0.4, 0.7, 0.1, 0.8, 0.35, 0.5, 0.95]
+    clusters = [0, 0, 0, 1, 1, 2, 2, 2, 2]
+    assert clustered_stderr(values, clusters) == pytest.approx(0.07194470263868379, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 5, 10, 30])
+def test_intervals_of_few_clusters_cover_as_often_as_they_say(n_clusters: int) -> None:
+    rng = np.random.default_rng(17)
+    n_draws = 1_000
+    covered = 0
+    for _ in range(n_draws):
+        running = Running()
+        for cluster, shift in enumerate(rng.normal(0.0, 1.0, n_clusters)):
+            for value in rng.normal(shift, 1.0, 6):
+                running.add(float(value), cluster)
+        estimate = running.student()
+        assert estimate.low is not None
+        assert estimate.high is not None
+        covered += estimate.low <= 0.0 <= estimate.high
+    # Three standard deviations of a share of 0.95 in 1,000 draws.
+    assert abs(covered / n_draws - 0.95) < 0.021
 
 
 @given(st.lists(st.tuples(UNIT, st.sampled_from("abc") | st.none()), min_size=1, max_size=25), st.randoms())

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from assay.app.run import Observer, run
 from assay.app.team.folders import require_allowed
 from assay.app.team.messages import Advanced, Evaluate, Event
+from assay.core.errors import PlanError, Problem
+from assay.core.run import RunStatus
 from assay.engine.execute import Tally
 from assay.engine.judging import JudgeTally
 
@@ -18,7 +20,18 @@ _EVERY_S = 0.5
 def evaluate(order: Evaluate, say: Callable[[Event], None]) -> None:
     """Evaluate, or go on where an earlier attempt ended."""
     require_allowed(order.plan.datasets, order.allow_python)
-    run(order.plan.datasets, order.plan.settings(order.out), _Teller(say))
+    finished = run(order.plan.datasets, order.plan.settings(order.out), _Teller(say))
+    if finished.manifest.status is RunStatus.UNSCORED:
+        raise PlanError(
+            [
+                Problem(
+                    "TEAM-014",
+                    f"{one.task} {one.method}: nothing could be scored: {one.why}",
+                    "correct the dataset or its code, and evaluate again: answers of the model are kept",
+                )
+                for one in finished.manifest.unscored
+            ]
+        )
 
 
 class _Teller(Observer):

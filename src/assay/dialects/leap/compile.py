@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing
+from assay.core.errors import PlanError, Problem, UsageError, listing
 from assay.core.ids import digest
 from assay.core.model import Token
+from assay.core.origin import Origin
 from assay.core.request import Ask, Sampling
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.leap.asks import Asking, unknown_options
@@ -38,6 +39,7 @@ from assay.dialects.leap.quirks import Traits, quirks_of
 from assay.dialects.leap.registry import NamedTask, RegisteredDataset, find_tasks, registered
 from assay.dialects.leap.task import LeapTask
 from assay.dialects.parts.author_draws import drawing as author_drawing
+from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.datasets_library import offline
 
 DIALECT = "leap"
@@ -57,6 +59,8 @@ class Tools(NamedTuple):
     """The folder of datasets; None: the one that the task file is in."""
     tokens: Callable[[Ask], Sequence[Token]] | None = None
     """How the model reads an ask; None without a model."""
+    stored: Mapping[str, TaskSpec] | None = None
+    """The tasks of a finished run whose answers are scored, by name; None where the model is there."""
 
 
 class CompiledTask(msgspec.Struct, frozen=True):
@@ -89,12 +93,33 @@ def compile_tasks(name: str, settings: TaskSettings, tools: Tools) -> list[Compi
         what = "'score_by' was set, but process_results of a Task class decides between options"
         raise UsageError(Problem("USAGE-007", what, "drop it, or change process_results"))
     found = find_tasks(name, around_of(name, settings, tools))
-    families = _families(found.tasks)
-    compiled = []
-    for number, task in enumerate(found.tasks):
-        notes = found.notes if number == 0 else ()
-        compiled.append(_Compilation(name, task, settings, tools).compiled(families.get(task.name), notes))
-    return compiled
+    return _compiled(name, found.tasks, found.notes, settings, tools)
+
+
+def _compiled(
+    name: str, tasks: Sequence[NamedTask], notes: Sequence[str], settings: TaskSettings, tools: Tools
+) -> list[CompiledTask]:
+    """Compile tasks; those whose data is not here are left out with a note, unless that is all of them."""
+    families = _families(tasks)
+    compiled: list[CompiledTask] = []
+    missing: dict[str, DatasetMissing] = {}
+    for task in tasks:
+        try:
+            own = notes if not compiled else ()
+            compiled.append(_Compilation(name, task, settings, tools).compiled(families.get(task.name), own))
+        except DatasetMissing as error:
+            missing[task.name] = error
+    if not missing:
+        return compiled
+    if not compiled:
+        problems = [problem for error in missing.values() for problem in error.problems]
+        raise DatasetMissing(problems)
+    left_out = [
+        f"{task} is left out, its data is missing: {error.problems[0]}" for task, error in missing.items()
+    ]
+    there = [task for task in tasks if task.name not in missing]
+    # Once more: what is left out is no subset of its dataset.
+    return _compiled(name, there, [*notes, *left_out], settings, tools)
 
 
 def registered_datasets(folder: Path, tools: Tools) -> list[RegisteredDataset]:
@@ -197,6 +222,8 @@ class _Compilation:
         texts = [wish.continuation for wish in wishes if wish.type == LOGLIKELIHOOD and not wish.is_classic]
         if not texts:
             return None
+        if self._tools.stored is not None:
+            return self._stored_window(self._tools.stored, texts)
         window = None if self._tools.tokens is None else OriginalWindow(self._tools.tokens, texts)
         if window is None or not window.has_tokens:
             self._notes.append(
@@ -206,6 +233,24 @@ class _Compilation:
         if not window.is_whole:
             self._notes.append("the original counts no token of a continuation and fails: the join decides")
             return None
+        return window
+
+    def _stored_window(self, stored: Mapping[str, TaskSpec], texts: Sequence[str]) -> OriginalWindow | None:
+        """Return the window by which a finished run was scored; None where it was scored without."""
+        spec = stored.get(self._name)
+        if spec is None or spec.settings.get("window") != "original":
+            self._notes.append("the run was made without the original's token window: the join decides")
+            return None
+        window = OriginalWindow.stored(texts, spec.chosen.get("window", ""))
+        if window is None:
+            raise PlanError(
+                Problem(
+                    "LEAP-012",
+                    f"{self._name}: the run was scored by the original's token window and did not store it",
+                    "run it again with its model: an earlier version of Assay made this run",
+                    Origin(str(self._author.path)),
+                )
+            )
         return window
 
     def _remarks(self, prepared: Prepared) -> list[str]:
@@ -271,6 +316,7 @@ class _Compilation:
             msgspec.json.decode(msgspec.json.encode(recorded, enc_hook=str)),
             quirks_of(self._traits(prepared, n_shots), is_faithful=settings.is_faithful),
             family=family,
+            chosen={} if prepared.window is None else {"window": prepared.window.recorded},
         )
 
     @staticmethod
@@ -286,7 +332,9 @@ class _Compilation:
             frozenset(prepared.types),
             has_shots=n_shots > 0,
             is_classic=any(wish.is_classic for one in prepared.asked for wish in one.wishes.every),
-            has_window=self._tools.tokens is not None,
+            has_window=prepared.window is not None
+            if self._settings.is_faithful
+            else self._tools.tokens is not None,
             is_chat_model=self._settings.is_chat,
             options_absent=not task.IN_HF_HUB
             and task.DATA_FILES is not None

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.dialects.leap.authoring import ClassicTask, Loaded, Task
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
@@ -118,6 +118,7 @@ class TaskData:
         builder, options = (task.DATASET_TYPE, {}) if task.DATASET_TYPE else _builder(task, every)
         options = {**options, **(task.DOWNLOAD_OPTIONS or {})}
         with _library(task) as datasets:
+            _check_builder(task, builder, datasets)
             named = {split: [str(path) for path in paths] for split, paths in there.items()}
             dataset = self._read(datasets, task, builder, named, options)
         note = f"there is no {listing(map(str, absent.values()))}: the other splits were loaded"
@@ -139,6 +140,9 @@ class TaskData:
             paths = [path for several in files.values() for path in several]
             what = f"{listing(paths)} could not be read as {builder!r}: {_innermost(error)}"
             fix = "correct the files, DATASET_TYPE or DOWNLOAD_OPTIONS"
+            if builder == "csv":
+                sign = options.get("delimiter", options.get("sep", ","))
+                fix = f"see that {sign!r} separates the columns: DOWNLOAD_OPTIONS = {{'delimiter': ...}}"
             raise AuthorError(_problem(task, what, fix)) from error
 
 
@@ -165,6 +169,20 @@ def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
         what = f"DATASET_PATH {path!r} is no folder in {str(root)!r}"
         fix = f"{problem.fix.replace('--data-root', '--task-dir')}: the folder that holds the datasets"
         raise DatasetMissing(_problem(task, what, fix)) from error
+
+
+def _check_builder(task: Task, builder: str, datasets: Any) -> None:
+    """Raise where DATASET_TYPE is no format of the library: it would look for a dataset of that name."""
+    formats = _formats(datasets)
+    if builder in formats or Path(builder).exists():
+        return
+    what = f"DATASET_TYPE is {builder!r}{nearest(builder, formats)}, which is no format of the library"
+    raise AuthorError(_problem(task, what, f"write one of {listing(sorted(formats))}"))
+
+
+def _formats(datasets: Any) -> Collection[str]:
+    packaged = getattr(datasets.packaged_modules, "_PACKAGED_DATASETS_MODULES", None)
+    return packaged.keys() if packaged else {name for name, _ in _BUILDERS.values()}
 
 
 def _builder(task: Task, files: Sequence[Path]) -> tuple[str, dict[str, Any]]:

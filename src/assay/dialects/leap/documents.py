@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 import random
+import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.errors import AuthorError
@@ -87,6 +90,33 @@ def _split_of(task: Task, author: Author) -> tuple[str, list[Any]]:
     return split, docs
 
 
+def _is_of_splits(error: KeyError, path: Path) -> bool:
+    """Whether a KeyError is of the splits of a dataset, and not of a document or any other dict."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if Path(frames[-1].filename).name == "dataset_dict.py":
+        return True
+    own = [frame for frame in frames if frame.filename == str(path)]
+    if not own or own[-1] is not frames[-1]:
+        return False
+    last = own[-1]
+    line = linecache.getline(str(path), last.lineno or 0).encode()
+    # Columns are counted in bytes; of an expression over several lines, the first is looked at.
+    end = last.end_colno if last.end_lineno == last.lineno else None
+    part = line[last.colno or 0 : end]
+    return b"dataset" in part
+
+
+def _columns(splits: Mapping[Any, Any]) -> list[str]:
+    """Return the columns of the rows of all splits."""
+    found: dict[str, None] = {}
+    for rows in splits.values():
+        names = getattr(rows, "column_names", None)
+        if names is None and isinstance(rows, Sequence) and rows and isinstance(rows[0], Mapping):
+            names = list(rows[0])
+        found.update(dict.fromkeys(map(str, names or ())))
+    return list(found)
+
+
 def docs_of(task: Task, author: Author, method: str) -> list[Any]:
     """Return what one of the author's methods gives; a split that does not exist is said to be absent."""
     with author.calling(method):
@@ -98,6 +128,9 @@ def docs_of(task: Task, author: Author, method: str) -> list[Any]:
             wanted = error.args[0] if error.args else None
             if not isinstance(splits, Mapping) or wanted in splits:
                 raise
+            if not _is_of_splits(error, author.path):
+                columns = _columns(splits)
+                raise AuthorError(author.problem(*author.trouble(error, f"{method}()", columns))) from error
             absent = task._loaded.absent.get(str(wanted))
             what = f"{method}() reads the split {wanted!r}, which does not exist; there are {_listed(splits)}"
             fix = "correct the split's name, or add its data"

@@ -48,9 +48,8 @@ class Evaluation:
             returned: Any = self._task.process_results(self._prepared.doc_for_results(number), results)
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
-            line = place_in(error, self._prepared.author.path).line
-            place = f" (line {line})" if line else ""
-            what = f"raised {type(error).__name__}: {error}{place}; the document is {content(doc)}"
+            where = place_in(error, self._prepared.author.path)
+            what = f"raised {type(error).__name__}: {error} ({where}); the document is {content(doc)}"
             return Failure("process_results", what)
         if not isinstance(returned, Mapping):
             what = f"returned {type(returned).__name__}, expected a dict; the document is {content(doc)}"

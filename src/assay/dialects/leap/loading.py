@@ -22,7 +22,13 @@ from assay.dialects.leap.library import UTILITIES
 from assay.dialects.parts.author_modules import AuthorModules
 
 PACKAGE = "evaluation.task"
-_ALIASES = {"task": PACKAGE, "tasks": PACKAGE, "lm_eval.tasks": PACKAGE}
+_ALIASES = {
+    "task": PACKAGE,
+    "tasks": PACKAGE,
+    "leap.evaluation.task": PACKAGE,
+    "leap.task": PACKAGE,
+    "lm_eval.tasks": PACKAGE,
+}
 CODE = "LEAP-001"
 
 

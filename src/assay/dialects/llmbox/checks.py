@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.core.errors import AuthorError, PlanError, Problems
@@ -104,6 +104,7 @@ def check_method(one: Prepared, method: str) -> None:
 
 def check_references(one: Prepared, references: Sequence[Any]) -> None:
     """Find references that no prediction could equal: the answer to a choice is an option's index."""
+    _check_judged(one, references)
     if one.dataset.evaluation_type != "ranking" or any(not is_plain_accuracy(m) for m in one.dataset.metrics):
         return
     problems = Problems()
@@ -117,6 +118,22 @@ def check_references(one: Prepared, references: Sequence[Any]) -> None:
         what = f"references gives {reference!r:.60}, expected the index of one of the {n_options} options"
         rows = (one.numbers[number] + 1,)
         problems.add(one.author.problem("LLMBOX-006", what, fix, rows=rows))
+    problems.raise_if_any()
+
+
+def _check_judged(one: Prepared, references: Sequence[Any]) -> None:
+    """Find references beside which a judge could not be asked; it is asked when the model has answered."""
+    problems = Problems()
+    for metric in one.dataset.metrics:
+        why_unusable: Callable[[Any], str | None] = getattr(metric, "why_unusable", lambda _: None)
+        for number, reference in enumerate(references):
+            if (why := why_unusable(reference)) is not None:
+                what = (
+                    f"references gives {reference!r:.60} to {type(metric).__name__}, which needs rows: {why}"
+                )
+                fix = "return the rows: `return self.evaluation_data` in the property references"
+                rows = (one.numbers[number] + 1,)
+                problems.add(one.author.problem("LLMBOX-006", what, fix, rows=rows))
     problems.raise_if_any()
 
 

@@ -99,6 +99,14 @@ class AuthorEvaluation:
                     "return one prediction for each that it is given",
                 )
             )
+        if made and all(one is None for one in made):
+            raise AuthorError(
+                self._author.problem(
+                    "LLMBOX-010",
+                    "post_processing returned None for every prediction",
+                    "end the function that reads a prediction with `return` and a value",
+                )
+            )
         if n_samples == 1:
             return [[one] for one in made] if self.groups_samples else made
         by_row = [made[number :: self.n_rows] for number in range(self.n_rows)]

@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, reraise_interrupt
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    listing,
+    raised_at,
+    reraise_interrupt,
+)
 from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.task import Answered
@@ -99,7 +106,8 @@ class Evaluation:
                         made = [found_in(text, self._scoring.predictions) for text in texts]
                     except RAISED_BY_AUTHORS as error:
                         reraise_interrupt(error)
-                        return Failure("post_processor", f"raised {type(error).__name__}: {error}")
+                        what = f"raised {type(error).__name__}: {error} ({raised_at(error)})"
+                        return Failure("post_processor", what)
                     found.append(made if output.turns else made[0])
             elif isinstance(outcome, LabelProbs):
                 if outcome.at_most:

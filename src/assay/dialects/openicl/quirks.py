@@ -137,7 +137,8 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
         "own_evaluator_scale",
         lambda one: one.has_own_evaluator,
         "a table shows every value as percent, whatever its scale",
-        "a value that is 100 times the mean of the rows' `correct` is a share; any other keeps its scale",
+        "every value is shown as returned; it is a percentage where it is 100 times the mean of the rows' "
+        "`correct`",
         is_reproduced=False,
     ),
     Difference(

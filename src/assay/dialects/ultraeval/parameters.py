@@ -84,8 +84,8 @@ def sampling_of(
     recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
 ) -> Sampling:
     """Return how a task's answers are sampled, and note what is not sent to the model."""
-    given = _parameters(recipe, settings, asked)
     is_faithful = settings.is_faithful
+    given = _read(*written_parameters(recipe, asked, is_faithful=is_faithful))
     if not settings.takes_parameters and (unsent := _unsent(given)):
         notes.append(f"the parameters {listing(unsent)} are not sent: only `ultraeval:` servers take them")
     n = settings.samples or given.sampling_num or 1
@@ -125,14 +125,17 @@ def _unsent(given: Parameters) -> list[str]:
     return [name for name, value in given.further.items() if _NEUTRAL.get(name, object()) != value]
 
 
-def _parameters(recipe: Recipe, settings: TaskSettings, asked: TransformArguments) -> Parameters:
+def written_parameters(
+    recipe: Recipe, asked: TransformArguments, *, is_faithful: bool
+) -> tuple[Mapping[str, Any], Origin]:
+    """Return the parameters of a task as they are written, and where."""
     named = "" if recipe.config is None else recipe.config.generate.params
     if isinstance(named, Mapping):
-        return _read(named, Origin(str(recipe.config_path)))
+        return named, Origin(str(recipe.config_path))
     if named:
         path = config_file(named, recipe)
         if path is None and Path(named).stem in SHIPPED:
-            return _read(SHIPPED[Path(named).stem], Origin(named))
+            return SHIPPED[Path(named).stem], Origin(named)
         if path is None:
             what = f'"params" names {named!r}, which is not there'
             where = Origin(str(recipe.config_path))
@@ -141,12 +144,12 @@ def _parameters(recipe: Recipe, settings: TaskSettings, asked: TransformArgument
         return _read_file(path)
     if asked.params is not None:
         if not Path(asked.params).is_file() and Path(asked.params).stem in SHIPPED:
-            return _read(SHIPPED[Path(asked.params).stem], Origin(asked.params))
+            return SHIPPED[Path(asked.params).stem], Origin(asked.params)
         return _read_file(Path(asked.params))
-    return _read(SHIPPED[ORIGINAL_DEFAULT], Origin("")) if settings.is_faithful else Parameters()
+    return SHIPPED[ORIGINAL_DEFAULT] if is_faithful else {}, Origin("")
 
 
-def _read_file(path: Path) -> Parameters:
+def _read_file(path: Path) -> tuple[Mapping[str, Any], Origin]:
     where = Origin(str(path))
     try:
         require_own_keys(written := path.read_bytes(), where)
@@ -159,7 +162,7 @@ def _read_file(path: Path) -> Parameters:
     except (msgspec.DecodeError, RecursionError) as error:
         what = f"not a JSON object of parameters: {error}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, 'write {"temperature": 0.3}', where)) from None
-    return _read(content, where)
+    return content, where
 
 
 def _read(content: Mapping[str, Any], where: Origin) -> Parameters:

@@ -26,11 +26,17 @@ class Parts(NamedTuple):
     shots: tuple[Transformed, ...]
     asked: Transformed
     n_left_out: int = 0
+    is_emptied: bool = False
+    """Whether all examples that were drawn for it are the asked row itself, and were dropped."""
 
     def at_most(self, n: int | None) -> Parts:
         """Return the same with at most so many examples, those nearest to the question."""
         excess = 0 if n is None else max(0, len(self.shots) - n)
-        return self if not excess else Parts(self.shots[excess:], self.asked, self.n_left_out + excess)
+        return (
+            self
+            if not excess
+            else self._replace(shots=self.shots[excess:], n_left_out=self.n_left_out + excess)
+        )
 
 
 class Transforming:
@@ -160,7 +166,7 @@ class OriginalShots:
         generator: random.Random,
     ) -> Parts:
         picked = cls._picked(rows, number, transforming.n_shots, generator)
-        return Parts(tuple(transformed[at] for at in picked), transformed[number])
+        return Parts(tuple(transformed[at] for at in picked), transformed[number], is_emptied=not picked)
 
     @classmethod
     def _redrawn(
@@ -182,7 +188,7 @@ class OriginalShots:
         for at in picked:
             shots.append(made(at))
             generator.setstate(state)
-        return Parts(tuple(shots), made(number))
+        return Parts(tuple(shots), made(number), is_emptied=not picked)
 
 
 class NoShots:

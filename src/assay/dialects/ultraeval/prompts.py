@@ -27,7 +27,9 @@ class Prompts:
     def text(self, parts: Parts) -> str:
         """Return a prompt as one text."""
         lead = f"{self._description}{_BREAK}" if self._description else ""
-        shots = "".join(f"{shot.input}{shot.output}{_BREAK}" for shot in parts.shots)
+        # The original ends the list of examples with an empty line also where the list came out empty.
+        shots = _BREAK if parts.is_emptied else ""
+        shots += "".join(f"{shot.input}{shot.output}{_BREAK}" for shot in parts.shots)
         return f"{lead}{shots}{parts.asked.input}"
 
     def asked(self, parts: Parts, begun: str = "") -> Prompt:

@@ -27,6 +27,13 @@ class Transformed(NamedTuple):
     """What stands after the input in a solved example."""
     answers: tuple[str, ...]
     """The right answers that the model's answer is compared with: `processed_output`."""
+    is_list: bool = False
+    """Whether the script returned them as a list."""
+
+    @property
+    def truth(self) -> str | list[str]:
+        """Return `processed_output` as the script wrote it."""
+        return list(self.answers) if self.is_list else self.answers[0]
 
 
 class BadRow(Exception):
@@ -132,7 +139,9 @@ class Script:
         if not isinstance(text, str):
             what = f"'input' is {_shown(text)}, expected a text"
             raise BadRow(what, "return a text under 'input'", kind="input")
-        return Transformed(str(text), _output(output), _answers(answers))
+        return Transformed(
+            str(text), _output(output), _answers(answers), is_list=isinstance(answers, (list, tuple))
+        )
 
     def _raised(self, error: BaseException, row: Mapping[str, Any]) -> BadRow:
         if isinstance(error, KeyError) and error.args:

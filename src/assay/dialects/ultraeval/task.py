@@ -71,6 +71,11 @@ class TransformTask(DescribedTask):
         way = self._ways[method]
         return way.prompts.asked(way.parts_of.parts(sample))
 
+    def truth(self, sample: Sample, method: str) -> str | list[str]:
+        """Return what the transform gives as the right answer; of several prompts the last one's."""
+        way = self._ways[method]
+        return way.parts_of.parts(sample, way.n_copies - 1).asked.truth
+
     def scorers(self) -> Sequence[ComponentSpec]:
         """Name the scorer of each method."""
         return [way.scorer for way in self._ways.values()]

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from assay.app.allowed_failures import too_many_failed
+from assay.app.allowed_failures import is_failed
 from assay.app.dataset_list import ListedDataset
 from assay.app.state import State
 from assay.core.errors import Problem
 from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt
 from assay.core.response import Response
-from assay.core.run import RunManifest, RunStatus, Scoring
+from assay.core.run import RunManifest, RunStatus, Scoring, Unscored
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
 from assay.results.comparison import Comparison, Flips
@@ -47,7 +47,10 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     failures: dict[str, int]
     """Failed samples by their first trouble."""
     is_failed: bool
-    """Whether more samples failed than `--allow-failures` lets pass: then the exit status of a run is 3."""
+    """Whether more samples failed than `--allow-failures` lets pass, scoring a task failed, or no task has a
+    score: then the exit status of a run is 3."""
+    unscored: tuple[Unscored, ...]
+    """The tasks and methods without a score, and why."""
     notes: tuple[str, ...]
     """What a person should know, in words."""
     started: str
@@ -309,7 +312,8 @@ def run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -
         n_samples=sum(task.n_samples for task in manifest.tasks),
         n_failed=sum(manifest.failures.values()),
         failures=manifest.failures,
-        is_failed=too_many_failed(manifest),
+        is_failed=is_failed(manifest),
+        unscored=manifest.unscored,
         notes=manifest.notes,
         started=manifest.started,
         finished=manifest.finished,

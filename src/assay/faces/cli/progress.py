@@ -71,7 +71,7 @@ class TerminalObserver(Observer):
     ) -> None:
         """Say where the run is kept, and what an earlier start has already done."""
         if earlier is not None and self._way in ("auto", "lines"):
-            is_done = earlier.status in (RunStatus.COMPLETE, RunStatus.ANSWERED)
+            is_done = earlier.status is not RunStatus.RUNNING
             state = str(earlier.status) if is_done else "begun before"
             err.print(f"[dim]{folder} is {state}: {n_journaled:,} responses are kept[/]", soft_wrap=True)
         self._view = view_of(self._way, manifest, folder)

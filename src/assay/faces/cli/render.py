@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from assay.app.allowed_failures import AllowedFailures
+from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
 from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import SHOWN_AT_MOST, AssayError
@@ -26,7 +26,7 @@ from assay.core.prompt import Prompt
 from assay.core.rounding import percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
-from assay.core.score import NO_METRIC, Metric
+from assay.core.score import NO_RIGHT_ANSWERS, Metric
 from assay.core.shortened import shortened
 from assay.core.task import Task
 from assay.dialects.parts.compiled import Compiled
@@ -36,7 +36,6 @@ from assay.results.rows import (
     ResultRow,
     TextRow,
     group_rows,
-    is_perplexity,
     mean_rows,
     recalled_line,
     result_rows,
@@ -51,6 +50,8 @@ SHOWN_PROMPT = 20_000
 _WIDEST = 1_000
 _MOST = 100_000
 _NOTES_SHOWN = 12
+_FACTS_SHOWN = 8
+"""Different values of one fact that are shown of a dataset's subsets."""
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
 
@@ -125,11 +126,16 @@ def _from_here(where: Origin) -> str:
     return str(where).removeprefix(f"{Path.cwd()}{os.sep}")
 
 
+def _below_here(text: str) -> str:
+    """Return a text in which files below the working folder are named by their paths from there."""
+    return text.replace(f"{Path.cwd()}{os.sep}", "")
+
+
 def show_compiled(one: Compiled, task: Task, *, n_prompts: int = 1, every_method: bool = False) -> None:
     """Print how a dataset was understood, and prompts of the samples that will be evaluated."""
     spec = one.task.spec
     out.print(f"[bold]{escape(spec.name)}[/]  {spec.n_rows:,} rows, {one.kind} by {', '.join(spec.methods)}")
-    _show_facts(one, one.notes)
+    _show_facts(one.facts(), one.notes)
     for sample in islice(task.samples(), n_prompts):
         _show_prompts(one, sample, every_method=every_method)
 
@@ -140,21 +146,43 @@ def show_subsets(
     """Print how the subsets of a dataset were understood: what they share, and prompts of the first one."""
     first = compiled[0]
     n_rows = sum(one.task.spec.n_rows for one in compiled)
+    kinds = ", ".join(dict.fromkeys(one.kind for one in compiled))
+    methods = ", ".join(dict.fromkeys(method for one in compiled for method in one.task.spec.methods))
     names = ", ".join(one.task.spec.name.removeprefix(f"{family}:") for one in compiled)
-    out.print(
-        f"[bold]{escape(family)}[/]  {len(compiled)} subsets, {n_rows:,} rows, {first.kind} by "
-        f"{', '.join(first.task.spec.methods)}"
-    )
+    out.print(f"[bold]{escape(family)}[/]  {len(compiled)} subsets, {n_rows:,} rows, {kinds} by {methods}")
     out.print(f"  [dim]subsets  [/] {escape(names)}", soft_wrap=True)
     notes = Counter(note for one in compiled for note in one.notes)
     shared = [note if n == len(compiled) else f"{note} ({n} of the subsets)" for note, n in notes.items()]
-    _show_facts(first, shared)
+    _show_facts(_facts_of_all(compiled), shared)
     for sample in islice(task.samples(), n_prompts):
         _show_prompts(first, sample, every_method=every_method)
 
 
-def _show_facts(one: Compiled, notes: Sequence[str]) -> None:
-    for name, value in one.facts():
+def _facts_of_all(compiled: Sequence[Compiled]) -> list[tuple[str, str]]:
+    """Return the facts of subsets: once where all share a value, else how many subsets have which."""
+    found: dict[str, Counter[str]] = {}
+    for one in compiled:
+        for name, value in one.facts():
+            found.setdefault(name, Counter())[value] += 1
+    return [
+        (
+            name,
+            next(iter(values)) if values.total() == len(compiled) and len(values) == 1 else _counted(values),
+        )
+        for name, values in found.items()
+    ]
+
+
+def _counted(values: Counter[str]) -> str:
+    shown = [
+        value if n == 1 else f"{value} ({n} subsets)" for value, n in islice(values.items(), _FACTS_SHOWN)
+    ]
+    more = len(values) - len(shown)
+    return "; ".join([*shown, f"{more} more"] if more else shown)
+
+
+def _show_facts(facts: Sequence[tuple[str, str]], notes: Sequence[str]) -> None:
+    for name, value in facts:
         out.print(f"  [dim]{name:<9}[/] {escape(value)}", soft_wrap=True)
     for note in notes[:_NOTES_SHOWN]:
         out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
@@ -322,7 +350,9 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
     for metric in foremost(metrics, manifest):
         # What a group lacks is told of its tasks.
         for line in () if metric.task in manifest.groups else _warnings(metric):
-            out.print(f"[yellow]{escape(metric.task)} {metric.method}: {line}[/]", soft_wrap=True)
+            style = "yellow" if metric.value is not None else "red"
+            said = escape(_below_here(f"{metric.task} {metric.method}: {line}"))
+            out.print(f"[{style}]{said}[/]", soft_wrap=True)
     if (work := work_line(manifest)) is not None:
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
     if (speed := speed_line(manifest)) is not None:
@@ -332,10 +362,20 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
 
 
 def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
-    """Say how many samples of a run failed, of what, and whether that is more than may."""
+    """Print how many samples of a run failed, and which tasks have no score, with the exit status."""
     n_failed = sum(manifest.failures.values())
-    if not n_failed:
-        return
+    if n_failed:
+        _show_failed_samples(manifest, allowed, n_failed)
+    faults = [f"{one.task} {one.method}" for one in manifest.unscored if one.is_fault]
+    ends = ": exit status 3" if is_failed(manifest) else ""
+    if manifest.status is RunStatus.UNSCORED:
+        hint = "" if faults else "; --stage infer collects answers without scoring"
+        err.print(f"[red]nothing could be scored{ends}{hint}[/]", soft_wrap=True)
+    elif faults:
+        err.print(f"[red]no score for {escape(', '.join(faults))}{ends}[/]", soft_wrap=True)
+
+
+def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_failed: int) -> None:
     n_samples = sum(task.n_samples for task in manifest.tasks)
     reasons = ", ".join(f"{n:,} {escape(reason)}" for reason, n in manifest.failures.items())
     passes = f"which --allow-failures {allowed} lets pass"
@@ -356,9 +396,10 @@ def show_notes(notes: Sequence[str]) -> None:
 
 def _warnings(metric: Metric) -> list[str]:
     lines = []
-    if metric.n_failed:
+    if metric.n_failed and metric.value is not None:
+        first = "" if metric.why is None else f"; {metric.why}"
         lines.append(
-            f"rows that failed and are not in the score: {metric.n_failed:,}; "
+            f"rows that failed and are not in the score: {metric.n_failed:,}{first}; "
             "`assay explain` says why, --retry-failed asks the model again"
         )
     if metric.n_unanswered > 0.02 * metric.n:
@@ -367,12 +408,6 @@ def _warnings(metric: Metric) -> list[str]:
         )
     if metric.n_truncated > 0.02 * metric.n:
         lines.append(f"{metric.n_truncated:,} outputs were cut off; more --max-tokens may change the score")
-    if metric.value is None and metric.metric == NO_METRIC:
-        lines.append("answers were collected and not scored: the dataset names nothing to score them by")
-    elif metric.value is None:
-        lines.append(
-            "nothing could be scored: every text failed; `assay explain` shows why"
-            if is_perplexity(metric)
-            else "nothing could be scored: no row has both an answer of the model and a known right answer"
-        )
+    if metric.value is None:
+        lines.append(f"nothing could be scored: {metric.why or NO_RIGHT_ANSWERS}")
     return lines

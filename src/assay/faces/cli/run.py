@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay.faces.cli.progress_views import Way
 
 FAILED_SAMPLES = 3
-"""Exit status of a run that is complete, but of which more samples failed than may."""
+"""Exit status of a complete run that counts as failed: too many failed samples, or a task without a score."""
 
 
 @click.command()
@@ -116,6 +116,6 @@ def evaluated(
 
 def status_of(finished: FinishedRun) -> int:
     """Return the exit status of a complete run."""
-    from assay.app.allowed_failures import too_many_failed
+    from assay.app.allowed_failures import is_failed
 
-    return FAILED_SAMPLES if too_many_failed(finished.manifest) else 0
+    return FAILED_SAMPLES if is_failed(finished.manifest) else 0

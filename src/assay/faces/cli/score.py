@@ -102,7 +102,7 @@ def score(
             return _scorings(stored)
         click.echo(f"shown now: {entry.name}")
         return 0
-    from assay.app.allowed_failures import AllowedFailures, allowed_failures, too_many_failed
+    from assay.app.allowed_failures import AllowedFailures, allowed_failures, is_failed
     from assay.app.rescore import rescore
     from assay.faces.cli.progress import TerminalObserver
     from assay.faces.cli.render import show_failures
@@ -117,7 +117,7 @@ def score(
             allowed=said,
             observer=observer,
         )
-    status = FAILED_SAMPLES if too_many_failed(done.manifest) else 0
+    status = FAILED_SAMPLES if is_failed(done.manifest) else 0
     if not is_json:
         _show_rescored(done)
     show_failures(done.manifest, allowed_failures(done.manifest))

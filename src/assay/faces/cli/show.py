@@ -60,7 +60,7 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
     if manifest.status is RunStatus.ANSWERED:
         out.print("[yellow]answered, not scored yet: the same `assay run` with --stage score does that[/]")
         return None
-    if manifest.status is not RunStatus.COMPLETE:
+    if not manifest.status.is_finished:
         n = sum(1 for _ in stored.responses())
         out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` goes on from there[/]")
         return None

@@ -56,7 +56,8 @@ def ultraeval(arguments: tuple[str, ...]) -> int:
     written = [one for name in datasets for one in collect(name, transform_arguments(dataset_args))]
     folder = Path(given.output_base_path) / time.strftime("%Y-%m-%d_%H-%M-%S")
     asked = Asked(given.batch_size or 1, given.postprocess, given.params)
-    results = write_logs(StoredRun(finished.folder), written, folder, asked, with_instances=given.write_out)
+    run = StoredRun(finished.folder)
+    results = write_logs(run, written, finished.tasks, folder, asked, with_instances=given.write_out)
     for table in result_tables(results):
         click.echo(f"\n{table}")
     click.echo(f"\n{folder}")

@@ -107,6 +107,9 @@ def entries_of(
     notes: list[str] = []
     choice = _Choice(headlines, registered or {})
     for one in _each_once(runs):
+        if one.run.status is RunStatus.UNSCORED:
+            notes.append(f"{one.run.name}: nothing of it could be scored")
+            continue
         if one.run.status is not RunStatus.COMPLETE:
             notes.append(f"{one.run.name} is {one.run.status}: it is not on the board until it is complete")
             continue

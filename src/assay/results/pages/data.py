@@ -40,6 +40,10 @@ class ScoreRow(msgspec.Struct, frozen=True):
     is_share: bool
     higher_is_better: bool
     is_headline: bool
+    is_listed: bool
+    """Whether the table of results shows it."""
+    why: str | None = None
+    """Why there is no value, or why the first of the failed rows failed."""
 
 
 class Bin(msgspec.Struct, frozen=True):

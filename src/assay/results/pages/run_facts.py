@@ -182,6 +182,8 @@ def _row(metric: Metric, label: str, role: Role) -> ScoreRow:
         is_share=metric.is_share,
         higher_is_better=metric.higher_is_better,
         is_headline=metric.is_headline,
+        is_listed=metric.is_listed,
+        why=metric.why,
     )
 
 

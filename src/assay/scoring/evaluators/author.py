@@ -1,7 +1,7 @@
 """An author's own evaluator: an object with `score(predictions, references, ...) -> dict`.
 
 It is called once with all rows that have an answer. What it says of single rows (`details`) becomes their
-values; what it says of all is taken as it is, and its scale is found, not guessed.
+values; what it says of all is shown as it is, on the author's own scale.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.evaluators.row_table import RowTable
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.list_metric import Unit
-from assay.scoring.statistics import wilson
 
 _PERCENT = Unit(100.0, is_share=True)
-_FRACTION = Unit(1.0, is_share=True)
 _OWN_SCALE = Unit(1.0, is_share=False)
 _CORRECT = ("correct", "is_correct", "cascade_correct")
 """What a row's `details` call whether it is right; the first that is there counts."""
 _SHARES_OF_ROWS = ("acc", "accuracy", "em", "exact_match", "exact-match", "pass@1")
-"""Names under which a value without details may be a share of rows; also with words before or behind them."""
+"""Names under which a value may be a rounded share of rows; also with words before or behind them."""
 
 
 class AuthorEvaluator(Evaluator):
@@ -74,8 +72,8 @@ class AuthorEvaluator(Evaluator):
         values = {str(name): value for name, value in returned.items() if name != "details"}
         found = self._numbers(values)
         correct = self._correct(details)
-        self.units = {name: self._unit(name, values[name], correct, len(predictions)) for name in found}
-        self._keep(found, correct, len(predictions))
+        self.units = {name: self._unit(name, values[name], correct) for name in found}
+        self._keep(found, correct)
         return found
 
     def notes(self) -> Sequence[str]:
@@ -166,47 +164,31 @@ class AuthorEvaluator(Evaluator):
             )
         return known if len(known) == len(said) else None
 
-    def _unit(self, name: str, value: Any, correct: Sequence[float] | None, n: int) -> Unit:
-        """Return what a value is counted in; a share only where the rows bear it out."""
-        number = float(value)
-        is_count = isinstance(value, numbers.Integral)
-        if math.isnan(number) or (is_count and (correct is None or not _names_share(name))):
-            return _OWN_SCALE
-        if correct is not None:
-            share = math.fsum(correct) / n
-            for unit in (_PERCENT, _FRACTION):
-                exact = unit.scale * share
-                if math.isclose(number, exact, rel_tol=1e-6, abs_tol=1e-9):
-                    return unit
-                if _names_share(name) and _is_rounded(number, exact, unit):
-                    return unit
-            return _OWN_SCALE
-        if not _names_share(name):
-            return _OWN_SCALE
-        fits = [unit for unit in (_PERCENT, _FRACTION) if _is_whole(number / unit.scale * n, n)]
-        if number and len(fits) > 1:
-            self._notes.append(f"{name} = {number:g} may be a share or a percentage: it is shown as it is")
-            return _OWN_SCALE
-        return fits[0] if fits else _OWN_SCALE
+    def _unit(self, name: str, value: Any, correct: Sequence[float] | None) -> Unit:
+        """Return what a value is counted in: a share where it is 100 times that of the right rows.
 
-    def _keep(self, found: dict[str, float], correct: Sequence[float] | None, n: int) -> None:
-        """Keep the rows' values, and the intervals of shares of rows that no row's value bears out."""
-        shares = [name for name in found if self.units[name].is_share]
-        if correct is not None:
-            # Where no value is the share of right rows, they are still known by row.
-            self.correct_by = shares[0] if shares else _CORRECT[0]
-            # None or all of the rows right: a share of some of them has the same value by itself.
-            borne_out = shares if 0.0 < math.fsum(correct) < n else shares[:1]
-            self.last_score_lists = dict.fromkeys(borne_out or [self.correct_by], correct)
-            for name in borne_out:
-                # What the author rounded is known exactly.
-                found[name] = self.units[name].scale * math.fsum(correct) / n
-            return
+        Any other value is shown as the author returned it, whatever its name and the number of rows.
+        """
+        if correct is not None and _is_of_rows(name, value, 100 * math.fsum(correct) / len(correct), 0):
+            return _PERCENT
+        return _OWN_SCALE
+
+    def _keep(self, found: dict[str, float], correct: Sequence[float] | None) -> None:
+        """Keep the rows' values, and the exact number where the author rounded."""
         self.correct_by = None
-        for name in shares:
-            scale = self.units[name].scale
-            low, high = wilson(found[name] / scale * n, n)
-            self.last_intervals[name] = (scale * low, scale * high)
+        if correct is None:
+            return
+        mean = math.fsum(correct) / len(correct)
+        shares = [name for name in found if self.units[name].is_share]
+        # A value between 0 and 1 keeps its scale, and the rows still bear it out.
+        shares += [name for name in found if name not in shares and _is_of_rows(name, found[name], mean, 2)]
+        # Where no value is the mean of the rows, they are still known by row.
+        self.correct_by = shares[0] if shares else _CORRECT[0]
+        # None or all of the rows right: a share of some of them has the same value by itself.
+        borne_out = shares if 0.0 < mean < 1.0 else shares[:1]
+        self.last_score_lists = dict.fromkeys(borne_out or [self.correct_by], correct)
+        for name in borne_out:
+            found[name] = self.units[name].scale * mean
 
     def _problem(self, what: str, fix: str) -> AuthorError:
         where = Origin(self.file) if self.file else None
@@ -258,12 +240,12 @@ def _names_share(name: str) -> bool:
     return name.casefold() in _SHARES_OF_ROWS or any(word in _SHARES_OF_ROWS for word in words)
 
 
-def _is_rounded(number: float, exact: float, unit: Unit) -> bool:
-    """Whether a number is a share as authors round it: percent to whole ones or finer, else to hundredths."""
-    least = 0 if unit is _PERCENT else 2
-    return any(math.isclose(number, round(exact, digits)) for digits in range(least, least + 5))
-
-
-def _is_whole(count: float, n: int) -> bool:
-    """Whether a share of n rows is of whole rows."""
-    return 0 <= count <= n + 1e-6 and abs(count - round(count)) < 1e-6
+def _is_of_rows(name: str, value: Any, exact: float, least_digits: int) -> bool:
+    """Whether a value is that of the rows: exactly, or rounded as authors do where its name is a share's."""
+    number = float(value)
+    if isinstance(value, numbers.Integral) and not _names_share(name):
+        return False
+    if math.isclose(number, exact, rel_tol=1e-6, abs_tol=1e-9):
+        return True
+    digits = range(least_digits, least_digits + 5)
+    return _names_share(name) and any(math.isclose(number, round(exact, one)) for one in digits)

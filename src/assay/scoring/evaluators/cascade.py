@@ -16,7 +16,7 @@ from assay.scoring.evaluators.readings import STRICT, make_reading
 from assay.scoring.judges.binding import bind_judge
 from assay.scoring.judges.judgement import Judgement
 from assay.scoring.metrics.checks import check_lengths
-from assay.scoring.metrics.list_metric import Unit, unit_of
+from assay.scoring.metrics.list_metric import Unit
 
 _ACCEPTED = Judgement(Verdict.SCORED, 1.0)
 
@@ -138,8 +138,8 @@ class Cascade(Evaluator):
         alone = []
         for one, row in zip(read, references, strict=True):
             value = self._rule([one], [row])[name]
-            # What an author's value is counted in may be plain of one row where it is not of all.
-            alone.append(self._is_right(name, value / unit_of(self._rule, name).scale))
+            # Of one row, a share is 0, 1 or 100, whatever the author counts in.
+            alone.append(self._is_right(name, 1.0 if value == 100.0 else value))
         return alone
 
     def _is_right(self, name: str, value: float) -> bool:

@@ -24,7 +24,7 @@ def g_pass_at_k(n: int, c: int, k: int, threshold: float) -> float:
     _check(n, c, k)
     if not 0 <= threshold <= 1:
         raise ValueError(f"expected a threshold from 0 to 1, not {threshold}")
-    # As floats, 0.55 · 20 is a little more than 11; the tolerance keeps it from asking for a twelfth.
+    # As floats, 0.28 · 25 is a little more than 7; the tolerance keeps it from asking for an eighth.
     return _at_least(n, c, k, max(1, math.ceil(threshold * k - 1e-9)))
 
 

@@ -92,6 +92,18 @@ class GPTEval(ListMetric):
         graded = [one.value for one in self.last_verdicts if one.value is not None]
         return {NAME: sum(graded) / len(graded) if graded else math.nan}
 
+    def why_unusable(self, reference: Any) -> str | None:
+        """Return why no answer can be judged beside a reference; None where one can."""
+        if not isinstance(reference, Mapping):
+            return f"it is {type(reference).__name__}, expected the row as a dict"
+        try:
+            _row_questions(reference)
+            if self.type == "pairwise":
+                _texts(reference.get("output"), "the row's 'output'")
+        except Unaskable as why:
+            return str(why)
+        return None
+
     def _questions(
         self, prediction: Any, row: Mapping[str, Any], procedure: Procedure
     ) -> list[Question] | Unaskable:

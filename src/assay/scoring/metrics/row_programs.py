@@ -28,3 +28,48 @@ def checking_program(fields: Mapping[str, Any], completion: str, *, is_faithful:
             f"entry_point, or MBPP's {', '.join(sorted(_MBPP_FIELDS))}"
         )
     return f"{fields['prompt']}{completion}\n{fields['test']}\ncheck({fields['entry_point']})"
+
+
+_DISABLED = {
+    "builtins": "exit quit help",
+    "os": "kill system putenv remove removedirs rmdir fchdir setuid fork forkpty killpg rename renames "
+    "truncate replace unlink fchmod fchown chmod chown chroot lchflags lchmod lchown getcwd chdir",
+    "shutil": "rmtree move chown",
+    "subprocess": "Popen",
+}
+"""What the original takes from the programs it runs, by module: each of these is None there."""
+_ABSENT = "ipdb joblib resource psutil tkinter"
+"""Modules that cannot be imported there."""
+_GUARD = f"""
+def _disable():
+    import builtins, importlib, io, sys
+
+    class Unreadable(io.StringIO):
+        def read(self, *_):
+            raise OSError
+
+        readline = readlines = read
+
+        def readable(self):
+            return False
+
+    disabled = {_DISABLED!r}
+    modules = {{name: importlib.import_module(name) for name in disabled}}
+    for name, functions in disabled.items():
+        for function in functions.split():
+            setattr(modules[name], function, None)
+    for name in {_ABSENT!r}.split():
+        sys.modules[name] = None
+    sys.stdin = sys.stdout = sys.stderr = Unreadable()
+
+_disable()
+"""
+
+
+def guarded(program: str) -> str:
+    """Return a program that runs another as the original does: without functions that could do harm.
+
+    The sandbox keeps them from doing any. The original has none, and takes the functions away, so a right
+    program that calls one does not pass there.
+    """
+    return f"{_GUARD}exec({program!r}, {{}})\n"

@@ -206,8 +206,9 @@ CORRECTED: Mapping[str, Difference] = {
     ),
     "function_execution": Difference(
         "MBPP's test_setup_code is not run, and the task's text stands before the program as a string, which "
-        "breaks it where the text holds quotes",
-        "the set-up runs before the tests, and the text is left out",
+        "breaks it where the text holds quotes; programs that call os.getcwd, os.remove, subprocess, "
+        "shutil.rmtree and the like do not pass, nor do those that import resource or psutil",
+        "the set-up runs before the tests, and the text is left out; the sandbox runs such programs",
     ),
     "gpt4_eval": Difference(
         "any reply but the word yes is 0, and so is a judge that does not answer",

@@ -8,7 +8,6 @@ metric returned it, with an interval from resampled rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +19,7 @@ from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
 from assay.scoring.judges.binding import bind_judge, needs_judge
-from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics
+from assay.scoring.scorers.corpus_values import corpus_metrics, counted_metrics, lost_metric
 from assay.scoring.scorers.list_values import Values, evaluate
 from assay.scoring.scorers.outcomes import score_of, task_of
 
@@ -125,7 +124,14 @@ class AuthorMetrics:
             self._wanted,
         )
         # Taken before metrics are called again, over groups.
-        notes = tuple(dict.fromkeys(note for metric in self._author.metrics for note in _notes(metric)))
+        notes = tuple(
+            dict.fromkeys(
+                (
+                    *self._nothing_found(predictions, usable),
+                    *(note for metric in self._author.metrics for note in _notes(metric)),
+                )
+            )
+        )
         by_row = {number: at for at, number in enumerate(usable)}
         scores = [
             self._score(kept, predictions, references, values, by_row.get(self._author.row(kept.sample.id)))
@@ -138,6 +144,18 @@ class AuthorMetrics:
             values.off_scale,
             notes,
         )
+
+    def _nothing_found(self, predictions: Sequence[Any], usable: Sequence[int]) -> list[str]:
+        """Return a note where the author's code made None of every answer, as a function without `return`."""
+        if self._inner is not None and not self._author.chooses_itself:
+            return []
+        if not usable or any(
+            predictions[at] is not None and not self._author.is_unanswered(at) for at in usable
+        ):
+            return []
+        name = self._author.rule.removeprefix(AUTHOR_RULE).strip(": ") or AUTHOR_RULE
+        said = f"{name} returned None for all {len(usable):,} answers: no row has an answer"
+        return [f"{said}; see that every branch of it ends with `return` and a value"]
 
     def _predictions(self, rows: Mapping[int, _Kept]) -> list[Any]:
         n = self._author.n_rows
@@ -159,8 +177,8 @@ class AuthorMetrics:
         at: int | None,
     ) -> Score:
         number = self._author.row(kept.sample.id)
-        names = list(values.per_row) or list(values.whole)[:1] or [NO_METRIC]
-        deciding = names[0]
+        deciding = values.deciding or NO_METRIC
+        names = [deciding, *(name for name in values.per_row if name != deciding)]
         target = _spelled(self._author.target(references[number]))
         known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
         if kept.inner is not None:
@@ -183,7 +201,8 @@ class AuthorMetrics:
         if at is not None and at in values.troubles:
             why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
-        if at is None or not values.per_row:
+        if at is None or deciding not in values.per_row:
+            known["also"] = {} if at is None else _row_values(values, names[1:], at)
             return score_of(self.track, kept.sample, kept.task, Verdict.UNGRADED, **known)
         if (
             kept.inner is not None
@@ -191,17 +210,13 @@ class AuthorMetrics:
             and not self._author.chooses_itself
         ):
             return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
-        value, *_ = every = [values.per_row[name][at] for name in names]
+        value = values.per_row[deciding][at]
         if not value and self._author.is_unanswered(number):
             return score_of(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
         known["ratios"] = {
             name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
         }
-        known["also"] = {
-            name: one
-            for name, one in zip(names[1:], every[1:], strict=True)
-            if one is not None and name not in known["ratios"]
-        }
+        known["also"] = _row_values(values, names[1:], at)
         return score_of(self.track, kept.sample, kept.task, Verdict.SCORED, value=value, **known)
 
     def _metrics(
@@ -213,7 +228,7 @@ class AuthorMetrics:
         usable: Sequence[int],
     ) -> list[Metric]:
         """Return the metrics whose value is no mean over the rows."""
-        made: list[Metric] = []
+        made = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
         kept = {number for at, number in enumerate(usable) if at not in values.troubles}
         numbered = sorted((self._author.row(score.sample_id), score.sample_id) for score in scores)
         rows = {
@@ -231,10 +246,19 @@ class AuthorMetrics:
                 }
                 made += counted_metrics(self.track, name, scores, counted)
                 continue
-            if name in values.ratios or values.is_mean(name) or math.isnan(values.whole[name]):
+            if name in values.ratios or name in values.lost or values.is_mean(name):
                 continue
             made += corpus_metrics(self.track, values.owners[name], name, scores, rows, values.whole[name])
         return made
+
+
+def _row_values(values: Values, names: Sequence[str], at: int) -> dict[str, float]:
+    """Return one row's values of the metrics that are means over rows."""
+    return {
+        name: one
+        for name in names
+        if (one := values.per_row[name][at]) is not None and name not in values.ratios
+    }
 
 
 def _chosen_option(kept: _Kept) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.errors import raised_at
 from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.scorers.list_values import interval, is_costly, whole_value
@@ -49,6 +50,12 @@ def counted_metrics(
     return made
 
 
+def lost_metric(track: str, name: str, scores: Sequence[Score], why: str) -> Metric:
+    """Return a metric that has no value over all rows, with the reason."""
+    made = _made(scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0)
+    return msgspec.structs.replace(made, why=why)
+
+
 class RunningCorpus:
     """One value of a track over all rows and over each group, of counts that are added up as rows come.
 
@@ -73,6 +80,7 @@ class RunningCorpus:
             part.outcomes.add(score)
             if counts is not None:
                 part.counts.take(counts)
+                part.n_answered += score.verdict is not Verdict.UNANSWERED
             # Many small groups have as many rows as all: they keep theirs no longer than the whole.
             if not self._whole.counts.are_rows_kept and part.counts.are_rows_kept:
                 part.counts.let_go()
@@ -84,9 +92,20 @@ class RunningCorpus:
         return part
 
     def metrics(self, track: str) -> list[Metric]:
-        """Return the value over all, over each group, and the mean of these; nothing where no row counts."""
+        """Return the value over all, over each group, and the mean of these; nothing where no row counts.
+
+        Where it raises, the value is missing with the reason: the rows' own values are worth as much without.
+        """
         if not self._whole.counts.n:
             return []
+        try:
+            return self._valued(track)
+        except Exception as error:  # noqa: BLE001 (reported as the reason why there is no value)
+            why = f"{self.name} raised {type(error).__name__}: {error} ({raised_at(error)})"
+            made = _made(self._task, track, self.name, None, None, (None, None), self._whole.outcomes, 0)
+            return [msgspec.structs.replace(made, why=why)]
+
+    def _valued(self, track: str) -> list[Metric]:
         if not self._whole.counts.are_rows_kept:
             for part in self._groups.values():
                 part.counts.let_go()
@@ -99,7 +118,7 @@ class RunningCorpus:
         value = counts.value() / self._scale if counts.n else None
         found = counts.interval()
         bounds = (None, None) if found is None else (found[0] / self._scale, found[1] / self._scale)
-        return _made(self._task, track, self.name, group, value, bounds, part.outcomes, counts.n)
+        return _made(self._task, track, self.name, group, value, bounds, part.outcomes, part.n_answered)
 
 
 class _Part:
@@ -108,6 +127,8 @@ class _Part:
     def __init__(self, counts: CorpusCounts) -> None:
         self.counts = counts
         self.outcomes = _Outcomes()
+        self.n_answered = 0
+        """Rows that count and have an answer; those without one are among the outcomes."""
 
 
 class _Outcomes:
@@ -147,12 +168,15 @@ def _metric(
     rows: Mapping[str, tuple[Any, Any]],
     known: float | None = None,
 ) -> Metric:
-    members = {score.sample_id for score in scores}
+    members = {score.sample_id: score.verdict for score in scores}
     pairs = [pair for sample_id, pair in rows.items() if sample_id in members]
+    n_answered = sum(
+        verdict is not Verdict.UNANSWERED for sample_id, verdict in members.items() if sample_id in rows
+    )
     predictions, references = [prediction for prediction, _ in pairs], [reference for _, reference in pairs]
     value = whole_value(metric, name, predictions, references) if known is None else known
     bounds = interval(metric, name, predictions, references)
-    return _made(scores[0].task, track, name, group, value, bounds, _Outcomes.of(scores), len(pairs))
+    return _made(scores[0].task, track, name, group, value, bounds, _Outcomes.of(scores), n_answered)
 
 
 def _made(

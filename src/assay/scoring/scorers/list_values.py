@@ -9,10 +9,11 @@ import math
 import random
 import sys
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from assay.core.errors import AssayError, PlanError, Problem, calling_author, listing
+from assay.core.errors import AssayError, PlanError, Problem, UsageError, calling_author, listing
 from assay.core.origin import Origin
 from assay.core.score import JudgeReply, Ratio, Verdict
 from assay.scoring.judges.binding import last_replies
@@ -44,6 +45,10 @@ class Values(NamedTuple):
     """Rows that a metric could not judge, and why."""
     replies: dict[int, tuple[JudgeReply, ...]]
     """What a judge said of rows, for all metrics that asked one."""
+    lost: dict[str, str]
+    """Names of metrics that have no value over all rows, and why: they raised, or returned nan."""
+    deciding: str | None
+    """The first metric that was called, whatever became of it; None where there is none."""
 
     def is_mean(self, name: str) -> bool:
         """Whether a metric is the mean of what it says of the rows."""
@@ -76,19 +81,22 @@ def evaluate(
     troubles: dict[int, str] = {}
     replies: dict[int, tuple[JudgeReply, ...]] = {}
     put_off: list[AssayError] = []
+    lost: dict[str, str] = {}
+    deciding: str | None = None
     for metric in metrics if predictions else ():
         kept = [at for at in range(len(predictions)) if at not in troubles]
         try:
             found, fresh = _over_rows(metric, predictions, references, kept)
         except AssayError as error:
-            if not wanted:
-                raise
             # Which names it has is not known: it may have one that is wanted.
             put_off.append(error)
+            lost[_metric_name(metric)] = str(error)
+            deciding = deciding or _metric_name(metric)
             continue
         told = [name for name in found if not wanted or name in wanted]
         if not told:
             continue
+        lost |= {name: f"{_name_of(metric)} returned nan" for name in told if math.isnan(found[name])}
         troubles |= fresh
         kept = [at for at in kept if at not in fresh]
         troubles |= _unjudged(metric, kept)
@@ -113,8 +121,12 @@ def evaluate(
             if len(parts.get(name, ())) == len(kept):
                 shares = [Ratio(*one) for one in parts[name]]
                 ratios[name] = _placed(shares, kept, len(predictions))
+        deciding = deciding or next((name for name in told if name in per_row), told[0])
+    if put_off and not whole and not wanted:
+        raise put_off[0]
     if lacking := [name for name in wanted if name not in whole and predictions]:
-        raise put_off[0] if put_off else _no_such_metric(lacking[0], metrics)
+        # What was asked for by name is no fault of the dataset where it cannot be had.
+        raise UsageError(put_off[0].problems) if put_off else _no_such_metric(lacking[0], metrics)
     return Values(
         _ordered(per_row, wanted),
         _ordered(whole, wanted),
@@ -125,6 +137,8 @@ def evaluate(
         frozenset(off_scale),
         troubles,
         replies,
+        {name: why for name, why in lost.items() if not wanted or name in wanted},
+        wanted[0] if wanted else deciding,
     )
 
 
@@ -135,7 +149,7 @@ def _over_rows(
     try:
         return _called(metric, predictions, references, kept), {}
     except Exception as error:
-        fresh = _raising_rows(metric, predictions, references, kept)
+        fresh = _raising_rows(metric, predictions, references, kept) if _takes_single_rows(metric) else {}
         if not fresh or len(fresh) == len(kept):
             # No row's own fault: it would say the same of any.
             raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
@@ -145,10 +159,10 @@ def _over_rows(
             raise _metric_problem(metric, again) from again
 
 
-def _no_such_metric(name: str, metrics: Sequence[Any]) -> PlanError:
+def _no_such_metric(name: str, metrics: Sequence[Any]) -> UsageError:
     known = listing(map(_name_of, metrics))
     what = f"the dataset's own code reports no metric {name!r}; its metrics are {known}"
-    return PlanError(Problem("RESCORE-003", what, "`assay score RUN` without options shows what it reports"))
+    return UsageError(Problem("RESCORE-003", what, "`assay score RUN` without options shows what it reports"))
 
 
 def _ordered(found: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, PlacedT]:
@@ -221,9 +235,11 @@ def _row_values(
             made[name] = [_number(one) for one in given]
     # What is a sum over the rows is nothing that a row has.
     missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
-    if missing and not is_costly(metric):
+    if missing and not is_costly(metric) and _takes_single_rows(metric):
         try:
-            alone = [_called(metric, predictions, references, [at]) for at in kept]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                alone = [_called(metric, predictions, references, [at]) for at in kept]
         except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
             return made
         for name in missing:
@@ -234,9 +250,19 @@ def _row_values(
     return made
 
 
+def _takes_single_rows(metric: Any) -> bool:
+    """Whether a metric may be called with one row: one that makes a number of all may have none for one."""
+    return bool(getattr(metric, "takes_single_rows", True))
+
+
 def is_costly(metric: Any) -> bool:
     """Whether a metric is to be called once over all rows, and not again for rows alone or an interval."""
     return bool(getattr(metric, "is_costly", False))
+
+
+def _metric_name(metric: Any) -> str:
+    """Return the name under which a metric that raised is reported."""
+    return str(getattr(metric, "name", type(metric).__name__))
 
 
 def _name_of(metric: Any) -> str:
@@ -253,7 +279,9 @@ def _raising_rows(
             _called(metric, predictions, references, [at])
         except Exception as error:  # noqa: BLE001 (told as that row's trouble)
             # It was given one row, which a message of its own calls the first.
-            troubles[at] = _said(metric, error).replace(", row 1:", ":")
+            place = _place_in(metric, error)
+            where = f" ({place})" if place is not None and place.line else ""
+            troubles[at] = _said(metric, error).replace(", row 1:", ":") + where
     return troubles
 
 
@@ -289,7 +317,10 @@ def whole_value(
     if not predictions:
         return None
     try:
-        value = _number(_called(metric, predictions, references, range(len(predictions))).get(name))
+        with warnings.catch_warnings():
+            # The call over all rows has let them out once; parts and resamples have nothing to add.
+            warnings.simplefilter("ignore")
+            value = _number(_called(metric, predictions, references, range(len(predictions))).get(name))
     except Exception:  # noqa: BLE001 (these rows were taken before, among others)
         return None
     return None if value is None else value / unit_of(metric, name).scale

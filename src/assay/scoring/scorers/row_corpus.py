@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Protocol
 
 import msgspec
@@ -17,7 +16,7 @@ from assay.scoring.judges.binding import last_replies
 from assay.scoring.judges.judgement import Unaskable, judge_all
 from assay.scoring.metrics.estimators import pass_at_k
 from assay.scoring.metrics.gpteval import no_judge
-from assay.scoring.metrics.row_programs import checking_program
+from assay.scoring.metrics.row_programs import checking_program, guarded
 from assay.scoring.sandbox import Protections, Sandbox
 from assay.scoring.scorers.named_metrics import PASS_K, NamedMetric
 from assay.scoring.scorers.outcomes import Unscorable
@@ -39,6 +38,10 @@ class LateMetric(Protocol):
         """Return each row's values by name, or why it has none."""
 
     @property
+    def last_passed(self) -> Sequence[tuple[bool, ...]]:
+        """Which outputs of each row passed in the latest call; empty where none are run."""
+
+    @property
     def last_replies(self) -> Sequence[tuple[JudgeReply, ...]]:
         """What a judge replied about each row in the latest call; empty where none is asked."""
 
@@ -53,6 +56,7 @@ class FunctionExecution:
         self._named = named
         self._faithful = faithful
         self.last_replies: Sequence[tuple[JudgeReply, ...]] = ()
+        self.last_passed: Sequence[tuple[bool, ...]] = ()
         self._protections: Protections | None = None
 
     def values(self, readings: Sequence[Reading]) -> list[dict[str, float] | Unscorable]:
@@ -63,12 +67,16 @@ class FunctionExecution:
             self._protections = sandbox.protections()
             # What stands under `if __name__ == "__main__":` is not run, as in the original.
             outcomes = sandbox.run_many(programs, is_main=False)
-            return [
-                row
+            self.last_passed = [
+                ()
                 if isinstance(row, Unscorable)
-                else self._counted(len(reading.texts), sum(ran.is_ok for ran in islice(outcomes, len(row))))
+                else tuple(text is not None and next(outcomes).is_ok for text in reading.texts)
                 for reading, row in zip(readings, written, strict=True)
             ]
+        return [
+            row if isinstance(row, Unscorable) else self._counted(len(passed), sum(passed))
+            for row, passed in zip(written, self.last_passed, strict=True)
+        ]
 
     def notes(self) -> Sequence[str]:
         """Say what the sandbox protected from."""
@@ -77,13 +85,14 @@ class FunctionExecution:
     def _programs(self, reading: Reading) -> list[str] | Unscorable:
         """Return the programs of a row; an output without an answer has none, and so does not pass."""
         try:
-            return [
+            programs = [
                 checking_program(reading.sample.fields, text, is_faithful=self._faithful)
                 for text in reading.texts
                 if text is not None
             ]
         except (ValueError, TypeError) as error:
             return Unscorable(str(error))
+        return [guarded(one) for one in programs] if self._faithful else programs
 
     def _counted(self, n_outputs: int, n_passed: int) -> dict[str, float]:
         if self._named.aggregation != PASS_K:
@@ -99,6 +108,7 @@ class JudgedAgreement:
         self._named = named
         self._faithful = faithful
         self._prompt = prompt
+        self.last_passed: Sequence[tuple[bool, ...]] = ()
         self.last_replies: Sequence[tuple[JudgeReply, ...]] = ()
         self._judge: Judge | None = None
 
@@ -205,17 +215,22 @@ class RowCorpus:
         judged = [one for one in readings if self._rows.verdict_before(one) is None]
         late: dict[str, dict[str, float | Unscorable]] = {one.sample.id: {} for one in judged}
         replies: dict[str, tuple[JudgeReply, ...]] = {one.sample.id: () for one in judged}
+        passed: dict[str, tuple[bool, ...]] = {}
         for metric in self._late if judged else ():
             for reading, found in zip(judged, metric.values(judged), strict=True):
                 # A value that is missing says why under whatever name.
                 late[reading.sample.id] |= {"": found} if isinstance(found, Unscorable) else found
+            if metric.last_passed:
+                passed |= {one.sample.id: ran for one, ran in zip(judged, metric.last_passed, strict=True)}
             for reading, said in zip(judged, last_replies(metric, len(judged)), strict=True):
                 replies[reading.sample.id] += said
         scores = [
             one
             if isinstance(one, Score)
             else msgspec.structs.replace(
-                self._rows.scored(one, late.get(one.sample.id, {})), judged=replies.get(one.sample.id, ())
+                self._rows.scored(one, late.get(one.sample.id, {})),
+                judged=replies.get(one.sample.id, ()),
+                passed=passed.get(one.sample.id, ()),
             )
             for one in self._kept
         ]

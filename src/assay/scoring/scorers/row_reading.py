@@ -66,13 +66,14 @@ class Reader:
     def read(self, sample: Sample, answers: Sequence[Answered]) -> Reading:
         """Return the answers; raise Unscorable when a request failed."""
         outputs = outputs_of(answers)
-        found = [self._found(output.text, sample) for output in outputs]
+        found = [self.found(output.text, sample) for output in outputs]
         first = found[0]
         texts = tuple(one.answer for one in found)
         is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
         return Reading(sample, task_of(answers), texts, first.span, first.rule, is_truncated)
 
-    def _found(self, text: str, sample: Sample) -> Extraction:
+    def found(self, text: str, sample: Sample) -> Extraction:
+        """Return the answer in one output, and what found it."""
         if self._extract is not None:
             return self._extract(text, sample)
         answer = self._find(text)

@@ -7,7 +7,6 @@ BLEU, is handed on as the author's function returned it, with an interval from r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
@@ -16,10 +15,10 @@ from assay.core.errors import PlanError, Problem
 from assay.core.origin import Origin
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import NO_METRIC, Metric, Score, Verdict
 from assay.core.task import Answered, Evaluation, Scorer
-from assay.scoring.aggregations import traits_of
-from assay.scoring.scorers.corpus_values import corpus_metrics
+from assay.scoring.aggregations import AGGREGATIONS, traits_of
+from assay.scoring.scorers.corpus_values import corpus_metrics, lost_metric
 from assay.scoring.scorers.list_values import Values, evaluate
 from assay.scoring.scorers.outcomes import option_target, score_of, task_of
 
@@ -143,8 +142,7 @@ class TaskResults:
 
     def _deciding(self, values: Values) -> str:
         headline = self._headline
-        names = [*values.per_row, *values.ratios, *values.whole, "none"]
-        return headline if headline in values.per_row else names[0]
+        return headline if headline in (*values.whole, *values.lost) else values.deciding or NO_METRIC
 
     def _score(self, kept: _Kept, values: Values, deciding: str, row: int | None) -> Score:
         inner = kept.inner
@@ -174,9 +172,9 @@ class TaskResults:
         ratios = {name: ratio for name, rows in values.ratios.items() if (ratio := rows[row]) is not None}
         single = {name: one for name, rows in values.per_row.items() if (one := rows[row]) is not None}
         value = single.get(deciding)
-        if value is None:
-            return scored(Verdict.UNGRADED)
         also = {name: one for name, one in single.items() if name != deciding and name not in ratios}
+        if value is None:
+            return scored(Verdict.UNGRADED, also=also)
         return scored(Verdict.SCORED, value=value, also=also, ratios=ratios)
 
     def _metrics(
@@ -188,10 +186,11 @@ class TaskResults:
             for score, row in zip(scores, self._rows, strict=True)
             if row is not None and row not in values.troubles
         }
-        return [
+        made = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
+        return made + [
             metric
             for name in values.whole
-            if name not in values.ratios and not values.is_mean(name) and not math.isnan(values.whole[name])
+            if name not in values.ratios and name not in values.lost and not values.is_mean(name)
             for metric in corpus_metrics(self.track, values.owners[name], name, scores, rows)
         ]
 
@@ -214,6 +213,8 @@ class _Aggregate:
         self._function = function
         self._traits = traits_of(function)
         self.is_costly = self._traits.is_costly
+        # A function of the author's own may have no value for one document, as a correlation.
+        self.takes_single_rows = any(function is known for known in AGGREGATIONS.values())
         self.is_share = self._traits.is_share
         self.last_score_lists: dict[str, list[float]] = {}
         """The values of the documents in the latest call, where they are numbers."""

@@ -344,13 +344,13 @@ def letters(prefix: str = "", *, lead: bool = False) -> Any:
     """Return a tokenizer of one token for each letter, but `th` for one of two; some begin with a mark."""
 
     def tokens(ask: Ask) -> list[Token]:
-        assert isinstance(ask, Span)
         assert isinstance(ask.prompt, str)
+        start = ask.start if isinstance(ask, Span) else len(ask.prompt)
         found, at = [Token(0, prefix, False)] if prefix else [], 0
         while at < len(ask.prompt):
             text = ask.prompt[at : at + 2] if ask.prompt[at : at + 2] == "th" else ask.prompt[at]
             at += len(text)
-            found.append(Token(ord(text[0]) * 1000 + len(text), text, at > ask.start))
+            found.append(Token(ord(text[0]) * 1000 + len(text), text, at > start))
         return found
 
     return tokens

@@ -136,7 +136,8 @@ def original_prompts(rows: list[dict[str, Any]], k: int, seed: int, copies: int 
             head = ""
             if k:
                 some = [one for one in rnd.sample(rows, k + 1) if one != row][:k]
-                head = "".join(f"Q: {one['question']}\nA: {one['answer']}\n\n" for one in some)
+                # The empty line at the end is there without any example, too.
+                head = "\n\n".join(f"Q: {one['question']}\nA: {one['answer']}" for one in some) + "\n\n"
             made.append(f"{head}Q: {row['question']}\nA: ")
     return made
 
@@ -149,6 +150,18 @@ def test_faithful_draws_are_the_originals(
     folder = write_dataset(tmp_path_factory.mktemp("x"), rows, {"transform_gen_v0.py": FREE})
     found = prompts(folder, shots=k, seed=seed, is_faithful=True)
     assert found == original_prompts(rows, k, seed)
+
+
+def test_faithful_prompts_whose_examples_were_all_dropped_begin_with_an_empty_line(tmp_path: Path) -> None:
+    rows = [free_rows(1)[0]] * 4
+    folder = write_dataset(tmp_path, rows, {"transform_gen_v0.py": FREE})
+    assert set(prompts(folder, shots=2, is_faithful=True)) == {"\n\nQ: 0+1\nA: "}
+    described = {"description": "Add."}
+    folder = write_dataset(
+        tmp_path, rows, {"transform_gen_v0.py": FREE}, {"sums_gen.json": config(**described)}
+    )
+    assert set(prompts(folder, shots=2, is_faithful=True)) == {"Add.\n\n\n\nQ: 0+1\nA: "}
+    assert set(prompts(folder, shots=0, is_faithful=True)) == {"Add.\n\nQ: 0+1\nA: "}
 
 
 def test_faithful_samples_have_examples_of_their_own(free: Path) -> None:

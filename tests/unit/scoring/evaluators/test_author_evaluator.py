@@ -51,36 +51,23 @@ def test_details_give_the_rows_and_the_scale() -> None:
     assert metric.units == {"accuracy": PERCENT, "loss": OWN, "n_right": OWN}
 
 
-def test_a_fraction_of_right_rows_is_a_share_too() -> None:
+def test_a_fraction_of_right_rows_keeps_its_scale_and_has_their_values() -> None:
     details = [{"correct": True}, {"correct": False}]
     metric = wrapped(lambda predictions, references: {"acc": np.float32(0.5), "details": details})
-    metric(["A", "B"], rows("AA"))
-    assert metric.units == {"acc": Unit(1.0, True)}
+    assert metric(["A", "B"], rows("AA")) == {"acc": 0.5}
+    assert metric.units == {"acc": OWN}
+    assert metric.last_score_lists == {"acc": [1.0, 0.0]}
 
 
-@pytest.mark.parametrize(
-    ("value", "unit"),
-    [
-        (100 * 2 / 3, PERCENT),
-        (2 / 3, Unit(1.0, True)),
-        (0.0, PERCENT),
-        (37.5, OWN),
-        (66, OWN),
-    ],
-)
-def test_without_details_a_share_is_one_of_whole_rows(value: float, unit: Unit) -> None:
-    metric = wrapped(lambda predictions, references: {"accuracy": value})
-    metric(["A", "B", "C"], rows("AAA"))
-    assert metric.units["accuracy"] == unit
-    assert ("accuracy" in metric.last_intervals) is unit.is_share
+@pytest.mark.parametrize("n", [1, 3, 100, 200])
+@pytest.mark.parametrize("value", [0.0, 0.25, 0.5, 1.0, 37.5, 50.0, 100.0])
+def test_without_details_a_value_is_shown_as_returned_whatever_the_number_of_rows(
+    value: float, n: int
+) -> None:
+    metric = wrapped(lambda predictions, references: {"acc": value, "accuracy": value / 2})
+    assert metric(["A"] * n, rows("A" * n)) == {"acc": value, "accuracy": value / 2}
+    assert metric.units == {"acc": OWN, "accuracy": OWN}
     assert metric.last_correct is None
-
-
-def test_what_may_be_a_share_or_a_percentage_is_shown_as_it_is() -> None:
-    metric = wrapped(lambda predictions, references: {"accuracy": 1.0})
-    metric(["A"] * 100, rows("A" * 100))
-    assert metric.units["accuracy"] == OWN
-    assert "may be a share or a percentage" in metric.notes()[0]
 
 
 def test_a_value_of_another_name_keeps_its_own_scale() -> None:
@@ -176,7 +163,7 @@ def test_details_that_are_numbered_belong_to_their_rows() -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit"),
-    [(66.67, PERCENT), (67, PERCENT), (66.7, PERCENT), (0.667, Unit(1.0, True)), (66.5, OWN), (0.7, OWN)],
+    [(66.67, PERCENT), (67, PERCENT), (66.7, PERCENT), (66.5, OWN), (0.7, OWN)],
 )
 def test_a_rounded_share_is_the_share_of_its_rows(value: float, unit: Unit) -> None:
     details = [{"correct": True}, {"correct": True}, {"correct": False}]

@@ -75,6 +75,6 @@ def test_the_majority_and_of_equals_the_first() -> None:
 
 
 def test_a_threshold_that_is_a_little_more_as_a_float_asks_for_no_more() -> None:
-    """0.55 * 20 is 11.000000000000002: eleven right ones of twenty are enough."""
-    assert g_pass_at_k(20, 11, 20, 0.55) == 1.0
-    assert g_pass_at_k(20, 10, 20, 0.55) == 0.0
+    """0.28 * 25 is 7.000000000000001: seven right ones of twenty-five are enough."""
+    assert g_pass_at_k(25, 7, 25, 0.28) == 1.0
+    assert g_pass_at_k(25, 6, 25, 0.28) == 0.0

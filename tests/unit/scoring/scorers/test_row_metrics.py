@@ -17,6 +17,7 @@ from assay.core.score import Score, Verdict
 from assay.core.task import Answered, ComponentSpec, Evaluation, RunningScorer, Scorer
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import corpus_counts
+from assay.scoring.scorers.corpus_values import RunningCorpus
 from assay.scoring.scorers.registry import make_scorer
 from assay.scoring.scorers.row_corpus import RowCorpus
 from fakes.judges import ScriptedJudge
@@ -177,13 +178,14 @@ def test_plain_tasks_score_as_answers_come() -> None:
     assert not isinstance(scorer({"b": {"type": "bleu"}, "p": {"type": "function_execution"}}), Scorer)
 
 
-def test_a_task_is_judged_by_everything_that_its_config_names() -> None:
+def test_the_table_lists_everything_that_a_config_names() -> None:
     metrics = {**EXACT, "f1": {"type": "f1_score"}}
     made = scorer(metrics)
     aggregator = MeanAggregator()
     aggregator.add(made.score(sample("18"), wrote(sample("18"), "18")))
     aggregator.take(made.finish())
-    assert {one.metric: one.is_headline for one in aggregator.metrics()} == {"accuracy": True, "f1": True}
+    found = {one.metric: (one.is_headline, one.is_listed) for one in aggregator.metrics()}
+    assert found == {"accuracy": (True, True), "f1": (False, True)}
 
 
 def test_no_answer_is_unanswered_and_faithful_scores_the_empty_text() -> None:
@@ -378,6 +380,25 @@ def test_programs_pass_or_not_and_pass_at_k_takes_the_place_of_the_name() -> Non
         ("pass@1", 1.0, {}),
     ]
     assert any("programs ran in a" in note for note in found.notes)
+    assert [one.passed for one in found.scores] == [(True, False), (False, False), (True,)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "import os; os.getcwd()",
+        "import os; os.environ['A'] = 'b'",
+        "import subprocess; subprocess.run(['true'])",
+        "import shutil; shutil.rmtree('nowhere', ignore_errors=True)",
+        "import resource",
+        "import tempfile; tempfile.TemporaryDirectory().cleanup()",
+        "import sys; sys.stdout.buffer",
+    ],
+)
+def test_faithful_takes_from_programs_what_the_original_takes(call: str) -> None:
+    pair = (sample("", **HUMANEVAL), (f"    {call}\n    return 2 * x\n", "    print(x)\n    return 2 * x\n"))
+    assert rows(PASS_K, pair).scores[0].passed == (True, True)
+    assert rows(PASS_K, pair, faithful=True).scores[0].passed == (False, True)
 
 
 def test_mbpp_runs_the_set_up_and_faithful_does_not() -> None:
@@ -472,3 +493,20 @@ def test_unknown_names_are_plan_errors(args: dict[str, Any], says: str) -> None:
         make_scorer(ComponentSpec("row_metrics", args))
     assert caught.value.problems[0].code == "SCORE-002"
     assert says in caught.value.problems[0].what
+
+
+def test_a_corpus_value_that_raises_leaves_the_values_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise TypeError("cannot add float and float32")
+
+    monkeypatch.setattr(RunningCorpus, "_metric", broken)
+    made = scorer({"chrf": {"type": "chrf"}})
+    assert isinstance(made, RunningScorer)
+    aggregator = MeanAggregator()
+    aggregator.add(made.score(sample("a cat"), wrote(sample("a cat"), "a cat")))
+    aggregator.take(made.finish())
+    found = {one.metric: one for one in aggregator.metrics()}
+    assert found["chrf"].value == pytest.approx(1.0)
+    assert found["chrf"].is_headline
+    assert found["corpus_chrf"].value is None
+    assert "corpus_chrf raised TypeError: cannot add float and float32 (" in (found["corpus_chrf"].why or "")

@@ -220,7 +220,7 @@ class EvaluationPage {
       replace(this.scores);
       return;
     }
-    const heads = this.run.rows.filter((row) => row.role === "mean" ? isHead(row) : row.group === null && (row.is_headline || this.run.manifest.status !== "complete"));
+    const heads = this.run.rows.filter((row) => row.role === "mean" ? isHead(row) : row.group === null && (row.is_listed || !["complete", "unscored"].includes(this.run.manifest.status)));
     const means = heads.filter((row) => row.role === "mean");
     const tasks = heads.filter((row) => row.role === "task");
     // A few of many would be an odd choice: these are in the table alone.

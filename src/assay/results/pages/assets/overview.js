@@ -7,16 +7,17 @@ import { count, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 
 const MANY = 14;
 
-// Whether a row is what a whole task, or a mean of some, is judged by.
+// Whether a row is one of the metrics by which a whole task, or a mean of some, is shown: the headline is the first.
 export function isHead(row) {
-  return row.is_headline && row.group === null;
+  return row.is_listed && row.group === null;
 }
 
 export function scoreCard(row) {
   const trouble = [["unanswered", row.n_unanswered], ["truncated", row.n_truncated], ["failed", row.n_failed]];
   return el("div", { class: "score" },
     el("span", { class: "label" }, said(row.label), " · ", said(row.method)),
-    el("b", {}, row.shown, row.is_share ? el("small", {}, " %") : null),
+    el("b", {}, row.shown, row.is_share && row.value !== null ? el("small", {}, " %") : null),
+    row.value === null ? el("span", { class: "trouble" }, "not scored: ", said(row.why ?? "no row has a known right answer")) : null,
     el("span", {}, `95 % interval ${row.interval}`, row.higher_is_better ? "" : " · less is better"),
     el("span", {}, `${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`),
     el("span", { class: "company" }, trouble.map(([name, n]) => el("span", { class: n ? "some" : "" }, `${name} ${part(n, row.n)}`))));
@@ -39,7 +40,7 @@ function when(run) {
     const share = run.n_planned ? run.n_samples / run.n_planned : 0;
     return [`started ${started} UTC`, el("progress", { value: share, max: 1, "aria-label": "samples done" }), `${count(run.n_samples)} of ${count(run.n_planned)} samples`];
   }
-  const state = manifest.status === "answered" ? "answered, not scored yet · " : "";
+  const state = { answered: "answered, not scored yet · ", unscored: "nothing could be scored · " }[manifest.status] ?? "";
   return [`${state}${started} UTC · ${manifest.seconds === null ? NOT_KNOWN : seconds(manifest.seconds)} · ${count(run.n_samples)} samples`];
 }
 
@@ -78,9 +79,9 @@ export function parts(run) {
   const heads = run.rows.filter(isHead);
   const lists = [];
   if (heads.length > 1) lists.push([heads.some((row) => row.role === "mean") ? "Subsets" : "Tasks", heads, (row) => setState({ task: run.manifest.tasks.length > 1 && row.role === "task" ? row.task : null, show: null })]);
-  const categories = run.rows.filter((row) => row.is_headline && row.group !== null && row.role === "mean");
+  const categories = run.rows.filter((row) => row.is_listed && row.group !== null && row.role === "mean");
   if (categories.length) lists.unshift(["Categories", categories, () => setState({ task: null, group: null })]);
-  const groups = run.rows.filter((row) => row.is_headline && row.group !== null && row.role === "group");
+  const groups = run.rows.filter((row) => row.is_listed && row.group !== null && row.role === "group");
   for (const key of new Set(groups.map((row) => `${row.task}\n${row.method}`))) {
     const [task, method] = key.split("\n");
     const rows = groups.filter((row) => row.task === task && row.method === method);
@@ -94,7 +95,7 @@ export function parts(run) {
     const named = (row) => (!title.startsWith("Groups") ? { ...row, label: run.manifest.tasks.length > 1 ? row.label : "", note: row.method } : row);
     for (const some of [shares, others]) if (some.length) found.push(folded(some.length, title, intervalBars(some.map(named), { label: title, onchoose: go })));
   }
-  const beside = run.rows.filter((row) => !row.is_headline && row.group === null);
+  const beside = run.rows.filter((row) => !row.is_listed && row.group === null);
   if (beside.length) {
     found.push(el("details", { class: "fold" }, el("summary", {}, "Other metrics", el("span", { class: "faint" }, ` ${count(beside.length)}`)),
       facts(["task", "method", "metric", "value", "95 % interval"], beside.map((row) => [row.label, row.method.split(" ")[0], row.metric, row.shown, row.interval]))));

@@ -9,7 +9,7 @@ import { fetched, watched } from "./source.js";
 const SHOWN = 200;
 const SCORES_SHOWN = 3;
 const SILENT_S = 120;
-const STATUSES = { running: "running", answered: "answered, not scored", complete: "complete", damaged: "damaged" };
+const STATUSES = { running: "running", answered: "answered, not scored", complete: "complete", unscored: "nothing scored", damaged: "damaged" };
 const COLUMNS = [["name", "Run"], ["status", "Status"], ["model", "Model"], ["result", "Score"], ["n_samples", "Samples"], ["started", "Started"], ["seconds", "Took"]];
 const SORTS = {
   name: (run) => run.name, status: (run) => run.status, model: (run) => run.model, result: (run) => run.rows[0]?.value ?? null,

@@ -15,7 +15,7 @@ function meter(row) {
 
 function scoreLine(row) {
   return el("li", {},
-    el("span", { class: "number" }, row.shown, row.is_share ? " %" : ""),
+    el("span", { class: "number" }, row.shown, row.is_share && row.value !== null ? " %" : ""),
     meter(row),
     el("span", { class: "interval" }, row.interval),
     el("span", { class: "of" }, said(row.label), " · ", said(row.method)));

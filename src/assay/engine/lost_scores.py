@@ -1,0 +1,72 @@
+"""What to do when code that scores raises: its own task loses the score, and everything else is kept.
+
+The code may be a metric of Assay, of a library or of a dataset's author. Must not know how metrics work.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.core.errors import (
+    AssayError,
+    BackendError,
+    OfflineError,
+    Problem,
+    StoreError,
+    UsageError,
+    raised_at,
+)
+from assay.core.sample import Sample
+from assay.core.score import NO_METRIC, Score, Verdict
+
+_ENDS_THE_RUN = (BackendError, StoreError, UsageError, OfflineError)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+class HeldSample(NamedTuple):
+    """What a score needs to know of a sample whose scores come when all samples are there."""
+
+    id: str
+    group: str | None
+    cluster: str | None
+
+    @classmethod
+    def of(cls, sample: Sample) -> HeldSample:
+        """Return what to keep of a sample."""
+        return cls(sample.id, sample.group, sample.cluster)
+
+
+def ends_the_run(error: BaseException) -> bool:
+    """Whether an error is none of scoring: a full disk, a model that is gone, a wrong command."""
+    return isinstance(error, _ENDS_THE_RUN) or (isinstance(error, OSError) and error.errno in _NO_ROOM)
+
+
+def problem_of(error: BaseException, task: str, track: str) -> Problem:
+    """Return what went wrong while a task was scored, with the line that raised."""
+    if isinstance(error, AssayError):
+        return error.problems[0]
+    return Problem(
+        "SCORE-007",
+        f"scoring {task!r} by {track} raised {type(error).__name__}: {error}",
+        "correct the code at this line, then score the kept answers: `assay score RUN`",
+        raised_at(error),
+    )
+
+
+def failed_scores(samples: Sequence[HeldSample], task: str, track: str, why: str) -> list[Score]:
+    """Return a failed score for every sample of a task that could not be scored."""
+    return [
+        Score(
+            task,
+            one.id,
+            track,
+            NO_METRIC,
+            Verdict.FAILED,
+            why=why,
+            group=one.group,
+            cluster=one.cluster,
+        )
+        for one in samples
+    ]
