@@ -170,7 +170,7 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
         if not isinstance(one.entry, TableEntry):
             return compile_entry(one, name, asked)
         table = located(one.entry, one.config.path, one.where)
-        return compile_table_dataset(table.path, settings, table.said, around)
+        return compile_table_dataset(table.path, settings, table.said, around, arguments=arguments)
 
     return of_all(found, compiled, same_names)
 

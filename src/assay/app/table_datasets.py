@@ -40,12 +40,14 @@ def compile_table_dataset(
     *,
     meta_file: str | None = None,
     find_split: Callable[[str, str], str] | None = None,
+    arguments: ConfigArguments | None = None,
 ) -> Compiled:
     """Compile a table, with what the model's config says in `dataset_args`.
 
-    A faithful run compiles the entry that OpenCompass makes of the table, where it makes one.
+    A faithful run compiles the entry that OpenCompass makes of the table, where it makes one. `arguments`:
+    what `dataset_args` say, where the table is one of a config.
     """
-    arguments = _arguments(settings, path)
+    arguments = arguments or _arguments(settings, path)
     compiled = compile_table(
         path,
         settings,
@@ -81,9 +83,9 @@ def _arguments(settings: TaskSettings, path: str) -> ConfigArguments | None:
     if not settings.dataset_args:
         return None
     # Imported when used, as the language itself is.
-    from assay.dialects.openicl.arguments import config_arguments
+    from assay.dialects.openicl.arguments import OF_TABLES, config_arguments
 
-    return config_arguments(settings.dataset_args, Path(path))
+    return config_arguments(settings.dataset_args, Path(path), noun="a table", known=OF_TABLES)
 
 
 def _defaults(arguments: ConfigArguments | None) -> ModelDefaults:

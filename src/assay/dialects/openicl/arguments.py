@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,8 @@ MODEL_LENGTH = "max_out_len"
 MODEL_STOPS = "stop_words"
 UNSCORED = "unscored"
 KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS, UNSCORED)
+OF_TABLES = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, MODEL_LENGTH, MODEL_STOPS)
+"""Those that mean something to a table: what the config of the model says."""
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -45,15 +47,17 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """Whether answers are not scored, so that nothing of how they would be needs to be there."""
 
 
-def config_arguments(said: Mapping[str, str], config: Path) -> ConfigArguments:
+def config_arguments(
+    said: Mapping[str, str], config: Path, *, noun: str = "a config dataset", known: Sequence[str] = KNOWN
+) -> ConfigArguments:
     """Read what is said of a config; UsageError for what is not known or cannot be read.
 
     A config that lies in a checkout has that checkout unless another is named.
     """
     for name in said:
-        if name not in KNOWN:
-            what = f"a config dataset has no argument {name!r}{nearest(name, KNOWN)}"
-            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(KNOWN)}"))
+        if name not in known:
+            what = f"{noun} has no argument {name!r}{nearest(name, known)}"
+            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(known)}"))
     return ConfigArguments(
         _folder(said.get(OPENICL_ROOT)) or checkout_above(config),
         _meta(said.get(META_TEMPLATE)),
