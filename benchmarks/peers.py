@@ -5,6 +5,7 @@
     python -m benchmarks.peers lm-eval-api  # lm-eval as a client of servers, without torch
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
+    python -m benchmarks.peers llmbox       # what a checkout of LLMBox needs to run a local model
     python -m benchmarks.peers opencompass  # OpenCompass's program
     python -m benchmarks.peers ultraeval    # what UltraEval's main.py imports; the program is a checkout
     python -m benchmarks.peers option-readers  # what OpenCompass and AISBench read options with
@@ -33,6 +34,8 @@ OPENAI = "3.49.0"
 AISBENCH = "3.1.20260630"
 OPENCOMPASS = "0.5.4"
 VLLM = "0.32.0"
+LLMBOX_TRANSFORMERS = "4.57.6"
+"""The last 4.x release: LLMBox passes `load_in_8bit` to `from_pretrained`, which version 5 rejects."""
 SACREBLEU = "2.6.0"
 
 _AISBENCH_NEEDS = """
@@ -113,6 +116,38 @@ PEERS = {
         (),
         "import importlib.metadata as m, mmengine, pkg_resources; print(m.version('opencompass'))",
         OPENCOMPASS,
+    ),
+    "llmbox": Peer(
+        (
+            ("torch==2.13.0",),
+            (
+                f"transformers=={LLMBOX_TRANSFORMERS}",
+                # The last version that loads dataset scripts, which LLMBox passes trust_remote_code for.
+                *(
+                    "datasets==3.6.0",
+                    "accelerate",
+                    "scipy",
+                    "coloredlogs",
+                    "tqdm",
+                    "jinja2",
+                    "pandas",
+                    "openai",
+                    "tiktoken",
+                ),
+                *(
+                    "nltk",
+                    "sacrebleu",
+                    "rouge_score",
+                    "langcodes",
+                    "language_data",
+                    "immutabledict",
+                    "langdetect",
+                ),
+            ),
+        ),
+        (),
+        "import importlib.metadata as m, accelerate, sacrebleu, datasets; print(m.version('transformers'))",
+        LLMBOX_TRANSFORMERS,
     ),
     "ultraeval": Peer(
         (

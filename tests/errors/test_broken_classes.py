@@ -70,6 +70,48 @@ BEFORE_THE_RUN = [
     ("runaway.py", (), "LLMBOX-005", ("its line 1: it makes more than 100,000,000 characters",)),
     ("braces_in_jinja.py", (), "LLMBOX-005", ("{question} is text", "write {{ question }}")),
     ("metric_is_a_class.py", (), "LLMBOX-011", ("the class Accuracy", "write Accuracy()")),
+    ("no_return_in_references.py", (), "LLMBOX-006", ("references returned None", "return")),
+    ("turns_as_text.py", (), "LLMBOX-004", ("rows 1, 2", "source is str", "multi_turn", "source=[turn")),
+    *(
+        (f"{name}.py", (), "LLMBOX-011", ("line ", f"'{wrong}'", f"did you mean '{meant}'"))
+        for name, wrong, meant in (
+            ("british_normalisation", "use_normalisation", "use_normalization"),
+            ("singular_subset", "banned_subset", "banned_subsets"),
+            ("catagory", "catagory_column", "category_column"),
+            ("singular_arg", "extra_model_arg", "extra_model_args"),
+            ("joined_multiturn", "multiturn", "multi_turn"),
+            ("singular_hook", "init_argument", "init_arguments"),
+            ("joined_hook", "postprocessing", "post_processing"),
+            ("misspelt_on_self", "extra_modelargs", "extra_model_args"),
+        )
+    ),
+    *(
+        (
+            f"{name}.py",
+            (),
+            "LLMBOX-011",
+            ("class Capitals", f"{attribute} is {value}", "expected", "fix: write"),
+        )
+        for name, attribute, value in (
+            ("args_as_list", "extra_model_args", "['temperature'] (list)"),
+            ("args_as_none", "extra_model_args", "None (NoneType)"),
+            ("hot_temperature", "extra_model_args: temperature", "'hot'"),
+            ("set_as_number", "evaluation_set", "3 (int)"),
+            ("column_as_list", "category_column", "['kind'] (list)"),
+            ("banned_as_number", "banned_subsets", "5 (int)"),
+            ("prompt_as_number", "normalization_prompt", "3 (int)"),
+            ("categories_as_list", "categorized_subsets", "['north'] (list)"),
+            ("load_args_as_text", "load_args", "'org/exam' (str)"),
+            ("metric_without_list", "metrics", "<"),
+            ("args_set_by_hook", "extra_model_args", "['stop'] (list)"),
+        )
+    ),
+    (
+        "misspelt_category.py",
+        DATA,
+        "LLMBOX-011",
+        ("categorized_subsets['warm']", "'soth'", "did you mean 'south'"),
+    ),
     ("fine.py", ("--shots-from", "train"), "USAGE-007", ("'shots_from'", "example_set")),
     ("fine.py", ("--split", "test"), "USAGE-007", ("'split'", "evaluation_set")),
     ("fine.py", ("--template", "{x}", "--stride", "3"), "USAGE-007", ("'template'", "'stride'")),

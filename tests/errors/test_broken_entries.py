@@ -30,6 +30,8 @@ CASES = [
     ("broken_code", "OPENICL-011", ("capitals.py line 28", "not valid Python")),
     ("missing_package", "OPENICL-011", ("capitals.py line 2", "pip install gensim_of_old")),
     ("missing_name", "OPENICL-011", ("capitals.py line 7", "did you mean 'BaseEvaluator'")),
+    ("misspelt_load", "OPENICL-011", ("capitals.py line 12", "'loads'", "did you mean 'load'")),
+    ("misspelt_score", "OPENICL-011", ("CapitalsEvaluator", "'scor'", "did you mean 'score'")),
     ("load_returns_nothing", "OPENICL-012", ("capitals.py", "load returned None", "datasets.Dataset")),
     ("load_returns_rows", "OPENICL-012", ("load returned a list", "DatasetDict")),
     ("load_returns_other_splits", "OPENICL-012", ("a dict of which 'train' is a dict",)),

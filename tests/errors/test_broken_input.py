@@ -121,6 +121,7 @@ CASES = [
     ("texts.jsonl", ("--window-tokens", "1"), "USAGE-001", said("'window_tokens'", ">= 2")),
     ("raising.py", (), "OPENICL-006", said("ValueError", "boom")),
     ("no_datasets.py", (), "OPENICL-008", said("'_datasets'")),
+    ("no_dataset_class.py", (), "USAGE-004", said("MultipleChoiceDataset", "'MyDataset' extends none")),
     ("typed_entry.py", (), "OPENICL-009", said("typed_entry.py datasets[0]", "'reader_cfg'")),
     ("fine.csv", ("--cot", "base"), "USAGE-007", said("'cot'", "a table")),
     ("fine.csv", ("--dataset-arg", "max_len=3"), "USAGE-007", said("a table", "'max_len'", "'max_out_len'")),

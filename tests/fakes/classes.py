@@ -81,7 +81,7 @@ def compile_text(
         assert embedder_at_hand is not None, "the test hands no encoder over"
         return embedder_at_hand
 
-    tools = Tools(AUTHOR_NAMES, data, view, open_embedder)
+    tools = Tools(AUTHOR_NAMES, data, view, open_embedder, {})
     return compile_classes(f"{prefix}{path}{selection}", made, tools)
 
 

@@ -71,8 +71,8 @@ def test_details_and_how_many_answers_were_found(workdir: Path) -> None:
         (tree(workdir) / "results" / "says-b" / "sums_left.json").read_text(encoding="utf-8")
     )
     assert results["extract_rate"] == 100
-    assert results["details"]["type"] == "GEN"
-    assert list(results["details"]) == ["type", "0", "1"]
+    assert results["type"] == "GEN"
+    assert list(results["details"]) == ["0", "1"]
     assert results["details"]["1"] == {
         "prompt": "left: 1 + 1 =\nA. 1\nB. 2",
         "origin_prediction": "B",
@@ -190,7 +190,7 @@ def test_failed_rows_are_in_a_file_of_their_own_and_in_the_exit_status(workdir: 
     folder = tree(workdir) / "predictions" / "says-b"
     failed = [one for path in folder.glob("*_failed.jsonl") for one in lines(path)]
     assert failed
-    assert all(one["success"] is False and "injected" in one["error_info"] for one in failed)
+    assert all("injected" in one["error_info"] and one["input"] for one in failed)
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(workdir: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_custom_table(workdir: Path) -> None:
     (workdir / "mcq.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n", encoding="utf-8")
     result = assay("as", "aisbench", "--models", "two", "--custom-dataset-path", "mcq.csv")
     assert result.status == 0, result.err
-    assert table(tree(workdir))[1] == ["mcq", "-", "accuracy", "gen", "100.00", "0.00"]
+    assert table(tree(workdir))[1] == ["mcq", "a783b1", "accuracy", "gen", "100.00", "0.00"]
 
 
 def test_a_table_behind_a_service(workdir: Path) -> None:

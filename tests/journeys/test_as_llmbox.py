@@ -168,16 +168,80 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
         (("-m", "gpt-3.5-turbo"), "such models are not there yet"),
         (("--continue_from", "x.json"), "no run folder"),
         (("-b", "many"), "--batch_size: found 'many'"),
-        (("--chat_template", "llama3"), "'llama3' is no file"),
+        (("--chat_template", "llama3"), "'llama3' is not a file"),
         (("-d", "agieval:math"), "agieval is two datasets"),
+        (("--model_type", "base", "--chat_template", "tokenizer"), "contradicts --model_type base"),
         (("--ranking_tipe", "ppl"), "unrecognized arguments"),
         (("--dry_run", "perhaps"), "expected True or False"),
+        (("--shots", "many"), "'many' is not a valid integer"),
     ],
 )
 def test_what_would_change_the_numbers_is_refused(checkout: Path, flags: tuple[str, ...], said: str) -> None:
     result = assay("as", "llmbox", "-m", "smollm2", "-d", "quiz", *flags)
     assert (result.status, said in result.err) == (2, True), result.err
     assert not Path("runs").exists()
+
+
+TYPED = CLASS.replace(
+    "    def format_instance",
+    """    def init_arguments(self):
+        if self.model_type == "chat":
+            self.instruction = "Reply briefly. {{question}}"
+
+    def format_instance""",
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sees", "form"),
+    [
+        (("--model_type", "chat"), "chat", "chat"),
+        (("--model_type", "base"), "base", "text"),
+        (("--model_type", "chat", "--chat_template", "base"), "chat", "text"),
+        (("--chat_template", "base"), "chat", "text"),
+        (("--chat_template", "tokenizer"), "chat", "chat"),
+        ((), "chat", "chat"),
+    ],
+)
+def test_the_type_a_class_sees_is_the_one_asked_for(
+    checkout: Path, flags: tuple[str, ...], sees: str, form: str
+) -> None:
+    (checkout / "assay.toml").write_text('[model_args]\nchat = "true"\n', encoding="utf-8")
+    (checkout / "utilization" / "dataset" / "quiz.py").write_text(TYPED, encoding="utf-8")
+    settings = run("-d", "quiz", *flags)["tasks"][0]["settings"]
+    assert (settings["model_type"], settings["form"]) == (sees, form)
+    assert settings["instruction"].startswith("Reply briefly.") == (sees == "chat")
+
+
+def test_the_tokenizers_template_is_what_is_used_anyway(checkout: Path) -> None:
+    result = assay(
+        *("as", "llmbox", "-m", "mock", "--data_root", "data", "-d", "quiz", "--chat_template", "tokenizer"),
+        *("--model-arg", "chat=true"),
+    )
+    assert result.status == 0, result.err
+    assert "--chat_template tokenizer: the model's own template is used" in result.err
+
+
+def test_flags_of_run_that_messages_name_work_too(checkout: Path) -> None:
+    manifest = run("-d", "quiz", "--method", "prob", "--limit", "first:3", "--dataset-arg", "example_set=dev")
+    (task,) = manifest["tasks"]
+    assert (task["methods"], task["n_samples"]) == (["prob"], 3)
+    again = assay(
+        *(
+            "as",
+            "llmbox",
+            "-m",
+            "mock",
+            "--data_root",
+            "data",
+            "-d",
+            "quiz",
+            "--retry-failed",
+            "--progress",
+            "none",
+        )
+    )
+    assert again.status == 0, again.err
 
 
 def test_values_that_ask_for_nothing_are_no_trouble(checkout: Path) -> None:

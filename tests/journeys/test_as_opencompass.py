@@ -29,10 +29,10 @@ def test_a_config_with_models_datasets_and_groups(workdir: Path) -> None:
     assert [row[:1] + row[2:] for row in rows] == [
         ["dataset", "metric", "mode", "says-b", "says-a"],
         ["--- sums ---", "-", "-", "-", "-"],
-        ["sums", "naive_average", "gen", "100.00", "0.00"],
+        ["sums", "accuracy", "gen", "100.00", "0.00"],
         ["sums_left", "accuracy", "gen", "100.00", "0.00"],
         ["sums_right", "accuracy", "gen", "100.00", "0.00"],
-        ["sums-weighted", "weighted_average", "gen", "100.00", "0.00"],
+        ["sums-weighted", "accuracy", "gen", "100.00", "0.00"],
     ]
     assert "sums, group of 2" in result.out, "a group is in the table of every run, with its interval"
     assert "group 'more' has no naive_average: 1 of 2 subsets are not there: 'products'" in result.out

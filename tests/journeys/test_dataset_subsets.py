@@ -114,7 +114,7 @@ def test_several_datasets_at_once_each_with_its_own_selection(exam: Path) -> Non
     )
     assert result.status == 0, result.err
     tasks = {str(row["task"]) for row in summary(exam / "run")}
-    assert tasks == {"exam:law", "other:history", "other:law", "other", "test:misc"}
+    assert tasks == {"exam:law", "other:history", "other:law", "other", "test:misc", "test"}
 
 
 TEXTS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from pathlib import Path
@@ -24,6 +25,8 @@ from assay.sources.hub import Hub
 if TYPE_CHECKING:
     from assay.dialects.openicl.config.entry import TableEntry
 
+_OF_CONFIG = re.compile(r"\w*dataset\w*|models|summarizer|\w*infer_cfg|\w*reader_cfg|read_base")
+"""What a config assigns or imports."""
 _SPLITS = ("train", "training", "validation", "valid", "val", "dev", "test")
 
 
@@ -62,7 +65,7 @@ def compile_datasets(
         raise UsageError(
             Problem("USAGE-004", "--meta describes one dataset", "name one dataset, or drop --meta")
         )
-    around = Surroundings(hub, backend)
+    around = Surroundings(hub, backend, {})
     compiled: list[Compiled] = []
     for name in names:
         found: list[Compiled] = []
@@ -139,6 +142,31 @@ def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:
     ]
 
 
+def _require_datasets(path: Path) -> None:
+    """Reject a program that is neither a class nor a config; what is wrong with a config, its loader says."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError):
+        return
+    assigned = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    imported = [alias for node in body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    names = [getattr(target, "id", "") for target in assigned] + [alias.name for alias in imported]
+    if any(map(_OF_CONFIG.fullmatch, names)):
+        return
+    classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
+    raise UsageError(
+        Problem(
+            "USAGE-004",
+            f"there is no dataset in {str(path)!r}: it has no class that extends MultipleChoiceDataset, "
+            "GenerationDataset, Task or another dataset class, and no list called datasets"
+            + (f"; {classes[0]!r} extends none of these" if classes else ""),
+            "extend one of these classes, or write datasets = [...]; "
+            "`assay new NAME --like llmbox` writes a class to start from",
+            Origin(str(path)),
+        )
+    )
+
+
 def _siblings(path: Path) -> list[str]:
     return [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
 
@@ -147,12 +175,17 @@ def _in_config(name: str) -> list[Located]:
     """Return the tables that a config names, which needs no code for them."""
     # Imported when used: a table itself has not to wait for the loader of configs.
     from assay.dialects.openicl.config.entry import TableEntry
+    from assay.dialects.openicl.entries import CODE as NO_LIST
     from assay.dialects.openicl.entries import entries_of
 
+    try:
+        entries = entries_of(name, None)
+    except AuthorError as error:
+        if error.problems[0].code == NO_LIST:
+            _require_datasets(Path(name))
+        raise
     return [
-        located(one.entry, one.config.path, one.where)
-        for one in entries_of(name, None)
-        if isinstance(one.entry, TableEntry)
+        located(one.entry, one.config.path, one.where) for one in entries if isinstance(one.entry, TableEntry)
     ]
 
 

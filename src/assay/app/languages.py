@@ -86,7 +86,9 @@ def _compile_classes(name: str, settings: TaskSettings, around: Surroundings) ->
     folder: Path = ClassName.of(name).path.parent
     raw_data = RawData(around.hub, settings.dataset_args.get("dataset_path"), beside=folder)
     view = model_view(around.backend, is_chat=settings.is_chat)
-    return compile_classes(name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder))
+    return compile_classes(
+        name, settings, Tools(AUTHOR_NAMES, raw_data, view, open_embedder, around.generators)
+    )
 
 
 def _compile_transforms(name: str, settings: TaskSettings, around: Surroundings) -> Sequence[Compiled]:

@@ -16,7 +16,10 @@ def model_view(backend: Backend | None, *, is_chat: bool) -> ModelView:
     """Return the view of a model; without one, words stand for tokens."""
     pieces = _Pieces(backend)
     name = "" if backend is None else backend.card.name
-    return ModelView(name, "chat" if is_chat else "base", pieces.encode, pieces.decode)
+    view = ModelView(name, "chat" if is_chat else "base", pieces.encode, pieces.decode)
+    if backend is not None and backend.card.stops_at_tokens:
+        view.pieces = lambda text: [(token.id, token.text) for token in backend.tokens(Span(text, 0))]
+    return view
 
 
 class _Pieces:

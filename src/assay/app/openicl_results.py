@@ -9,16 +9,16 @@ A row that failed has an `error` in the place of a prediction, where the origina
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.app.answered_rows import AnsweredRow, mean_loss, options_of, rows_by_task, shown_prompt, texts_of
+from assay.app.answered_rows import rows_by_task
 from assay.app.opencompass_files import OpenCompassRows
 from assay.core.metric_order import in_order
-from assay.core.score import Metric, Verdict
+from assay.core.score import Metric
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
@@ -37,43 +37,28 @@ class Details(NamedTuple):
     """In how many of 100 texts an answer was found."""
 
 
-def write_predictions(run: StoredRun, folder: Path, model: str, system: System) -> None:
+def write_predictions(run: StoredRun, folder: Path, model: str) -> None:
     """Write what the model answered, scored or not."""
     for spec, rows in rows_by_task(run).items():
         of_task = next(task for task in run.manifest.tasks if task.name == spec)
         place = folder / PREDICTIONS / file_name(model) / file_name(of_task.name)
         place.parent.mkdir(parents=True, exist_ok=True)
-        if system == "opencompass":
-            shapes = OpenCompassRows(of_task)
-            _write(_with_suffix(place, ".json"), {str(row.number): shapes.prediction(row) for row in rows})
-            continue
-        good = [line for row in rows if row.failure is None for line in _lines(of_task.name, row)]
-        bad = [line for row in rows if row.failure is not None for line in _lines(of_task.name, row)]
-        _write_lines(_with_suffix(place, ".jsonl"), good)
-        failed = _with_suffix(place, "_failed.jsonl")
-        failed.unlink(missing_ok=True)
-        if bad:
-            _write_lines(failed, bad)
+        shapes = OpenCompassRows(of_task)
+        write_json(with_suffix(place, ".json"), {str(row.number): shapes.prediction(row) for row in rows})
 
 
-def write_results(run: StoredRun, folder: Path, model: str, details: Details, system: System) -> None:
+def write_results(run: StoredRun, folder: Path, model: str, details: Details) -> None:
     """Write what the answers are worth."""
     metrics = run.metrics()
     by_task = rows_by_task(run) if details.rows else {}
     for spec in run.manifest.tasks:
         own = shown_metrics(spec, metrics)
         content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
-        if details.extract_rate and own and own[0].n:
-            content["extract_rate"] = 100 - 100 * own[0].n_unanswered / own[0].n
-        if details.rows and system == "opencompass":
+        if details.rows:
             content["details"] = OpenCompassRows(spec).details(by_task.get(spec.name, ()))
-        elif details.rows:
-            kind = "GEN" if spec.methods[0] == "gen" else "PPL"
-            rows = {str(row.number): _detail(row) for row in by_task.get(spec.name, ())}
-            content["details"] = {"type": kind, **rows}
         place = folder / RESULTS / file_name(model) / file_name(spec.name)
         place.parent.mkdir(parents=True, exist_ok=True)
-        _write(_with_suffix(place, ".json"), content)
+        write_json(with_suffix(place, ".json"), content)
 
 
 def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
@@ -88,7 +73,9 @@ def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
 
 def shown_value(metric: Metric) -> float | None:
     """Return a value on the originals' scale: shares from 0 to 100."""
-    return metric.value if metric.value is None or not metric.is_share else 100 * metric.value
+    if metric.value is None or not metric.is_share:
+        return metric.value
+    return float(f"{100 * metric.value:.12g}")  # 100 * 0.55 is 55.00000000000001.
 
 
 def file_name(name: str) -> PurePosixPath:
@@ -97,74 +84,23 @@ def file_name(name: str) -> PurePosixPath:
     return PurePosixPath(*parts) if parts else PurePosixPath("_")
 
 
-def _gold(record: SampleRecord) -> Any:
+def right_answer(record: SampleRecord) -> Any:
+    """Return a sample's right answer, or the list of several."""
     sample = record.sample
     right: Sequence[str] = [sample.labels[at] for at in sample.gold] or sample.targets
     return right[0] if len(right) == 1 else list(right)
 
 
-def _lines(task: str, row: AnsweredRow) -> Iterator[dict[str, Any]]:
-    """Yield the lines of AISBench's predictions for one row: one for each text."""
-    record, failure = row.record, row.failure
-    head = {"data_abbr": task, "id": row.number, "success": failure is None}
-    prompt = shown_prompt(record.contexts[0]) if record.contexts else ""
-    gold = {} if (right := _gold(record)) in (None, "", []) else {"gold": right}
-    if failure is not None:
-        yield {
-            **head,
-            "uuid": record.sample.id,
-            "origin_prompt": prompt,
-            "prediction": "",
-            **gold,
-            "error_info": f"{failure.kind}: {failure.message}",
-        }
-        return
-    options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in options_of(row)]
-    if options:
-        answer = None if row.score is None else row.score.answer
-        more = {"ppl_list": options, "prediction": answer}
-        yield {**head, "uuid": record.sample.id, "origin_prompt": prompt, **more, **gold}
-        return
-    texts = texts_of(row)
-    for at, text in enumerate(texts):
-        name = record.sample.id if len(texts) == 1 else f"{record.sample.id}.{at}"
-        yield {**head, "uuid": name, "origin_prompt": prompt, "prediction": text, **gold}
-
-
-def _detail(row: AnsweredRow) -> dict[str, Any]:
-    """Return one row of the details: what was asked, what came, and what it was worth."""
-    made: dict[str, Any] = {}
-    options = list(options_of(row))
-    if options:
-        made["origin_prediction"] = {
-            label: {"prompt": shown_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
-            for label, ask, outcome in options
-        }
-    else:
-        texts = texts_of(row)
-        made["prompt"] = shown_prompt(row.record.contexts[0]) if row.record.contexts else ""
-        made["origin_prediction"] = texts[0] if len(texts) == 1 else texts
-    score = row.score
-    if score is None or score.verdict is Verdict.FAILED:
-        failure = row.failure
-        why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
-        return {**made, "error": why or "not scored"}
-    made["predictions"] = score.answer if score.answer is not None else ""
-    made["references"] = score.target if score.target is not None else _gold(row.record)
-    if score.verdict is Verdict.UNANSWERED or score.value in (0.0, 1.0):
-        made["correct"] = score.value == 1.0
-    elif score.value is not None:
-        made[score.metric] = score.value
-    return made
-
-
-def _with_suffix(place: Path, suffix: str) -> Path:
+def with_suffix(place: Path, suffix: str) -> Path:
+    """Return a file beside a place; dots in its name stay."""
     return place.with_name(place.name + suffix)
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON document."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=4) + b"\n")
 
 
-def _write_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+def write_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write JSON lines."""
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))

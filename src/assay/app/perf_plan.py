@@ -81,7 +81,7 @@ def client_args(model: ModelConfig) -> dict[str, str]:
     args = dict(hand_over_key(model))
     # The original sends what the config says and nothing else: for the rest the server decides.
     unsaid = [name for name in ("temperature", "top_p") if getattr(model.drawing, name) is None]
-    if unsaid:
+    if unsaid and "decoding" not in args:
         args["omit"] = ",".join(filter(None, (args.get("omit"), *unsaid)))
     return args
 

@@ -168,7 +168,8 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
         shots=values.shots,
         shots_from=values.shots_from,
         shot_policy=values.shot_policy,
-        seed=values.seed,
+        seed=values.seed or 0,
+        has_default_seed=values.seed is None,
         is_faithful=values.fidelity == "faithful",
         score_by=values.score_by,
         max_tokens=values.max_tokens,
@@ -190,7 +191,7 @@ def _limited(one: Compiled, values: RunSettings) -> Task:
     """Cut a task down; a dialect whose authors see the whole list has done so itself."""
     if values.limit is None or one.task.spec.settings.get("limit") is not None:
         return one.task
-    return limited(one.task, Limit.parse(values.limit), values.seed)
+    return limited(one.task, Limit.parse(values.limit), values.seed or 0)
 
 
 class _Work(NamedTuple):

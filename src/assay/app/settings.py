@@ -42,7 +42,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     shots_from: str | None = None
     shot_policy: Literal["first", "random"] | None = None
-    seed: int = 0
+    seed: int | None = None
+    """Seed of every draw; None: 0, or where an original is reproduced, that original's default."""
     limit: str | None = None
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
     fidelity: Literal["corrected", "faithful"] = "corrected"

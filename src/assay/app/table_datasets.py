@@ -30,6 +30,8 @@ class Surroundings(NamedTuple):
     hub: Hub | None
     """The folder that holds datasets by name."""
     backend: Backend | None
+    generators: dict[str, Any]
+    """Random generators that continue from one dataset of a run to the next, as in an original."""
 
 
 def compile_table_dataset(
@@ -72,7 +74,7 @@ def version_of_table(spec: TaskSpec) -> str | None:
     """Return the version that OpenCompass gives a table: six digits over what is asked."""
     from assay.dialects.openicl.table_entry import table_version
 
-    if spec.dialect != "table" or "said" not in spec.settings:
+    if spec.dialect != "table" or "prompt_style" in spec.settings.get("said", {"prompt_style": None}):
         return None
     layout = spec.settings["layout"]
     said = _said(spec.settings["said"], spec.methods[0])

@@ -43,6 +43,8 @@ class Draft:
     key: str
     number: int
     """Together with the seed they decide what is drawn."""
+    stop_ids: tuple[tuple[int, ...], ...] = ()
+    """Token sequences that end it, in place of the stop strings."""
     random: random.Random = field(default_factory=random.Random)
     ids: list[int] = field(default_factory=list)
     output: Output | None = None
@@ -57,10 +59,17 @@ class Draft:
         return self.output is not None or self.failure is not None
 
 
-def new_draft(prompt: tuple[int, ...], sampling: Sampling, room: int | None, key: str, number: int) -> Draft:
+def new_draft(
+    prompt: tuple[int, ...],
+    sampling: Sampling,
+    room: int | None,
+    key: str,
+    number: int,
+    stop_ids: tuple[tuple[int, ...], ...] = (),
+) -> Draft:
     """Return an empty text."""
     max_new = sampling.max_tokens if room is None else min(sampling.max_tokens, room)
-    return Draft(prompt, sampling, max_new, key, number)
+    return Draft(prompt, sampling, max_new, key, number, stop_ids)
 
 
 def nothing_to_write(sampling: Sampling) -> Failure | None:
@@ -68,6 +77,11 @@ def nothing_to_write(sampling: Sampling) -> Failure | None:
     if sampling.max_tokens >= 1:
         return None
     return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
+
+
+def stop_length(ids: Sequence[int], stop_ids: Sequence[Sequence[int]]) -> int:
+    """Return the length of the longest stop sequence that a text ends with; 0 for none."""
+    return max((len(stop) for stop in stop_ids if tuple(ids[-len(stop) :]) == tuple(stop)), default=0)
 
 
 class Ending:
@@ -89,9 +103,12 @@ class Ending:
 
     def check(self, draft: Draft) -> None:
         """Give a draft its output if its newest token ended it."""
-        newest, stops = draft.ids[-1], draft.sampling.stop
+        newest, stops = draft.ids[-1], () if draft.stop_ids else draft.sampling.stop
         if newest in self.end_ids:
             draft.output = Output(self.text(draft.ids), Finish.END, len(draft.ids))
+            return
+        if n_stop := stop_length(draft.ids, draft.stop_ids):
+            draft.output = Output(self.text(draft.ids[:-n_stop]), Finish.STOP, len(draft.ids))
             return
         if stops:
             is_stop = newest in self.special_ids(stops)

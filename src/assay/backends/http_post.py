@@ -70,6 +70,8 @@ class Patience(msgspec.Struct, frozen=True):
     """Before the first retry, at most; each later wait is twice as long."""
     idle_s: float | None = None
     """How long a reply may stand still once there was a byte of its body."""
+    retries_statuses: bool = True
+    """Whether HTTP 429 and 5xx are retried, as lost connections are."""
     gives_up: bool = False
     """Whether a server that lost many calls one after the other, with no reply of use between, is gone."""
 
@@ -212,7 +214,10 @@ class Endpoint:
                 trouble.args = (self._without_key(str(trouble)),)
                 if trouble.kind == "unreachable" and not self._was_reached:
                     raise unreachable(f"no server answers at {self.url}: {trouble}") from None
-                if attempt > self._patience.retries or not _is_waited_for(trouble, is_patient=is_patient):
+                is_last = attempt > self._patience.retries or (
+                    trouble.kind == "http" and not self._patience.retries_statuses
+                )
+                if is_last or not _is_waited_for(trouble, is_patient=is_patient):
                     raise self._final(trouble) from None
                 self.retries[_in_short(trouble)] += 1
                 self._rest(trouble.wait_s or 0.0)

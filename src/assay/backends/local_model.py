@@ -79,6 +79,7 @@ class LocalModel:
             kinds=frozenset(Kind),
             is_chat=self._template is not None,
             context_length=self._context_length,
+            stops_at_tokens=True,
             media=self._files.media if self.takes_media else frozenset(),
         )
 
@@ -191,12 +192,12 @@ class LocalModel:
             self._counters.prompt_tokens += len(prompt)
             sampling = request.ask.sampling
             is_sampled = sampling.temperature > 0
-            same = (prompt, sampling, request.key if is_sampled else "")
+            same = (prompt, sampling, request.ask.stop_ids, request.key if is_sampled else "")
             if same not in jobs:
                 # Greedy repeats are equal: written once.
                 room = None if self._context_length is None else self._context_length - len(prompt)
                 drafts = [
-                    new_draft(prompt, sampling, room, request.key, n)
+                    new_draft(prompt, sampling, room, request.key, n, request.ask.stop_ids)
                     for n in range(sampling.n if is_sampled else 1)
                 ]
                 jobs[same] = WritingJob(drafts, [])

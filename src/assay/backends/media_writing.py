@@ -54,7 +54,8 @@ class MediaWriting:
         self._counters.prompt_tokens += len(prompt.ids)
         room = None if self._context_length is None else self._context_length - len(prompt.ids)
         n = sampling.n if sampling.temperature > 0 else 1
-        drafts = [new_draft(prompt.ids, sampling, room, request.key, number) for number in range(n)]
+        stop_ids = request.ask.stop_ids
+        drafts = [new_draft(prompt.ids, sampling, room, request.key, number, stop_ids) for number in range(n)]
         for draft in drafts:
             self._write(draft, prompt)
         yield from WritingJob(drafts, [request]).responses()

@@ -52,6 +52,10 @@ _ELSEWHERE = {
     "tool_choice": "use --model-arg tool_choice=NAME",
 }
 """Fields that are written already, and how a person sets them."""
+_DECODING = ("temperature", "top_p", "stop", "seed", "n")
+"""Those of them that `decoding` may hold."""
+_OF_THE_PROGRAM = ("num_return_sequences",)
+"""Fields that say how often to ask, and nothing about likelihoods."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"[!-~]+")
 
@@ -91,8 +95,12 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
     """The environment variable that holds the key. None: OPENAI_API_KEY, if it is set."""
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """What the server calls the greatest length of an answer."""
+    retry_statuses: bool = True
+    """Whether HTTP 429 and 5xx are retried, as lost connections are."""
     omit: str = ""
     """Fields that are not sent, with commas between."""
+    decoding: str | None = None
+    """The decoding fields of every body, a JSON object, sent as they are. None: those of the run."""
     tools: str | None = None
     """The tools that the model is offered: a JSON list, or a file that holds one."""
     tool_choice: str | None = None
@@ -108,6 +116,8 @@ class Asked(msgspec.Struct, frozen=True):
     omitted: frozenset[str]
     tools: Tools = ()
     """What the model is offered to call."""
+    decoding: dict[str, Any] | None = None
+    """The decoding fields of every body, in place of the run's own."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -120,7 +130,7 @@ class Asked(msgspec.Struct, frozen=True):
         offered: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
         if self.args.tool_choice is not None:
             offered["tool_choice"] = read_choice(self.args.tool_choice, self.tools)
-        return {**named, **offered, **self.extra}
+        return {**named, **offered, **self.extra, **(self.decoding or {})}
 
     def changing_answers(self) -> dict[str, str | int | float | bool]:
         """Return what another value of would be another model, as far as answers go."""
@@ -129,6 +139,8 @@ class Asked(msgspec.Struct, frozen=True):
             changed["api"] = self.args.api
         if self.args.n_per_call > 1:
             changed["n_per_call"] = self.args.n_per_call  # Each call has one seed.
+        if self.decoding is not None:
+            changed["decoding"] = "given"  # Without a field in it, the server's default applies.
         if self.omitted:
             changed["omit"] = ",".join(sorted(self.omitted))
         for name, value in self.fields.items():
@@ -146,7 +158,11 @@ def read_asked(given: Mapping[str, str]) -> Asked:
     args = read_arguments("openai", OpenAIArgs, plain)
     further = {name.removeprefix(EXTRA): given[name] for name in given.keys() - plain.keys()}
     extra = {name: _extra(name, further[name]) for name in sorted(further)}
-    return Asked(args, extra, _omitted(args.omit), _offered(args))
+    decoding = None if args.decoding is None else _read_decoding(args.decoding)
+    if decoding is not None:
+        known = {*_ELSEWHERE, *_OF_THE_PROGRAM, *Decoding.__struct_fields__}
+        extra |= {name: value for name, value in decoding.items() if name not in known}
+    return Asked(args, extra, _omitted(args.omit), _offered(args), decoding)
 
 
 def read_key(args: OpenAIArgs) -> str | None:
@@ -185,6 +201,29 @@ def _extra(name: str, value: str) -> Any:
     if (expected := expected_of(name, read)) is not None:
         raise wrong_argument(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
     return read
+
+
+def _read_decoding(text: str) -> dict[str, Any]:
+    """Return the decoding fields, or raise MODEL-002 where they hold something else."""
+    try:
+        decoding = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise wrong_argument(
+            f"openai argument decoding is not a JSON object: {error}",
+            """write decoding='{"temperature": 0.7}'""",
+        ) from None
+    for name in decoding:
+        if name in _ELSEWHERE and name not in _DECODING:
+            what = f"openai argument decoding: Assay writes {name!r} itself"
+            raise wrong_argument(what, _ELSEWHERE[name])
+        if (expected := expected_of(name, decoding[name])) is not None:
+            raise wrong_argument(
+                f"openai argument decoding: {name}={decoding[name]!r:.60}", f"write {expected}"
+            )
+    if (secret := find_secret_name(decoding)) is not None:
+        what = f"openai argument decoding: {secret!r} looks like a secret, which every run would write down"
+        raise wrong_argument(what, "keys come from the environment: --model-arg key_env=NAME")
+    return decoding
 
 
 def _offered(args: OpenAIArgs) -> Tools:

@@ -10,7 +10,7 @@ No sockets here: media files are read when a body is written, nothing else is.
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -71,7 +71,9 @@ def parts_of(request: Request, asked: Asked) -> list[Part] | Failure:
         return Failure("empty", "the prompt is empty")
     if ask.sampling.max_tokens < 1:
         return Failure("max_tokens", "max_tokens is below 1: there is nothing to write")
-    n_texts, step = n_drawn(ask.sampling), asked.args.n_per_call
+    # Where the run does not set the temperature, the server may sample.
+    n_texts = n_drawn(ask.sampling) if asked.decoding is None else ask.sampling.n
+    step = asked.args.n_per_call
     return [Part(request, ask, first, min(step, n_texts - first)) for first in range(0, n_texts, step)]
 
 
@@ -97,11 +99,15 @@ def body_of(
     fields = {
         "model": model,
         **prompt_fields(ask.prompt, api_of(ask.prompt, asked)),
-        **_decoding(ask.sampling, seed, n_texts),
+        **_decoding(ask.sampling, asked, seed, n_texts),
         **asked.fields,
     }
+    if set(ask.sampling.stop) > set(stops_of(asked)):
+        fields["stop"] = list(ask.sampling.stop)
     if is_stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
+    elif asked.decoding is not None:
+        fields["stream"] = False
     return sent_fields(fields, asked)
 
 
@@ -131,7 +137,15 @@ def _said(role: str, content: str | list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-def _decoding(sampling: Sampling, seed: int | None, n_texts: int) -> dict[str, Any]:
+def stops_of(asked: Asked) -> Sequence[str]:
+    """Return the stop texts that the model's own arguments hold."""
+    stop = (asked.decoding or {}).get("stop") or ()
+    return (stop,) if isinstance(stop, str) else stop
+
+
+def _decoding(sampling: Sampling, asked: Asked, seed: int | None, n_texts: int) -> dict[str, Any]:
+    if asked.decoding is not None:
+        return {"max_tokens": sampling.max_tokens}
     fields: dict[str, Any] = {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}
     if sampling.temperature > 0:
         # Sent also where it is 1: a server may have another default, such as the checkpoint's own.

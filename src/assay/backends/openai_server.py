@@ -59,6 +59,7 @@ class OpenAIBackend:
             given.retries,
             given.retry_wait_s,
             idle_s=given.idle_s,
+            retries_statuses=given.retry_statuses,
             gives_up=True,
         )
         self._level = _level(given.concurrency)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.backends.engine_flow import Job
-from assay.backends.generation import Draft, Ending
+from assay.backends.generation import Draft, Ending, stop_length
 from assay.backends.token_engine import EngineAnswer, WriteAnswer, WriteAsk
 from assay.core.ids import draw
 from assay.core.response import Finish, Output
@@ -19,11 +19,13 @@ class WriteJob:
         self._ending = ending
         sampling = draft.sampling
         is_sampled = sampling.temperature > 0
+        # An engine knows stop strings alone: token sequences are looked for in what it wrote.
+        stops = () if draft.stop_ids else sampling.stop
         self.ask = WriteAsk(
             draft.prompt,
             draft.max_new,
-            ending.end_ids | ending.special_ids(sampling.stop),
-            sampling.stop,
+            ending.end_ids | ending.special_ids(stops),
+            stops,
             sampling.temperature,
             sampling.top_p,
             # Its own, so that what is drawn does not depend on the company.
@@ -36,6 +38,9 @@ class WriteJob:
         draft = self.draft
         draft.seconds += seconds
         draft.ids.extend(answer.ids)
+        if draft.stop_ids:
+            ends = (n for n in range(1, len(draft.ids)) if stop_length(draft.ids[:n], draft.stop_ids))
+            del draft.ids[next(ends, len(draft.ids)) :]
         self._ending.check(draft)
         if draft.output is None:
             # A stop string that only the engine saw, or an end that only its configuration knows.

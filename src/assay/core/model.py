@@ -54,6 +54,8 @@ class ModelCard(msgspec.Struct, frozen=True):
     """Whether keeping its answers between runs is worth while."""
     has_windows: bool = True
     """Whether it can score a text of any length window by window, which needs its tokens."""
+    stops_at_tokens: bool = False
+    """Whether it ends a text at `Generate.stop_ids`, which needs its tokens."""
     media: frozenset[Medium] = frozenset()
     """What it takes beside text."""
     takes_parameters: bool = False

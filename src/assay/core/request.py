@@ -87,6 +87,8 @@ class Generate(msgspec.Struct, frozen=True, tag="generate", omit_defaults=True):
     sampling: Sampling
     turns: tuple[str, ...] = ()
     """What the user says afterwards, each once the model has answered what stands before it."""
+    stop_ids: tuple[tuple[int, ...], ...] = ()
+    """Token sequences that end the text. They replace `sampling.stop` in models that stop at tokens."""
 
     kind = Kind.GENERATE
 

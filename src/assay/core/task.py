@@ -35,6 +35,8 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     shot_policy: str | None = None
     """`first` or `random`."""
     seed: int = 0
+    has_default_seed: bool = True
+    """Whether nobody chose the seed: an original's own default then applies where it is reproduced."""
     is_faithful: bool = False
     """Whether the original system's quirks are reproduced."""
     score_by: str | None = None

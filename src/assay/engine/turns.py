@@ -92,7 +92,10 @@ class TurnByTurn:
         """Return the request for a conversation's next answer."""
         id_ = f"{talk.request.id}#{len(talk.answers)}"
         turn = msgspec.structs.replace(
-            talk.request, id=id_, ask=Generate(talk.prompt, talk.ask.sampling), key=""
+            talk.request,
+            id=id_,
+            ask=Generate(talk.prompt, talk.ask.sampling, stop_ids=talk.ask.stop_ids),
+            key="",
         )
         self._talks[id_] = talk
         return turn

@@ -10,7 +10,7 @@ from assay.scoring.statistics import Estimate, clipped, macro, wilson
 
 
 def rolled_up(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> list[Metric]:
-    """Return the macro means of every dataset of which several subsets were evaluated.
+    """Return the macro means of every dataset of which several subsets, or a whole category, were evaluated.
 
     A mean over subsets counts each once, however many rows it has. The task of such a metric is the dataset,
     its group the category.
@@ -50,13 +50,15 @@ def _mean(
 ) -> list[Metric]:
     """Return the mean of one metric of each subset; nothing where one lacks it or the scales differ."""
     # A mean over a part of the subsets would pass for one over all of them.
-    if len(some) < 2 or len(some) < n_subsets or any(one.value is None for one in some):
+    is_complete = len(some) == n_subsets and (n_subsets > 1 or group is not None)
+    if not is_complete or any(one.value is None for one in some):
         return []
     first = some[0]
     if any((one.is_share, one.higher_is_better) != (first.is_share, first.higher_is_better) for one in some):
         return []
-    estimate = macro(Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some)
-    if first.is_share:
+    estimates = [Estimate(one.value, one.low, one.high, one.stderr, one.n) for one in some]
+    estimate = estimates[0] if len(some) == 1 else macro(estimates)
+    if first.is_share and len(some) > 1:
         estimate = _within(estimate)
     return [
         Metric(

@@ -82,10 +82,9 @@ def test_how_answers_are_written() -> None:
 
 def test_what_the_config_does_not_say_is_left_to_the_server() -> None:
     silent = model(generation_kwargs={"ignore_eos": True})
-    assert client_args(silent)["omit"] == "temperature,top_p"
-    assert client_args(silent)["extra.ignore_eos"] == "true"
+    assert client_args(silent)["decoding"] == '{"ignore_eos": true}'
     said = model(generation_kwargs={"temperature": 0.5, "top_p": 0.9})
-    assert "omit" not in client_args(said)
+    assert client_args(said)["decoding"] == '{"temperature": 0.5, "top_p": 0.9}'
 
 
 def test_items_are_messages_or_texts_and_as_long_as_asked() -> None:

@@ -32,6 +32,29 @@ def test_extra_fields_have_the_type_they_look_like(text: str, value: Any) -> Non
     assert read_asked({"extra.field": text}).fields == {"field": value}
 
 
+def test_decoding_fields_are_sent_as_they_are_written() -> None:
+    asked = read_asked({"decoding": '{"temperature": 0, "seed": null, "ignore_eos": false}'})
+    assert asked.fields == {"temperature": 0, "seed": None, "ignore_eos": False}
+    assert asked.extra == {"ignore_eos": False}, "likelihoods are asked for without temperature and seed"
+    assert asked.changing_answers() != read_asked({"decoding": "{}"}).changing_answers()
+    assert read_asked({}).changing_answers() != read_asked({"decoding": "{}"}).changing_answers()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1]", "not a JSON object"),
+        ('{"model": "x"}', "'model'"),
+        ('{"api_key": "x"}', "looks like a secret"),
+        ('{"temperature": -1}', "temperature"),
+    ],
+)
+def test_wrong_decoding_fields(text: str, said: str) -> None:
+    with pytest.raises(BackendError, match="MODEL-002") as caught:
+        read_asked({"decoding": text})
+    assert said in str(caught.value)
+
+
 def test_named_fields_are_typed() -> None:
     fields = read_asked({"top_k": "5", "min_p": "0.1", "extra.ignore_eos": "true"}).fields
     assert fields == {"top_k": 5, "min_p": 0.1, "ignore_eos": True}

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.backends.generation import Draft, Ending, new_draft
+from assay.backends.token_engine import WriteAnswer
+from assay.backends.write_jobs import WriteJob
 from assay.core.request import Sampling
 from assay.core.response import Finish, Output
 
@@ -127,3 +129,35 @@ def test_only_the_end_of_a_long_text_is_decoded(tokenizer: Any) -> None:
         ending.check(draft)
     assert draft.output is None
     assert n_decoded < 1000 * 50
+
+
+def written_as(tokenizer: Any, *parts: str) -> list[int]:
+    """Tokens of a text, each part by itself."""
+    return [id_ for part in parts for id_ in tokenizer.encode(part, add_special_tokens=False)]
+
+
+def test_token_sequences_end_a_text_in_place_of_stop_strings(tokenizer: Any) -> None:
+    stop = tuple(written_as(tokenizer, "b", "b"))
+    ids = written_as(tokenizer, "a", "b", "a", "b", "b", "a")
+    ending = Ending(tokenizer)
+    # The stop string would end it at once.
+    draft = new_draft((5,), Sampling(max_tokens=99, stop=("a",)), None, "k", 0, (stop,))
+    for token_id in ids:
+        draft.ids.append(token_id)
+        ending.check(draft)
+        if draft.is_done:
+            break
+    before = ending.text(written_as(tokenizer, "a", "b", "a"))
+    assert draft.output == Output(before, Finish.STOP, len(draft.ids))
+
+
+def test_an_engines_text_is_cut_at_the_first_token_sequence(tokenizer: Any) -> None:
+    stop = tuple(written_as(tokenizer, "b", "b"))
+    ids = written_as(tokenizer, "a", "b", "b", "a", "b", "b", "a")
+    draft = new_draft((5,), Sampling(max_tokens=99, stop=("a",)), None, "k", 0, (stop,))
+    job = WriteJob(draft, Ending(tokenizer))
+    assert job.ask.stop == ()
+    job.take(WriteAnswer(tuple(ids), "", is_stopped=False), 0.0)
+    n_before = len(written_as(tokenizer, "a"))
+    text = Ending(tokenizer).text(ids[:n_before])
+    assert draft.output == Output(text, Finish.STOP, n_before + len(stop))

@@ -66,7 +66,17 @@ def test_categories() -> None:
     ]
     metrics = [metric("mmlu:a", 1.0), metric("mmlu:b", 0.0), metric("mmlu:c", 0.2), metric("other", 0.9)]
     found = {(one.task, one.group): one.value for one in rolled_up(metrics, tasks)}
-    assert found == {("mmlu", None): pytest.approx(0.4), ("mmlu", "stem"): pytest.approx(0.5)}
+    assert found == {
+        ("mmlu", None): pytest.approx(0.4),
+        ("mmlu", "stem"): pytest.approx(0.5),
+        ("mmlu", "arts"): 0.2,
+    }
+
+
+def test_a_category_of_one_subset_has_that_subsets_numbers() -> None:
+    one = metric("mmlu:c", 0.2)
+    (found,) = rolled_up([one], [task("mmlu:c", "arts")])
+    assert (found.group, found.value, found.low, found.high) == ("arts", 0.2, one.low, one.high)
 
 
 def test_a_mean_over_a_part_is_none() -> None:

@@ -287,6 +287,13 @@ class PerplexityTask(ClassicTask):
         return len(re.split(r"\s+", doc))
 
 
+_BASES = (Task, MultipleChoiceTask, PerplexityTask)
+SETTABLE = (
+    "dataset",
+    "_process_doc",
+    *sorted({name for cls in _BASES for name in dir(cls) if name[0] != "_"}),
+)
+"""The names that an author may define."""
 OWN_CONTEXTS = (Task.fewshot_context, ClassicTask.fewshot_context)
 """The ways of putting a context together that are not an author's own."""
 

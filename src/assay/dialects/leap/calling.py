@@ -34,6 +34,7 @@ class Author(ClassAuthor):
     raised_code = "LEAP-003"
     import_code = "LEAP-001"
     missing_code = "LEAP-007"
+    name_code = "LEAP-002"
     missing_fix = "put the file there; or give the folder that holds the datasets: --task-dir DIR"
 
     def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:

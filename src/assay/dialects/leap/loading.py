@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
-from assay.dialects.leap.authoring import Around, Task, bases_in
+from assay.dialects.leap.authoring import SETTABLE, Around, Task, bases_in
 from assay.dialects.leap.calling import Author
 from assay.dialects.leap.library import UTILITIES
 from assay.dialects.parts.author_modules import AuthorModules
+from assay.dialects.parts.misspelt_names import misspelt_names
 
 PACKAGE = "evaluation.task"
 _ALIASES = {
@@ -92,6 +93,8 @@ class TaskFiles:
         )
         path = self.path_of(cls)
         author = Author(path, cls.__name__, draws=draws)
+        written_in = {self.path_of(one) for one in cls.__mro__ if issubclass(one, Task)}
+        author.check_names(cls, written_in.intersection(self._modules.files), SETTABLE)
         return LoadedTask(cls, author, partial(self._modules.files_behind, path))
 
 
@@ -139,4 +142,8 @@ def lacking(path: Path, cls: type[Task]) -> Problem:
     """Return what a class lacks that every task has to say."""
     methods: Sequence[str] = sorted(cls.__abstractmethods__)
     what = f"class {cls.__name__} lacks {listing(methods)}"
+    misspelt = misspelt_names(cls, [path], methods, allowed=SETTABLE)
+    if misspelt:
+        name, meant, where = misspelt[0]
+        return Problem("LEAP-002", f"{what}; it has {name!r}, which nothing reads", f"write {meant}", where)
     return Problem("LEAP-002", what, f"define {methods[0]}(self, ...)", Origin(str(path)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from assay.core.errors import Problem, UsageError, listing, nearest
-from assay.dialects.llmbox.authoring import RANKING_TYPES
+from assay.dialects.llmbox.authoring import MODEL_TYPES, RANKING_TYPES
 from assay.dialects.llmbox.example_arguments import ExampleArguments, check_arguments
 
 
@@ -22,6 +22,8 @@ class ClassArguments(ExampleArguments, frozen=True, forbid_unknown_fields=True):
     max_example_tokens: int | None = None
     pass_at_k: int | None = None
     system_prompt: str | None = None
+    model_type: str | None = None
+    """What the class sees as `self.model_type`; None: `chat` where prompts are conversations, else `base`."""
 
 
 def class_arguments(given: Mapping[str, str]) -> ClassArguments:
@@ -46,5 +48,8 @@ def class_arguments(given: Mapping[str, str]) -> ClassArguments:
     if args.ranking_type is not None and args.ranking_type not in RANKING_TYPES:
         what = f"ranking_type is {args.ranking_type!r}{nearest(args.ranking_type, RANKING_TYPES)}"
         raise UsageError(Problem("USAGE-007", what, f"use one of {listing(RANKING_TYPES)}"))
+    if args.model_type not in (None, *MODEL_TYPES):
+        what = f"model_type is {args.model_type!r}{nearest(args.model_type, MODEL_TYPES)}"
+        raise UsageError(Problem("USAGE-007", what, f"use one of {listing(MODEL_TYPES)}"))
     check_arguments(args)
     return args

@@ -21,7 +21,31 @@ from assay.dialects.llmbox.instruction import environment
 from assay.dialects.llmbox.library.conversation import Conversation
 
 RANKING_TYPES = ("ppl_no_option", "ppl", "prob", "generation")
+MODEL_TYPES = ("base", "chat")
 METHOD_OF = {"ppl_no_option": "get_ppl", "ppl": "get_ppl", "prob": "get_prob", "generation": "generation"}
+HOOKS = (
+    "init_arguments",
+    "load_raw_dataset",
+    "format_instance",
+    "references",
+    "construct_examples",
+    "post_processing",
+    "calculate_metric",
+)
+"""What an author defines, beside attributes."""
+SET_BY_HOOKS = (
+    "evaluation_data",
+    "example_data",
+    "cot",
+    "max_num_shots",
+    "max_example_tokens",
+    "ranking_type",
+    "ranking_with_options",
+    "sample_num",
+    "prefix_caching",
+    "jinja2_env",
+)
+"""What an author's hooks may set on the object."""
 NO_LIMIT = 1 << 40
 """More tokens than any prompt has."""
 Rows = list[dict[str, Any]]
@@ -48,6 +72,8 @@ class DatasetArguments:
     """For a class that names none."""
     load_rows: Callable[..., Rows] | None = None
     """How rows are found: (dataset, path, subset, split) to rows."""
+    check: Callable[[Dataset], None] = lambda dataset: None
+    """Raises when `init_arguments` has set an attribute to a value of the wrong type."""
     notes: list[str] = field(default_factory=list)
     """What a person should hear about how the dataset was made."""
 
@@ -57,10 +83,13 @@ class ModelView:
     """What an author may see of the model."""
 
     name: str
-    type: Literal["base", "chat"]
+    type: str
+    """`base` or `chat`."""
     encode: Callable[[str], list[int]]
     decode: Callable[[Sequence[int]], str]
     support_cache: bool = False
+    pieces: Callable[[str], Sequence[tuple[int, str]]] | None = None
+    """The tokens of a text with what each stands for; None where the model does not stop at tokens."""
 
 
 class Dataset:
@@ -116,6 +145,7 @@ class Dataset:
         self.real_num_shots: int | None = None
         self.option_nums: list[int] = []
         self.init_arguments()
+        args.check(self)
         self.evaluation_data: Rows = evaluation_data if evaluation_data is not None else []
         self.example_data: Rows = example_data if example_data is not None else []
         if evaluation_data is None:

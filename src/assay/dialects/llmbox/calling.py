@@ -14,6 +14,7 @@ class Author(ClassAuthor):
     raised_code = "LLMBOX-003"
     import_code = "LLMBOX-001"
     missing_code = "DATA-001"
+    name_code = "LLMBOX-011"
     missing_fix = "put the file there; or give the folder that holds it: --dataset-arg dataset_path=FOLDER"
 
     def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:

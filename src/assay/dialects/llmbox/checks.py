@@ -36,23 +36,6 @@ def checked_rows(author: Author, rows: Any, name: str) -> list[dict[str, Any]]:
     return listed
 
 
-def check_metrics(author: Author, dataset: Dataset, notes: list[str]) -> None:
-    """Refuse metrics that cannot be called."""
-    for metric in dataset.metrics:
-        if not callable(metric) or isinstance(metric, type):
-            raise AuthorError(
-                author.problem(
-                    "LLMBOX-011",
-                    f"metrics holds {_seen(metric)}, expected an object that can be called",
-                    f"write {metric.__name__}()"
-                    if isinstance(metric, type)
-                    else "write metrics = [Accuracy()]",
-                )
-            )
-    if not dataset.metrics:
-        notes.append("the class names no metrics: predictions are kept, nothing is scored")
-
-
 def check_pool(author: Author, dataset: Dataset, notes: list[str]) -> None:
     """Refuse shots where there are no examples."""
     if not dataset.max_num_shots or type(dataset).construct_examples is not Dataset.construct_examples:
@@ -135,10 +118,6 @@ def _check_judged(one: Prepared, references: Sequence[Any]) -> None:
                 rows = (one.numbers[number] + 1,)
                 problems.add(one.author.problem("LLMBOX-006", what, fix, rows=rows))
     problems.raise_if_any()
-
-
-def _seen(metric: Any) -> str:
-    return f"the class {metric.__name__}" if isinstance(metric, type) else repr(metric)
 
 
 def is_plain_accuracy(metric: Any) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from numpy.random import RandomState
 
 from assay.core.errors import AuthorError, listing
 from assay.core.ids import digest
@@ -16,6 +19,7 @@ from assay.core.sample import Sample
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.llmbox.ape import Ape
 from assay.dialects.llmbox.arguments import ClassArguments, class_arguments
+from assay.dialects.llmbox.attributes import check_attributes
 from assay.dialects.llmbox.authoring import (
     METHOD_OF,
     NO_LIMIT,
@@ -27,7 +31,6 @@ from assay.dialects.llmbox.authoring import (
 from assay.dialects.llmbox.checks import (
     METHODS,
     check_method,
-    check_metrics,
     check_pool,
     check_references,
     checked_rows,
@@ -44,7 +47,7 @@ from assay.dialects.llmbox.nearest import Nearest
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
 from assay.dialects.llmbox.quirks import quirks_of
 from assay.dialects.llmbox.samples import samples_of
-from assay.dialects.llmbox.sampling import sampling_of
+from assay.dialects.llmbox.sampling import sampling_of, stop_tokens
 from assay.dialects.llmbox.subsets import categories_of, subsets_of
 from assay.dialects.llmbox.task import Asking, ClassTask, Search
 from assay.dialects.parts.author_draws import drawing
@@ -72,6 +75,10 @@ class Tools(NamedTuple):
     model: ModelView
     open_embedder: Callable[[str | None], Embedder]
     """Opens the sentence encoder in a folder; None is the one that comes along."""
+    generators: dict[str, RandomState]
+    """By method, the generator that draws examples in the faithful way, over all datasets of a run.
+
+    The original evaluates by one method and seeds one generator, which its datasets share."""
 
 
 class CompiledClass(msgspec.Struct, frozen=True):
@@ -100,9 +107,12 @@ def compile_classes(name: str, settings: TaskSettings, tools: Tools) -> list[Com
     named = ClassName.of(name)
     asked = class_arguments(settings.dataset_args)
     loaded = load_class(named.path, tools.metrics, tools.raw_data, named.class_name)
+    check_attributes(loaded.author, loaded.cls)
     if named.name is not None:
         loaded = loaded._replace(name=named.name)
-    subsets = subsets_of(loaded, named.selection, asked, tools.raw_data)
+    notes: list[str] = []
+    subsets = subsets_of(loaded, named.selection, asked, tools.raw_data, notes)
+    loaded = loaded._replace(notes=(*loaded.notes, *notes))
     vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
     for subset in subsets:
@@ -130,10 +140,13 @@ class _Compilation:
         self._author = loaded.author
         self._subset = subset
         self._settings = settings
+        is_originals = settings.is_faithful and settings.has_default_seed
+        self._seed = ORIGINAL_SEED if is_originals else settings.seed
         self._n_shots = settings.shots or 0
         self._n_samples = settings.samples or 1
         self._asked = asked
         self._tools = tools
+        self._model = replace(tools.model, type=asked.model_type or tools.model.type)
         self._notes: list[str] = list(loaded.notes)
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
@@ -164,9 +177,12 @@ class _Compilation:
                 ids,
                 example_ids,
                 task=self._name,
-                seed=ORIGINAL_SEED if self._settings.is_faithful else self._settings.seed,
+                seed=self._seed,
                 is_faithful=self._settings.is_faithful,
                 numbers=numbers,
+                generator=self._tools.generators.setdefault(method, RandomState(self._seed))
+                if self._settings.is_faithful
+                else None,
                 choose=self._nearest if self._asked.kate else None,
             )
             check_method(one, method)
@@ -176,13 +192,16 @@ class _Compilation:
             # All methods share the samples of the first.
             samples = samples or samples_of(one, rows, references)
         first = next(iter(prepared.values()))
-        sampling = sampling_of(prepared.get("gen", first).dataset, self._settings, self._author, self._notes)
+        sampling = sampling_of(prepared.get("gen", first).dataset, self._settings, self._notes)
         asking = Asking(
             self._settings.is_chat,
             self._settings.is_faithful,
             self._asked.system_prompt,
             {"gen": sampling},
             self._settings.score_by,
+            stop_tokens(sampling.stop, self._model, self._notes)
+            if self._settings.is_faithful and "gen" in methods
+            else (),
         )
         spec = self._spec(methods, prepared, sampling, samples, n_rows, raw_hash, subsets)
         kinds = {"ranking": "choice", "generation": "free answer", "perplexity": "text"}
@@ -244,23 +263,27 @@ class _Compilation:
             ape=self._asked.ape,
             default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
+            check=partial(check_attributes, self._author),
         )
         with self._author.calling("the class"), drawing(self._settings.seed, self._name, "rows"):
-            dataset = self._loaded.cls(self._loaded.name, args, self._tools.model, self._subset)
+            dataset = self._loaded.cls(self._loaded.name, args, self._model, self._subset)
         dataset.evaluation_data = checked_rows(self._author, dataset.evaluation_data, "evaluation_data")
         dataset.example_data = checked_rows(self._author, dataset.example_data, "example_data")
         if not dataset.evaluation_data:
             raise AuthorError(
                 self._author.problem("LLMBOX-007", "evaluation_data is empty", "load at least one row")
             )
-        check_metrics(self._author, dataset, self._notes)
+        # Hooks may have changed what was right in the class.
+        check_attributes(self._author, dataset)
+        if not dataset.metrics:
+            self._notes.append("the class names no metrics: predictions are kept, nothing is scored")
         for metric in dataset.metrics:
             if method == "ppl" and dataset.use_normalization and is_plain_accuracy(metric):
                 metric.tag = "Norm" if metric.tag is None else metric.tag
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
                 with self._author.calling("setup_metric"):
-                    setup(self._tools.model, args, None, dataset)
+                    setup(self._model, args, None, dataset)
             check_plan = getattr(metric, "check_plan", None)
             if check_plan is not None:
                 check_plan(self._n_samples)
@@ -353,6 +376,7 @@ class _Compilation:
             "instruction": dataset.instruction,
             "ranking": {method: one.dataset.ranking_type for method, one in prepared.items()},
             "form": "chat" if settings.is_chat else "text",
+            "model_type": self._model.type,
             "shots": self._n_shots,
             "n_examples": len(dataset.example_data),
             "max_example_tokens": None
@@ -367,11 +391,16 @@ class _Compilation:
             "pass_at_k": self._asked.pass_at_k,
             "score_by": settings.score_by,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
-            "seed": settings.seed,
+            "seed": self._seed,
             "limit": settings.limit if is_cut else None,
             **self._searched(),
         }
-        categories = categories_of(self._loaded.cls) or {}
+        # A mean over a part of a category would pass for one over all of it.
+        categories = tuple(
+            name
+            for name, members in (categories_of(self._loaded.cls) or {}).items()
+            if self._subset in members and set(members) <= set(subsets)
+        )
         return TaskSpec(
             self._name,
             DIALECT,
@@ -381,14 +410,9 @@ class _Compilation:
             len(samples),
             n_rows,
             msgspec.json.decode(msgspec.json.encode(recorded)),
-            quirks_of(first, methods, is_faithful=settings.is_faithful, has_shots=bool(settings.shots)),
-            family=self._loaded.name if len(subsets) > 1 else None,
-            # A mean over a part of a category would pass for one over all of it.
-            categories=tuple(
-                name
-                for name, members in categories.items()
-                if self._subset in members and set(members) <= set(subsets)
-            ),
+            quirks_of(first, methods, settings),
+            family=self._loaded.name if len(subsets) > 1 or categories else None,
+            categories=categories,
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from assay.core.errors import AuthorError
-from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Output
 from assay.core.task import Answered
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
 from assay.dialects.llmbox.prepared import ORIGINAL_SEED, Prepared
@@ -21,6 +21,9 @@ from assay.dialects.parts.unknown_label import UNKNOWN_LABEL
 
 Raw = tuple[Any, ...]
 """The raw predictions of one row: one for each option, or one for each sample."""
+
+_REFERENCES = ("references", "reference")
+"""The name of the right answers, as the document writes it in two places."""
 
 
 class AuthorEvaluation:
@@ -33,6 +36,7 @@ class AuthorEvaluation:
         self._prepared = prepared
         self._dataset = prepared.dataset
         self._author = prepared.author
+        self._is_faithful = is_faithful
         own = type(prepared.dataset).post_processing
         self.chooses_itself = isinstance(prepared.dataset, MultipleChoiceDataset) and (
             is_faithful or own is not MultipleChoiceDataset.post_processing
@@ -70,10 +74,21 @@ class AuthorEvaluation:
             elif isinstance(outcome, LabelProbs):
                 if outcome.at_most:
                     return UNKNOWN_LABEL
-                found.append(list(outcome.probs))
+                found.append(self._shares(outcome.probs))
             elif isinstance(outcome, Completion):
-                found += [tuple(output.turns) if output.turns else output.text for output in outcome.outputs]
+                found += map(self._written, outcome.outputs)
         return (*found, *alone)
+
+    def _shares(self, probs: Sequence[float]) -> list[float]:
+        """Return the labels' probabilities; in the faithful way as shares of all candidates."""
+        total = sum(probs) if self._is_faithful else 0.0
+        return [one / total for one in probs] if total > 0 else list(probs)
+
+    def _written(self, output: Output) -> str | tuple[str, ...]:
+        """Return what the model wrote: a text; of a conversation the answer to each turn, if only to one."""
+        if not self._dataset.multi_turn:
+            return output.text
+        return tuple(output.turns) or (output.text,)
 
     def predictions(self, raws: Sequence[Raw | None]) -> list[Any]:
         """Return what the class makes of the raw predictions of all rows; rows that failed are None."""
@@ -156,6 +171,10 @@ def references_of(prepared: Prepared) -> list[Any]:
     with author.calling("references", values=columns), drawing(ORIGINAL_SEED):
         given = _given_references(dataset)
         references = None if given is None else list(given)
+    if references is None and _defines_references(dataset):
+        what = "references returned None"
+        fix = "add the missing return: one reference for each row of self.evaluation_data"
+        raise AuthorError(author.problem("LLMBOX-006", what, fix))
     if references is None:
         return [one.gold if one.gold is not None else one.target for one in prepared.instances]
     if len(references) != len(prepared.instances):
@@ -171,11 +190,16 @@ def references_of(prepared: Prepared) -> list[Any]:
 
 def _given_references(dataset: Dataset) -> Any:
     """Return `references`, or `reference` as the document once writes it: a property, or a method."""
-    for name in ("references", "reference"):
+    for name in _REFERENCES:
         found = getattr(dataset, name, None)
         if found is not None:
             return found() if callable(found) else found
     return None
+
+
+def _defines_references(dataset: Dataset) -> bool:
+    """Whether the author's class defines references, so that None is a mistake in it."""
+    return any(name in vars(cls) for cls in type(dataset).__mro__ for name in _REFERENCES)
 
 
 def _most_frequent(several: Sequence[Any]) -> Any:

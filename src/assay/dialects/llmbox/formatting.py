@@ -95,6 +95,8 @@ def format_row(
         by_text = dataset.model_evaluation_method == "get_ppl"
         target = options[taken.gold] if by_text else letter(taken.gold)
     is_listed = isinstance(source, (list, tuple))
+    if dataset.multi_turn:
+        _check_turns(source)
     has_contexts = is_listed and not dataset.multi_turn
     if has_contexts:
         _check_contexts(source, taken.source_idx, target)
@@ -209,8 +211,23 @@ def _options(value: Any) -> list[str] | None:
     return value if isinstance(value, list) else list(value)
 
 
+def _check_turns(source: Any) -> None:
+    if source is None or (isinstance(source, (list, tuple)) and source and all(map(_is_text, source))):
+        return
+    # Without the value of a text, one message goes for all rows.
+    seen = f"{source!r:.120}" if isinstance(source, (list, tuple)) else type(source).__name__
+    raise BadInstance(
+        f"multi_turn is set and source is {seen}, expected a list of texts, one for each turn of the user",
+        "return source=[turn, turn, ...], or drop multi_turn",
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 def _check_contexts(source: Sequence[Any], source_idx: int | None, target: Any) -> None:
-    if not source or not all(isinstance(one, str) for one in source):
+    if not source or not all(map(_is_text, source)):
         raise BadInstance(f"source is {source!r:.120}, expected texts", "return source=[text, text, ...]")
     if source_idx is None or not 0 <= source_idx < len(source):
         raise BadInstance(

@@ -20,7 +20,10 @@ from assay.core.errors import AuthorError, Problem, listing
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.dialects.llmbox import authoring
+from assay.dialects.llmbox.attributes import ATTRIBUTES, SPELLINGS
 from assay.dialects.llmbox.authoring import (
+    HOOKS,
+    SET_BY_HOOKS,
     Dataset,
     GenerationDataset,
     MultipleChoiceDataset,
@@ -79,14 +82,17 @@ def load_class(
         if isinstance(value, type) and issubclass(value, Dataset) and value.__module__ == module.__name__
     }
     cls, notes = _chosen(found, path, class_name)
-    # Imports inside functions count too, so the text is asked and not the module.
-    draws = any(word in file.read_bytes() for file in modules.files for word in (b"random", b"shuffle"))
-    return LoadedClass(
+    author = Author(path, cls.__name__)
+    author.check_names(
         cls,
-        Author(path, cls.__name__, draws=draws),
-        names.get(id(cls), composed(path.stem)),
-        notes,
+        modules.files,
+        (*ATTRIBUTES, *HOOKS, *SET_BY_HOOKS),
+        allowed=(*SPELLINGS, "reference", *(name for base in BASES.values() for name in dir(base))),
     )
+    # Imports inside functions count too, so the text is asked and not the module.
+    texts = [file.read_bytes() for file in modules.files]
+    author.draws = any(word in text for text in texts for word in (b"random", b"shuffle"))
+    return LoadedClass(cls, author, names.get(id(cls), composed(path.stem)), notes)
 
 
 def _chosen(

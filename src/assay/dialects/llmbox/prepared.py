@@ -54,12 +54,13 @@ class Prepared:
         is_faithful: bool,
         numbers: Sequence[int],
         choose: Choose | None = None,
+        generator: np.random.RandomState | None = None,
     ) -> None:
         """Format all rows.
 
         `ids` and `example_ids` name the raw rows by content, in order; `numbers` says which rows of the whole
         dataset they are, counted from 0. `choose` says which examples stand before a row; without it, the
-        same drawn ones before all.
+        same drawn ones before all. `generator` draws them in the faithful way, where it has drawn before.
         """
         self.dataset = dataset
         self.author = author
@@ -79,7 +80,7 @@ class Prepared:
             self._shape = Shape(
                 compile_instruction(getattr(dataset, "instruction", None), dataset.jinja2_env), is_faithful
             )
-        self._order = self._shot_order()
+        self._order = self._shot_order(generator or np.random.RandomState(seed))
         self.n_shots = min(dataset.max_num_shots, len(self._order))
         self._builds_own = type(dataset).construct_examples is not Dataset.construct_examples
         dataset._examples = self._conversation
@@ -227,13 +228,13 @@ class Prepared:
         words = frozenset[str]().union(*map(self._words_of, rows))
         return _Usual(rows, frozenset(self._example_ids[at] for at in rows), words)
 
-    def _shot_order(self) -> list[int]:
+    def _shot_order(self, generator: np.random.RandomState) -> list[int]:
         """Return the rows of the pool in the order in which they are drawn."""
         n, wanted = len(self.dataset.example_data), self.dataset.max_num_shots
         if not wanted:
             return []
         if self._is_faithful and n > wanted:
-            return [int(at) for at in np.random.RandomState(ORIGINAL_SEED).choice(n, wanted, replace=False)]
+            return [int(at) for at in generator.choice(n, wanted, replace=False)]
         order = list(range(n))
         if n > wanted:
             draw(self._seed, self._task, "shots").shuffle(order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from assay.core.task import Quirk
+from assay.core.task import Quirk, TaskSettings
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.parts.differences import Difference, always, quirks
@@ -17,6 +17,9 @@ class Traits(NamedTuple):
     prepared: Prepared
     methods: Sequence[str]
     has_shots: bool
+    is_chat: bool
+    has_stops: bool
+    """Whether a person gave stop strings."""
 
     @property
     def dataset(self) -> Dataset:
@@ -40,8 +43,12 @@ def _generates(one: Traits) -> bool:
     return "gen" in one.methods
 
 
+def _stops(one: Traits) -> bool:
+    return "gen" in one.methods and bool(one.dataset.extra_model_args.get("stop") or one.has_stops)
+
+
 def _is_chat(one: Traits) -> bool:
-    return one.dataset.model_type == "chat"
+    return one.is_chat
 
 
 def _draws(one: Traits) -> bool:
@@ -93,7 +100,7 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     Difference(
         "shots_draw",
         _with_shots,
-        "examples are drawn by numpy's global generator with seed 2023; a row may see itself",
+        "one numpy generator draws the examples of all subsets in turn; a row may see itself",
         "the draw depends on seed and task; a row never sees itself",
     ),
     Difference(
@@ -155,6 +162,13 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
         is_reproduced=False,
     ),
     Difference(
+        "stop_tokens",
+        _stops,
+        "a stop string is tokenized behind the text `text ` and compared with the answer's tokens, so with "
+        "many tokenizers a line break never ends an answer; one text counts as its single characters",
+        "an answer ends where the text of a stop string begins",
+    ),
+    Difference(
         "chat_template",
         _is_chat,
         "a chat is written by one of eight templates chosen by the model's name, else as plain text",
@@ -196,8 +210,7 @@ QUIRKS = tuple(difference.name for difference in _DIFFERENCES)
 """The names of all."""
 
 
-def quirks_of(
-    one: Prepared, methods: Sequence[str], *, is_faithful: bool, has_shots: bool
-) -> tuple[Quirk, ...]:
+def quirks_of(one: Prepared, methods: Sequence[str], settings: TaskSettings) -> tuple[Quirk, ...]:
     """Return the differences that can touch a task, and what was done about each."""
-    return quirks(_DIFFERENCES, Traits(one, methods, has_shots), is_faithful=is_faithful)
+    traits = Traits(one, methods, bool(settings.shots), settings.is_chat, bool(settings.stop))
+    return quirks(_DIFFERENCES, traits, is_faithful=settings.is_faithful)

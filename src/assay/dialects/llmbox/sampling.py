@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from assay.core.errors import AuthorError, listing
+from collections.abc import Iterable, Sequence
+
+from assay.core.errors import listing
 from assay.core.request import Sampling
-from assay.core.sampling_bounds import expected_of
 from assay.core.task import TaskSettings
-from assay.dialects.llmbox.authoring import Dataset
-from assay.dialects.llmbox.calling import Author
+from assay.dialects.llmbox.authoring import Dataset, ModelView
 
 _ORIGINAL_MAX_TOKENS = 1024
 _OPTION_MAX_TOKENS = 256
 """A model that answers by a letter and has not done so by then is not going to."""
 
 
-def sampling_of(dataset: Dataset, settings: TaskSettings, author: Author, notes: list[str]) -> Sampling:
+def sampling_of(dataset: Dataset, settings: TaskSettings, notes: list[str]) -> Sampling:
     """Return how a dataset's answers are generated; adds what a person should hear to the notes."""
     given = dict(dataset.extra_model_args)
-    for name, value in given.items():
-        if (expected := expected_of(name, value)) is not None:
-            what = f"extra_model_args: {name} is {value!r:.60}, expected {expected}"
-            raise AuthorError(author.problem("LLMBOX-011", what, "correct the value in extra_model_args"))
     is_choice = dataset.evaluation_type == "ranking"
     default = _OPTION_MAX_TOKENS if is_choice and not settings.is_faithful else _ORIGINAL_MAX_TOKENS
     max_tokens = given.pop("max_tokens", None) or given.pop("max_new_tokens", None) or default
-    stop = given.pop("stop", None) or ()
+    stop = _stops(given.pop("stop", None) or (), is_faithful=settings.is_faithful)
     temperature = given.pop("temperature", None)
     top_p = given.pop("top_p", None)
     given.pop("multi_turn", None)
@@ -40,9 +36,49 @@ def sampling_of(dataset: Dataset, settings: TaskSettings, author: Author, notes:
         max_tokens=settings.max_tokens or int(max_tokens),
         temperature=temperature,
         top_p=float(settings.top_p if settings.top_p is not None else top_p or 1.0),
-        stop=settings.stop
-        if settings.stop is not None
-        else ((stop,) if isinstance(stop, str) else tuple(stop)),
+        stop=settings.stop if settings.stop is not None else stop,
         seed=settings.seed if temperature > 0 else None,
         n=settings.samples or 1,
     )
+
+
+def _stops(stop: str | Iterable[str], *, is_faithful: bool) -> tuple[str, ...]:
+    """Return the stop strings of a class; of a single text the original takes each character as one."""
+    if isinstance(stop, str) and not is_faithful:
+        return (stop,)
+    return tuple(dict.fromkeys(stop))
+
+
+def stop_tokens(stops: Sequence[str], model: ModelView, notes: list[str]) -> tuple[tuple[int, ...], ...]:
+    """Return the token sequences at which the original ends a text, for stop strings; none if not known.
+
+    It reads each stop string behind the text `text `, and keeps the tokens from the one on that holds its
+    first character. Where that token also holds the blank before it, a line break alone never matches.
+    """
+    if not stops:
+        return ()
+    found = [_behind(stop, model) for stop in stops]
+    if any(ids is None for ids in found):
+        notes.append(
+            "an answer ends where the text of a stop string appears: the original compares tokens, "
+            "which this model does not show"
+        )
+        return ()
+    return tuple(ids for ids in found if ids)
+
+
+_BEFORE_STOP = "text "
+
+
+def _behind(stop: str, model: ModelView) -> tuple[int, ...] | None:
+    whole = _BEFORE_STOP + stop
+    pieces = [] if model.pieces is None else list(model.pieces(whole))
+    # A token that only begins a text has no part in it.
+    while pieces and "".join(text for _, text in pieces) != whole:
+        pieces.pop(0)
+    end = 0
+    for at, (_, text) in enumerate(pieces):
+        end += len(text)
+        if end > len(_BEFORE_STOP):
+            return tuple(id_ for id_, _ in pieces[at:])
+    return None

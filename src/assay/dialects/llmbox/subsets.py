@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.core.errors import AuthorError
+from assay.core.errors import AuthorError, Problems, listing
 from assay.dialects.llmbox.arguments import ClassArguments
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.library.raw_data import RawData
 from assay.dialects.llmbox.loading import LoadedClass
+from assay.dialects.parts.misspelt_names import nearest_known
 from assay.dialects.parts.selection import chosen_parts
 
 
 def subsets_of(
-    loaded: LoadedClass, selection: str, asked: ClassArguments, raw_data: RawData
+    loaded: LoadedClass, selection: str, asked: ClassArguments, raw_data: RawData, notes: list[str]
 ) -> Sequence[str | None]:
-    """Return the subsets that a selection means; [None] for a dataset that has none."""
+    """Return the subsets that a selection means; [None] for a dataset that has none.
+
+    Adds to the notes which subsets the class names although the data does not have them.
+    """
     cls = loaded.cls
     load_args = getattr(cls, "load_args", None)
     categories = categories_of(cls)
@@ -24,8 +28,13 @@ def subsets_of(
     banned = (banned,) if isinstance(banned, str) else tuple(banned)
     own = load_args[1] if load_args is not None and len(load_args) > 1 else None
     if own is not None and not selection:
-        return [own]
+        if categories:
+            notes.append(f"categorized_subsets has no effect: load_args names one subset, {own!r}")
+        # The loader takes it from load_args. The original calls such a task by the dataset's name alone.
+        return [None]
     known = _known_subsets(loaded, load_args, asked, raw_data)
+    if known:
+        _check_named(loaded, categories or {}, banned, known, notes)
     meant = chosen_parts(
         selection,
         known,
@@ -35,7 +44,37 @@ def subsets_of(
         noun="subset",
         code="LLMBOX-008",
     )
+    if categories and not meant:
+        notes.append("categorized_subsets has no effect: the dataset has no subsets")
     return meant or [None]
+
+
+def _check_named(
+    loaded: LoadedClass,
+    categories: Mapping[str, Sequence[str]],
+    banned: Sequence[str],
+    known: Sequence[str],
+    notes: list[str],
+) -> None:
+    """Reject a subset's name that looks misspelt; note one that the data simply lacks.
+
+    A data folder may hold some subsets of a large dataset only, so a name alone is no mistake.
+    """
+    named = {f"categorized_subsets[{name!r}]": members for name, members in categories.items()}
+    everywhere = {subset for members in (*categories.values(), banned) for subset in members}
+    unnamed = [subset for subset in known if subset not in everywhere]
+    problems = Problems()
+    for place, members in {**named, "banned_subsets": banned}.items():
+        for subset in members:
+            if subset in known:
+                continue
+            what = f"{place} names {subset!r}, which is not among the subsets of the data"
+            if (meant := nearest_known(subset, unnamed)) is not None:
+                what += f" (did you mean {meant!r}?)"
+                problems.add(loaded.author.problem("LLMBOX-011", what, f"write one of {listing(known)}"))
+            elif place != "banned_subsets":
+                notes.append(f"{what}: the category gets no mean")
+    problems.raise_if_any()
 
 
 def _known_subsets(

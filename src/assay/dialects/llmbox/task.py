@@ -27,6 +27,8 @@ class Asking(NamedTuple):
     sampling: Mapping[str, Sampling]
     """By method; only generation has one."""
     score_by: str | None
+    stop_ids: tuple[tuple[int, ...], ...] = ()
+    """Token sequences that end an answer, in place of the stop strings."""
 
 
 class Found(NamedTuple):
@@ -173,14 +175,16 @@ class ClassTask(DescribedTask):
     def _gen(self, prepared: Prepared, one: Instance, shown: Shown) -> Iterator[tuple[str, int, Ask]]:
         prompt = self._opening(shown, one.sources[0], prepared.lead).asked
         sampling = self._asking.sampling["gen"]
+        stop_ids = self._asking.stop_ids
         later = one.sources[1:] if prepared.dataset.multi_turn else ()
         if not later or sampling.n == 1:
-            yield "answer", 0, Generate(prompt, sampling, later)
+            yield "answer", 0, Generate(prompt, sampling, later, stop_ids)
             return
         # Every sample of a conversation goes its own way from the first answer on.
         for index in range(sampling.n):
             seed = None if sampling.seed is None else sampling.seed + index
-            yield "answer", index, Generate(prompt, msgspec.structs.replace(sampling, n=1, seed=seed), later)
+            own = msgspec.structs.replace(sampling, n=1, seed=seed)
+            yield "answer", index, Generate(prompt, own, later, stop_ids)
 
 
 _ASKS = {"ppl": ClassTask._ppl, "prob": ClassTask._prob, "gen": ClassTask._gen}

@@ -13,9 +13,7 @@ from assay.core.ports import Embedder
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.code import Code, Offered, last_name
-from assay.dialects.openicl.authored.modules import AISBENCH
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
-from assay.dialects.openicl.config.symbol import Symbol
 from assay.dialects.openicl.entries import Found
 from assay.dialects.openicl.evaluation import Scoring
 from assay.dialects.openicl.evaluators import Evaluators
@@ -170,7 +168,7 @@ class _Reading:
                 self._settings.is_chat,
                 self._asked.meta_template,
                 self._settings.is_faithful,
-                CHAT if _is_aisbenchs(self._entry) else LOCAL_CHAT_OF_OPENCOMPASS,
+                CHAT if self._entry.is_aisbenchs else LOCAL_CHAT_OF_OPENCOMPASS,
                 self._asked.joins_turns,
             ),
             ice_separator=retriever.ice_separator,
@@ -213,13 +211,6 @@ def _marked_content(spec: TemplateSpec | None, data: LoadedData) -> str | None:
         return None
     first = next((str(row.get(CONTENT)) for row in data.test.rows), "")
     return next((mark for mark in STARTS if mark in first), None)
-
-
-def _is_aisbenchs(entry: DatasetEntry) -> bool:
-    """Whether an entry is written for AISBench: it names a part of it."""
-    infer = entry.infer_cfg
-    named = [entry.type, infer.inferencer.type, infer.retriever.type]
-    return any(isinstance(one, Symbol) and one.module.startswith(AISBENCH) for one in named)
 
 
 def _spec_of(component: Component | None) -> TemplateSpec | None:

@@ -196,7 +196,16 @@ class _Compilation:
             added = {"subdivision": part, "idx": self._test.numbers[number]}
             return reference(golds[number], {**added, **rows[number]}, prompt)
 
-        return Evaluation(self._parts.scoring, self._test, golds, labels, self._inference, referred)
+        is_blanked = self._settings.is_faithful and self._entry.is_aisbenchs
+        return Evaluation(
+            self._parts.scoring,
+            self._test,
+            golds,
+            labels,
+            self._inference,
+            referred,
+            blanks_failures=is_blanked and self._inference.form == "answer",
+        )
 
     def _is_each_a_label(self, samples: Sequence[Sample]) -> bool:
         """Whether every right answer is one of the labels; else an error, unless the original is followed."""

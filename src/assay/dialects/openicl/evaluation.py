@@ -58,8 +58,14 @@ class Evaluation:
         labels: Sequence[Sequence[Any]],
         inference: Inference,
         reference: Callable[[int, str], Any],
+        *,
+        blanks_failures: bool = False,
     ) -> None:
-        """Take how it is scored, the rows with their right answers, and the labels of each row's options."""
+        """Take how it is scored, the rows with their right answers, and the labels of each row's options.
+
+        `blanks_failures`: a request that failed counts as an empty answer.
+        """
+        self._blanks_failures = blanks_failures
         self._scoring = scoring
         self._ids = test.ids
         self._golds = golds
@@ -98,7 +104,7 @@ class Evaluation:
         for _, response in sorted(answers, key=lambda one: one.request.index):
             outcome = response.outcome
             if isinstance(outcome, Failure):
-                return outcome
+                return self._blanks() if self._blanks_failures else outcome
             if isinstance(outcome, Completion):
                 for output in outcome.outputs:
                     texts = output.turns or (output.text,)
@@ -121,6 +127,10 @@ class Evaluation:
             n_turns = len(found) // self._inference.sampling.n
             return tuple(found[at : at + n_turns] for at in range(0, len(found), n_turns))
         return tuple(found)
+
+    def _blanks(self) -> Raw:
+        """Return what is found in empty answers, as many as the row was asked for."""
+        return (found_in("", self._scoring.predictions),) * self._inference.sampling.n
 
     def _found_in_labels(self) -> dict[str, Any]:
         different = dict.fromkeys(map(tuple, self._labels))

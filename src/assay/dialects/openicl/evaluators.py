@@ -22,7 +22,7 @@ from assay.core.errors import (
 )
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import ConfigArguments
-from assay.dialects.openicl.authored.author import author_of, check_arguments
+from assay.dialects.openicl.authored.author import author_of, check_arguments, check_own_names
 from assay.dialects.openicl.authored.code import Code, file_of, last_name
 from assay.dialects.openicl.config.entry import Component, DatasetEntry, EvalConfig
 from assay.dialects.openicl.entries import Found
@@ -103,9 +103,11 @@ class Evaluators:
                 predictions += [] if process is None else [process]
         problems.raise_if_any()
         if n > 1:
-            of_aisbench = "ais_bench" in repr(config.evaluator.type)
+            named = repr(config.evaluator.type)
+            of_aisbench = "ais_bench" in named or ("opencompass" not in named and self._entry.is_aisbenchs)
+            ks = self._entry.counted(n)
             evaluator = self._parts.repeated(
-                evaluator, n, self._entry.k, of_aisbench=of_aisbench, is_faithful=self._is_faithful
+                evaluator, n, ks, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
         return Scoring(
             evaluator,
@@ -195,6 +197,7 @@ class Evaluators:
                 made_by = type(cls(**arguments))
         else:
             made_by = cls
+        check_own_names(author, made_by, self._code)
         if not callable(getattr(made_by, "score", None)):
             what = "it has no method score(predictions, references), so it is no evaluator"
             fix = "write class NAME(BaseEvaluator) with a method score"

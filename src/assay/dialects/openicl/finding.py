@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -44,8 +45,9 @@ class ConfigPlaces:
         """Return the files of a kind by their names, in lower case; those found first come first."""
         if kind not in self._files:
             found: dict[str, list[Path]] = {}
-            for path in self._walk(kind):
-                found.setdefault(path.stem.lower(), []).append(path)
+            # A folder that is looked through twice has each of its files once.
+            for path in {path.resolve(): path for path in reversed(list(self._walk(kind)))}.values():
+                found.setdefault(path.stem.lower(), []).insert(0, path)
             self._files[kind] = found
         return self._files[kind]
 
@@ -83,6 +85,18 @@ class ConfigPlaces:
         what = f"there is no {noun} config {name!r}{nearest(name.partition('/')[0].lower(), known)}"
         fix = f"looked in {looked}; name a file, or the folder of a checkout: --openicl-root DIR"
         raise UsageError(Problem(CODE, what, fix))
+
+
+def installed_root(package: str) -> Path | None:
+    """Return the folder that holds an original's installed package, if it has configs; import nothing."""
+    spec = importlib.util.find_spec(package)
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    roots = (Path(folder).parent for folder in folders)
+    return next((root for root in roots if any((root / one).is_dir() for one in _of(package))), None)
+
+
+def _of(package: str) -> list[str]:
+    return [one for one in _PACKAGES if one.partition("/")[0] == package]
 
 
 def ambiguous(name: str, found: NamedConfig) -> str:

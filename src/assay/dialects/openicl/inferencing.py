@@ -232,7 +232,7 @@ def _sampling(
             ),
             temperature=float(temperature),
             top_p=float(_first(settings.top_p, reading.number("top_p", kind=float, least=0), usual.top_p)),
-            stop=settings.stop if settings.stop is not None else _stops(reading, model),
+            stop=settings.stop if settings.stop is not None else _stops(reading, entry, settings, model),
             seed=settings.seed if temperature else None,
             n=n,
         ),
@@ -240,8 +240,13 @@ def _sampling(
     )
 
 
-def _stops(reading: _Reading, model: ConfigArguments) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*reading.texts("stopping_criteria"), *model.stop_words)))
+def _stops(
+    reading: _Reading, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
+) -> tuple[str, ...]:
+    of_dataset = reading.texts("stopping_criteria")
+    if settings.is_faithful and entry.is_aisbenchs:
+        of_dataset = ()  # AISBench reads them and does not pass them on.
+    return tuple(dict.fromkeys((*of_dataset, *model.stop_words)))
 
 
 def _first(*values: Any) -> Any:

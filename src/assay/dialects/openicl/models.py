@@ -36,6 +36,9 @@ from assay.dialects.openicl.pacing import KEYS as PACING_KEYS
 from assay.dialects.openicl.pacing import Pacing, read_pacing
 
 CODE = "OPENICL-040"
+_ADAPTERS = "lora_data_map_file"
+_OF_THE_PROGRAM = ("num_return_sequences", "max_tokens", _ADAPTERS)
+"""Keys of generation_kwargs that say what AISBench itself does."""
 
 
 class Drawing(NamedTuple):
@@ -76,6 +79,8 @@ class ModelConfig(msgspec.Struct, frozen=True):
     """How it is loaded, where its speed is measured."""
     tokenizer: str | None = None
     """Folder of its tokenizer, where its speed is measured and the config names one."""
+    faithful_args: dict[str, str] = {}
+    """Further arguments of a run that reproduces the original."""
 
     def __repr__(self) -> str:
         return f"ModelConfig({self.abbr!r}, {self.model!r})"
@@ -124,6 +129,7 @@ class _Reading:
         self._is_timed = is_timed
         self._notes: list[str] = []
         self._args: dict[str, str] = {}
+        self._faithful_args: dict[str, str] = {}
 
     def model(self) -> ModelConfig | None:
         before = self._problems.total
@@ -162,6 +168,7 @@ class _Reading:
             secret,
             pacing,
             self._tokenizer(family) if self._is_timed else None,
+            self._faithful_args,
         )
 
     # --- what kind of model it is ---
@@ -312,12 +319,17 @@ class _Reading:
         said = {**said}
         if "temperature" in self._entry:
             said.setdefault("temperature", self._entry["temperature"])
-        if family in ("vllm_service", "openai_service"):
+        if family == "vllm_service":
+            self._decoding(said)
+        elif family == "openai_service":
             self._extra(said)
         else:
             self._unfollowed(said, family)
         of = "generation_kwargs."
         temperature = self._number("temperature", said, of=of)
+        if family == "vllm_service" and temperature is None:
+            # Nothing is sent, so the server may sample: each repeat is a request of its own.
+            temperature = 1.0
         if family == "hf":
             # Transformers draw only where do_sample is set; without it the temperature is not looked at.
             temperature = (1.0 if temperature is None else temperature) if said.get("do_sample") else 0.0
@@ -334,6 +346,21 @@ class _Reading:
             None if samples is None else int(samples),
             stop,
         )
+
+    def _decoding(self, said: Mapping[str, Any]) -> None:
+        """Send what AISBench's config says, and nothing else: the server's defaults decide the rest."""
+        if said.get(_ADAPTERS) is not None:
+            what = f"{_ADAPTERS} is set: adapters by row are not supported"
+            self._problem(what, "name the adapter as the model, one run each")
+        try:
+            whole = json.dumps({key: value for key, value in said.items() if key != "max_tokens"})
+            sent = json.dumps({key: value for key, value in said.items() if key not in _OF_THE_PROGRAM})
+        except TypeError as error:
+            self._problem(f"generation_kwargs cannot be sent: {error}", "use plain values")
+            return
+        self._args["decoding"] = sent
+        # The original sends num_return_sequences too, and retries lost connections alone.
+        self._faithful_args = {"decoding": whole, "retry_statuses": "false"}
 
     def _extra(self, said: Mapping[str, Any]) -> None:
         """Hand on what only the server knows, as fields of its calls."""
@@ -374,8 +401,9 @@ class _Reading:
             if (retry := self._number("retry", least=0)) is not None:
                 # The originals count attempts; the first is none that is made again.
                 self._args["retries"] = str(max(0, int(retry) - 1))
-            if self._entry.get("stream") or kind in STREAMING:
-                self._args["stream"] = "true"
+            is_stream = bool(self._entry.get("stream")) or kind in STREAMING
+            if is_stream or family == "vllm_service":
+                self._args["stream"] = "true" if is_stream else "false"
         elif family == "hf" and batch is not None:
             self._args["max_batch"] = str(int(batch))
 

@@ -90,7 +90,6 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
         lambda one: one.inference.form == "answer" and bool(one.inference.sampling.stop),
         "AISBench reads stopping_criteria and does not pass them on",
         "answers end at them, as OpenCompass has it",
-        is_reproduced=False,
     ),
     Difference(
         "repeats",

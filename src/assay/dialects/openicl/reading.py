@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import digest
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.author import RAISED, Author, author_of, check_arguments
+from assay.dialects.openicl.authored.author import RAISED, Author, author_of, check_arguments, check_own_names
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import Code
 from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
@@ -87,6 +87,8 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
     """Load a dataset by its class."""
     cls: Any = code.require(entry.type, "dataset class", where)
     author = author_of(cls, config)
+    if isinstance(cls, type):
+        check_own_names(author, cls, code)
     if not isinstance(cls, type) or getattr(cls, "load", BaseDataset.load) is BaseDataset.load:
         what = "it has no method load(...), so it is no dataset class"
         fix = "write class NAME(BaseDataset) with a static method load(...)"

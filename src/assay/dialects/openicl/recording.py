@@ -71,7 +71,7 @@ def _settings(found: Found, entry: DatasetEntry, parts: EntryParts, asked: Asked
         "postprocessors": [one.name for one in scoring.predictions],
         "dataset_postprocessor": scoring.golds.name if scoring.golds else None,
         "n": inference.sampling.n,
-        "k": list(entry.k),
+        "k": list(entry.counted(inference.sampling.n)),
         "form": "chat" if settings.is_chat else "text",
         **({"joins_turns": True} if asked.arguments.joins_turns and settings.is_faithful else {}),
         "seed": settings.seed,

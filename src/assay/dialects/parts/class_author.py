@@ -5,14 +5,23 @@ Each dialect says what its own exceptions mean; what can go wrong in any class i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, listing, nearest, reraise_interrupt
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    Problems,
+    listing,
+    nearest,
+    reraise_interrupt,
+)
 from assay.core.origin import Origin
 from assay.dialects.parts.author_modules import place_in
+from assay.dialects.parts.misspelt_names import misspelt_names
 from assay.sources.dataset_folder import DatasetMissing
 
 _SHOWN_ROWS = 5
@@ -39,6 +48,8 @@ class ClassAuthor:
     missing_code: ClassVar[str]
     """The code where it opens a file that is not there."""
     missing_fix: ClassVar[str]
+    name_code: ClassVar[str]
+    """The code where a name looks misspelt."""
 
     def __init__(self, path: Path, class_name: str, *, draws: bool = True) -> None:
         """Take the file and the class; `draws`: whether its code may use the global random generators."""
@@ -52,6 +63,21 @@ class ClassAuthor:
         """Return a problem of this class; `rows`: those that have it, counted from 1."""
         owner = f"class {self.class_name}{self._listed(rows)}"
         return Problem(code, f"{owner}: {what}", fix, where or Origin(str(self.path)))
+
+    def check_names(
+        self, cls: type, files: Collection[Path], settable: Collection[str], *, allowed: Collection[str] = ()
+    ) -> None:
+        """Reject attributes and methods whose names resemble known ones: nothing would read them.
+
+        `files`: the author's. `settable`: the names that an author may define. `allowed`: further names with
+        a meaning.
+        """
+        problems = Problems()
+        for name, meant, where in misspelt_names(cls, files, settable, allowed=allowed):
+            what = f"nothing reads {name!r} (did you mean {meant!r}?)"
+            fix = f"write {meant}; if {name} is your own helper, use it in this file or rename it"
+            problems.add(self.problem(self.name_code, what, fix, where))
+        problems.raise_if_any()
 
     @contextmanager
     def calling(self, hook: str, *, row: int | None = None, values: Iterable[str] = ()) -> Iterator[None]:

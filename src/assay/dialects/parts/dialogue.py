@@ -78,8 +78,20 @@ class Opening(NamedTuple):
 class Dialogue:
     """Turns, the last of which leads to the answer."""
 
-    def __init__(self, turns: Sequence[Turn], answer_field: str, marks: RoleMarks | None = None) -> None:
-        """Take the turns; `marks`: how the model wants roles to be marked in a text."""
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        answer_field: str,
+        marks: RoleMarks | None = None,
+        *,
+        keeps_end: bool = False,
+    ) -> None:
+        """Take the turns.
+
+        `marks`: how the model wants roles to be marked in a text. `keeps_end`: what the model reads may end
+        in white space.
+        """
+        self._keeps_end = keeps_end
         self.turns = tuple(turns)
         self._marks = marks
         *self._before, self._last = self.turns
@@ -138,6 +150,8 @@ class Dialogue:
         context = whole.rstrip(" ")
         joiner = whole[len(context) :] or _joiner_after(whole)
         generation = context if verbatim is whole else verbatim.rstrip(" ")
+        if self._keeps_end:
+            generation = verbatim
         return Opening(context, joiner, None, generation, verbatim)
 
     def _solved_text(self, values: Mapping[str, Any]) -> str:
@@ -156,11 +170,14 @@ class Dialogue:
         last_turn = turns[-1][1] if turns else ""
         spaces = last_turn[len(last_turn.rstrip()) :] if last_turn.strip() else ""
         _extend(messages, turns)
+        if self._keeps_end and messages and turns and messages[-1].role == turns[-1][0]:
+            role, text = turns[-1]
+            messages[-1] = Message(role, messages[-1].text + text[len(text.rstrip()) :])
         history = tuple(messages)
         context = (reply or "").rstrip(" ")
         joiner = (reply or "")[len(context) :] or _joiner_after(context)
         verbatim = history
-        if spaces and history:
+        if spaces and history and not self._keeps_end:
             last = history[-1]
             verbatim = (*history[:-1], Message(last.role, f"{last.text}{spaces}"))
         return Opening(context, joiner, history, history, verbatim)

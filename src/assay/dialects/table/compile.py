@@ -27,7 +27,7 @@ from assay.dialects.table.facts import facts_of
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
-from assay.dialects.table.prompts import make_dialogue, make_label_map
+from assay.dialects.table.prompts import make_dialogue, make_label_map, prompt_version
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
@@ -439,7 +439,7 @@ def _stops(
 def _own_stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str, ...]:
     # A chat model ends its turn; a model that goes on writing text must be stopped where the pattern
     # of the prompt would begin again. Faithful runs stop nowhere, as the original.
-    if settings.is_chat or settings.is_faithful:
+    if settings.is_chat or settings.is_faithful or said.uses_one_text:
         return ()
     stops = [SHOT_SEPARATOR] if settings.shots else []
     if layout.data_type == "mcq" and not said.template and not said.human_prompt:
@@ -498,6 +498,7 @@ def _recorded(
         "shot_policy": None if pool is None else pool.policy,
         "seed": settings.seed,
         "fidelity": "faithful" if settings.is_faithful else "corrected",
+        "prompt_hash": prompt_version(said, layout),
     }
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(recorded))
     return plain

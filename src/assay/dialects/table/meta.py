@@ -22,6 +22,7 @@ from assay.sources.json_keys import require_own_keys
 DataType: TypeAlias = Literal["mcq", "qa", "text"]
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
 PplTarget: TypeAlias = Literal["label", "text"]
+PromptStyle: TypeAlias = Literal["opencompass", "aisbench"]
 
 
 class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -39,6 +40,8 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     """Template of the model's turn, with the answer in it."""
     template: str | dict[str, Any] | None = None
     """One text, or `{"begin": [...], "round": [...]}` with roles; replaces the two prompts."""
+    prompt_style: PromptStyle | None = None
+    """Whose default prompt is used. `aisbench`: one text of the user's that ends in `Answer: `."""
     input_columns: tuple[str, ...] | None = None
     output_column: str | None = None
     options: tuple[str, ...] | str | None = None
@@ -70,6 +73,12 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     """Which rows are asked, and in which order."""
     output_config: OutputConfig | None = None
     """How long the answers may be, row by row."""
+
+    @property
+    def uses_one_text(self) -> bool:
+        """Whether the prompt is AISBench's default."""
+        own = (self.template, self.human_prompt, self.bot_prompt)
+        return self.prompt_style == "aisbench" and own == (None, None, None)
 
     def over(self, lower: TableMeta) -> TableMeta:
         """Return this, with what it leaves unsaid taken from a lower authority."""

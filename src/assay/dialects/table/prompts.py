@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -19,6 +21,7 @@ from assay.dialects.table.meta import TableMeta
 
 _ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 _SECTIONS = ("begin", "round", "end")
+_AISBENCH = "ais_bench.benchmark.openicl"
 
 
 def make_dialogue(
@@ -32,8 +35,12 @@ def make_dialogue(
 ) -> Dialogue:
     """Return the conversation of a table, every field it names known to exist."""
     answer = layout.answer_column or "answer"
+    turns: list[tuple[Role, str]]
+    keeps_end = said.uses_one_text
     if said.template is not None:
         turns = _template_turns(said.template, where)
+    elif keeps_end:
+        turns = [("user", _one_text(layout, hides_options))]
     else:
         human = said.human_prompt if said.human_prompt is not None else _default_human(layout, hides_options)
         bot = said.bot_prompt if said.bot_prompt is not None else _default_bot(layout, answer)
@@ -102,7 +109,7 @@ def _dialogue(
     labels = _labels(said, where)
     compiled = [compile_template(text, where, label) for label, (_, text) in zip(labels, turns, strict=False)]
     made = [Turn(role, template) for (role, _), template in zip(turns, compiled, strict=True)]
-    dialogue = Dialogue(made, answer, marks)
+    dialogue = Dialogue(made, answer, marks, keeps_end=said.uses_one_text)
     _check_literals(dialogue, layout, where)
     # The original leaves a field that no column has in the prompt as it is written.
     if not faithful:
@@ -122,6 +129,36 @@ def _default_human(layout: Layout, hides_options: bool) -> str:
     if layout.data_type == "qa":
         return question
     return f"Question: {question}" if hides_options else f"Question: {question}\n{{{OPTION_LIST}}}"
+
+
+def _one_text(layout: Layout, hides_options: bool) -> str:
+    """Return AISBench's default prompt: one text, with the answer behind its last word."""
+    if layout.answer_column is None:
+        return _default_human(layout, hides_options)
+    question = "\n".join("{" + name + "}" for name in layout.question_columns)
+    options = "" if layout.data_type == "qa" or hides_options else f"\n{{{OPTION_LIST}}}"
+    return f"Question: {question}{options}\nAnswer: {{{layout.answer_column}}}"
+
+
+def prompt_version(said: TableMeta, layout: Layout) -> str | None:
+    """Return the version that AISBench gives its default prompt: a hash of the config it makes of a table."""
+    if not said.uses_one_text or layout.question_columns != ("question",):
+        return None
+    letters = layout.column_labels if layout.data_type == "mcq" else ()
+    shown = [letter for letter in letters if letter in layout.columns]
+    options = "".join(f"\n{letter}. {{{letter}}}" for letter in shown)
+    answer = "{" + (layout.answer_column or "answer") + "}"
+    template = {
+        "template": f"Question: {{question}}{options}\nAnswer: {answer}",
+        "type": f"{_AISBENCH}.icl_prompt_template.icl_prompt_template.PromptTemplate",
+    }
+    retriever = f"{_AISBENCH}.icl_retriever.icl_zero_retriever.ZeroRetriever"
+    parts = {
+        "inferencer": {"type": f"{_AISBENCH}.icl_inferencer.icl_gen_inferencer.GenInferencer"},
+        "prompt_template": template,
+        "retriever": {"prompt_template": template, "type": retriever},
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:6]
 
 
 def _default_bot(layout: Layout, answer: str) -> str:

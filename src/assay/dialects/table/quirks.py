@@ -21,6 +21,8 @@ class Traits(NamedTuple):
     """Whether rows or the lengths of answers are drawn."""
     has_shares: bool
     """Whether rows are given lengths by shares."""
+    keeps_end: bool
+    """Whether prompts keep the space at their end by default too."""
 
 
 def _in(*asks: str, needs_shots: bool = False) -> Callable[[Traits], bool]:
@@ -49,7 +51,7 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
     ),
     Difference(
         "trailing_space",
-        _in("gen/mcq", "gen/qa"),
+        lambda one: _in("gen/mcq", "gen/qa")(one) and not one.keeps_end,
         "a text prompt ends in the space before the answer, which most tokenizers put into the answer",
         "the space is left to the model",
     ),
@@ -111,5 +113,6 @@ def quirks_of(
         has_shots,
         draws=said.sampling_mode in ("random", "shuffle") or isinstance(said.output_config, UniformLengths),
         has_shares=isinstance(said.output_config, SharedLengths),
+        keeps_end=said.uses_one_text,
     )
     return quirks(_DIFFERENCES, traits, is_faithful=is_faithful)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.core.errors import Problem, UsageError
 from assay.faces.cli.other_systems import ForeignParser, foreign_command, parse
@@ -60,7 +60,7 @@ def aisbench(arguments: tuple[str, ...]) -> int:
     if given.mode in _OF_SPEED:
         return _speed(given)
     from assay.app.openicl_results import Details
-    from assay.faces.cli.config_systems import Asked, run_configs, shared_names, shared_settings
+    from assay.faces.cli.config_systems import Asked, run_configs, shared_names
 
     return run_configs(
         Asked(
@@ -70,9 +70,9 @@ def aisbench(arguments: tuple[str, ...]) -> int:
             given.reuse,
             Path(given.work_dir),
             Path(given.config_dir),
-            None if given.openicl_root is None else Path(given.openicl_root),
+            _root(given),
             Details(given.dump_eval_details, given.dump_extract_rate),
-            shared_settings(given),
+            _settings(given),
             is_dry=given.dry_run,
             is_search=given.search,
             told=tuple(_said_instead(given)),
@@ -83,7 +83,7 @@ def aisbench(arguments: tuple[str, ...]) -> int:
 def _speed(given: argparse.Namespace) -> int:
     from assay.app.perf_plan import PerfAsked
     from assay.faces.cli.aisbench_perf import SpeedAsked, run_speed
-    from assay.faces.cli.config_systems import shared_names, shared_settings
+    from assay.faces.cli.config_systems import shared_names
 
     pressure_s = None
     if given.pressure:
@@ -94,7 +94,7 @@ def _speed(given: argparse.Namespace) -> int:
             given.reuse,
             Path(given.work_dir),
             Path(given.config_dir),
-            None if given.openicl_root is None else Path(given.openicl_root),
+            _root(given),
             PerfAsked(
                 1 if given.num_warmups is None else given.num_warmups,
                 given.num_prompts,
@@ -102,7 +102,7 @@ def _speed(given: argparse.Namespace) -> int:
                 given.max_out_len,
                 given.seed or 0,
             ),
-            shared_settings(given),
+            _settings(given),
             is_viz=given.mode == "perf_viz",
             is_dry=given.dry_run,
             is_search=given.search,
@@ -110,6 +110,23 @@ def _speed(given: argparse.Namespace) -> int:
             told=tuple(_said_instead(given)),
         )
     )
+
+
+def _root(given: argparse.Namespace) -> Path | None:
+    """Return the checkout that was named, or else where the package is installed."""
+    from assay.dialects.openicl.finding import installed_root
+
+    return installed_root("ais_bench") if given.openicl_root is None else Path(given.openicl_root)
+
+
+def _settings(given: argparse.Namespace) -> dict[str, Any]:
+    """Return what the flags set for every run; a table gets AISBench's default prompt."""
+    from assay.faces.cli.config_systems import shared_settings
+
+    settings = shared_settings(given)
+    if given.custom_dataset_path:
+        settings["table"] = {**(settings["table"] or {}), "prompt_style": "aisbench"}
+    return settings
 
 
 def _parser() -> ForeignParser:

@@ -12,10 +12,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import click
 from rich.markup import escape
 
+from assay.app import aisbench_results
+from assay.app.aisbench_custom import write_custom_config
 from assay.app.config_plan import Names, Plan, Planned, Planner, hand_over_key
 from assay.app.offline.watch import runs_of
 from assay.app.openicl_results import Details, System, write_predictions, write_results
-from assay.app.openicl_summary import Column, plain_table, summary_table, write_summary
+from assay.app.openicl_summary import Column, failed_rows, plain_table, summary_table, write_summary
 from assay.app.settings import Settings, resolve_settings
 from assay.app.work_folder import LATEST, WorkFolder
 from assay.backends.registry import BACKENDS
@@ -33,6 +35,8 @@ Stage: TypeAlias = Literal["all", "infer", "score", "viz"]
 
 WRONG = 2
 """Exit status where something a person can mend kept a model from being evaluated."""
+_OF_TABLES = ("table", "meta", "method")
+"""Settings that say how a table is read."""
 _KINDS: Sequence[Kind] = ("models", "datasets", "summarizers")
 
 
@@ -100,6 +104,10 @@ def shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]]
     if given.datasets and given.custom_dataset_path:
         what = "both --datasets and --custom-dataset-path were given; the original would ignore the second"
         raise UsageError(Problem("USAGE-006", what, "give one of them"))
+    meta = given.custom_dataset_meta_path
+    if meta is not None and not Path(meta).is_file():
+        what = f"--custom-dataset-meta-path: there is no file {meta!r}"
+        raise UsageError(Problem("USAGE-006", what, "correct the path; it is a JSON file"))
     fields = {name: getattr(given, name) for name in ("url", "model_name", "host_ip", "host_port", "path")}
     fields["batch_size"] = getattr(given, "batch_size", None)
     fields["request_rate"] = getattr(given, "request_rate", None)
@@ -148,7 +156,7 @@ def run_configs(asked: Asked) -> int:
         )
     if asked.stage == "viz" and not (asked.names.config or asked.names.models or asked.names.datasets):
         work = _work_folder(asked)
-        return _told(work, [(name, name) for name in work.models()], None, asked.system)
+        return _told(work, [(name, name) for name in work.models()], None, asked)
     has_judge = asked.settings.get("judge") is not None or asked.stage in ("infer", "viz")
     plan = planner.plan(asked.names, needs_model=asked.stage != "viz", needs_judge=not has_judge)
     for note in (*plan.notes, *plan.summary.notes):
@@ -168,7 +176,7 @@ def run_configs(asked: Asked) -> int:
         if work.models():
             click.echo(f"\n{work.path}\nanswers are kept, not scored: {again} scores them, without the model")
         return status
-    return max(status, _told(work, models or [(name, name) for name in work.models()], plan, asked.system))
+    return max(status, _told(work, models or [(name, name) for name in work.models()], plan, asked))
 
 
 def _work_folder(asked: Asked) -> WorkFolder:
@@ -190,14 +198,48 @@ def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     model = planned.model
     for note in model.notes:
         say(f"{model.abbr}: {note}")
+    planned, asked = _with_custom_config(planned, asked, plan, work.path / "configs")
     settings = _settings(planned, asked, plan, work)
-    finished = evaluated(planned.datasets, settings, plan.summary.groups)
+    retry = "--reuse" if asked.system == "aisbench" else "--retry-failed"
+    finished = evaluated(planned.datasets, settings, plan.summary.groups, retry=retry)
     stored = StoredRun(finished.folder)
     name = model.abbr.replace("/", "_")
-    write_predictions(stored, work.path, name, asked.system)
-    if asked.stage != "infer":
-        write_results(stored, work.path, name, asked.details, asked.system)
+    _write_files(stored, asked, work.path, name)
     return status_of(finished)
+
+
+def _write_files(stored: StoredRun, asked: Asked, folder: Path, model: str) -> None:
+    """Write the original's files of one model's run."""
+    if asked.system == "opencompass":
+        write_predictions(stored, folder, model)
+        if asked.stage != "infer":
+            write_results(stored, folder, model, asked.details)
+        return
+    for one in aisbench_results.write_predictions(stored, folder, model):
+        counted = "they count as wrong, as in the original" if one.is_counted else "the score leaves them out"
+        say(f"{model}: {one.n_failed:,} of {one.n_rows:,} rows of {one.task} failed; {counted}")
+    if asked.stage != "infer":
+        aisbench_results.write_results(stored, folder, model, asked.details)
+
+
+def _with_custom_config(planned: Planned, asked: Asked, plan: Plan, folder: Path) -> tuple[Planned, Asked]:
+    """Return a run of AISBench's custom dataset as one of the config that AISBench makes of it.
+
+    By default a table is read by Assay's own rules, unless each row is asked several times.
+    """
+    settings = _settings(planned, asked, plan, None).values
+    is_faithful = settings.fidelity == "faithful"
+    is_made = is_faithful or (planned.model.drawing.samples or 1) > 1
+    if asked.system != "aisbench" or asked.names.table is None or not is_made:
+        return planned, asked
+    if settings.method not in (None, ("gen",)):
+        return planned, asked
+    data_type = settings.table.get("data_type")
+    config = write_custom_config(asked.names.table, settings.meta, data_type, folder, is_faithful=is_faithful)
+    if config is None:
+        return planned, asked
+    kept = {name: value for name, value in asked.settings.items() if name not in _OF_TABLES}
+    return planned._replace(datasets=(str(config),)), asked._replace(settings=kept)
 
 
 def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | None) -> Settings:
@@ -223,12 +265,18 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
         **{name: value for name, value in asked.settings.items() if value is not None},
         "dataset_args": {name: value for name, value in dataset_args.items() if value is not None} or None,
     }
+    if asked.system == "aisbench" and asked.reuse is not None:
+        flags["retry_failed"] = True  # As the original does: --reuse asks failed rows again.
     if work is not None:
         flags["runs_dir"] = str(work.runs_of(model.abbr))
         flags["stage"] = asked.stage if asked.stage != "viz" else None
         if asked.stage == "score":
             flags["answers_from"] = str(_answers(work, model.abbr).path)
-    return resolve_settings(flags, os.environ, Path.cwd())
+    settings = resolve_settings(flags, os.environ, Path.cwd())
+    if settings.values.fidelity == "faithful" and model.faithful_args:
+        flags["model_args"] = {**(flags["model_args"] or {}), **model.faithful_args}
+        settings = resolve_settings(flags, os.environ, Path.cwd())
+    return settings
 
 
 def _meta_template(model: ModelConfig, system: System) -> str | None:
@@ -254,7 +302,7 @@ def _answers(work: WorkFolder, model: str) -> StoredRun:
     return found
 
 
-def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None, system: System) -> int:
+def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None, asked: Asked) -> int:
     """Write and print the summary of what is complete; return the exit status."""
     columns = []
     for abbr, name in models:
@@ -262,12 +310,16 @@ def _told(work: WorkFolder, models: Sequence[tuple[str, str]], plan: Plan | None
         if run is None:
             say(f"{abbr}: nothing is scored here")
         else:
-            columns.append(Column(name, run))
+            is_aisbench = asked.system == "aisbench"
+            found = aisbench_results.read_results(work.path, abbr, run) if is_aisbench else {}
+            columns.append(Column(name, run, found))
     if not columns:
         return WRONG
-    table = summary_table(columns, None if plan is None else plan.summary.rows, system)
-    path = write_summary(table, columns, work.path / "summary", work.stamp, system)
-    click.echo(f"\n{plain_table(table)}\n\n{path}")
+    rows = None if plan is None else plan.summary.rows
+    path = write_summary(summary_table(columns, rows), columns, work.path / "summary", work.stamp)
+    marked = "".join(f"{line}\n" for line in failed_rows(columns))
+    table = plain_table(summary_table(columns, rows, marks_failed=True))
+    click.echo(f"\n{table}\n{marked}\n{path}")
     return WRONG if len(columns) < len(models) else 0
 
 

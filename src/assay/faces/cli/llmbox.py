@@ -14,7 +14,7 @@ from assay.dialects.llmbox.compile import DIALECT
 from assay.dialects.llmbox.detect import is_class_file
 from assay.faces.cli.llmbox_flags import parser, refuse, said_instead
 from assay.faces.cli.options import settings_from
-from assay.faces.cli.other_systems import foreign_command, parse
+from assay.faces.cli.other_systems import foreign_command, joined_flags, parse_beside_run
 from assay.results.store import read_manifest
 
 ORIGINAL_SEED = 2023
@@ -36,6 +36,8 @@ _CLASS_ARGUMENTS = (
     "pass_at_k",
     "system_prompt",
 )
+_WITHOUT_FILE = ("base", "tokenizer")
+"""Values of `--chat_template` that name no file: plain text, and the model's own template."""
 _STRATEGIES = ("kate", "globale", "ape")
 _WMT = re.compile(r"wmt\d\d")
 _TRANSLATION = "translation_dataset"
@@ -45,9 +47,11 @@ _TRANSLATION = "translation_dataset"
 @foreign_command
 def llmbox(arguments: tuple[str, ...]) -> int:
     """Evaluate dataset classes with LLMBox's own flags."""
-    given = parse(parser(), arguments)
-    if given is None:
+    parsed = parse_beside_run(parser(), arguments)
+    if parsed is None:
         return 0
+    given, run_flags = parsed
+    progress = run_flags.pop("progress", "auto")
     refuse(given)
     from rich.markup import escape
 
@@ -57,11 +61,11 @@ def llmbox(arguments: tuple[str, ...]) -> int:
 
     model = _model(given)
     datasets = tuple(name for named in given.dataset_names for name in _found(named, given.dataset_dir))
-    settings = settings_from({**_flags(given, model), "model": model})
+    settings = settings_from(joined_flags(_flags(given, model), run_flags) | {"model": model})
     for line in (*said_instead(given), *_said_of_backend(given, model)):
         err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
     if not given.dry_run:
-        return evaluate(datasets, settings)
+        return evaluate(datasets, settings, progress)
     if len(datasets) == 1:
         return show_one(datasets, settings, with_model=True, n_prompts=2)
     return show_many(datasets, (), settings, with_model=True)
@@ -117,7 +121,7 @@ def _model_args(given: argparse.Namespace, model: str) -> Iterator[str]:
         yield f"max_batch={match[1]}"
     if given.torch_dtype is not None:
         yield f"dtype={given.torch_dtype}"
-    if given.chat_template not in (None, "base"):
+    if given.chat_template not in (None, *_WITHOUT_FILE):
         yield f"chat_template={_template_file(given.chat_template)}"
 
 
@@ -127,20 +131,38 @@ def _template_file(named: str) -> str:
     raise UsageError(
         Problem(
             "USAGE-006",
-            f"--chat_template: {named!r} is no file. Templates by name are not kept: a model is shown the "
-            "one that it comes with",
-            "leave the flag away, or write the template into a file and name that",
+            f"--chat_template: {named!r} is not a file. Assay has none of the original's named templates, "
+            "such as chatml or llama3: it uses the template that comes with the model",
+            "write --chat_template tokenizer for the model's own, base for plain text, or name a Jinja file",
         )
     )
 
 
 def _chat(given: argparse.Namespace) -> str | None:
+    """Return whether prompts are conversations; as in the original, a base model takes no chat template."""
+    if given.model_type == "base" and given.chat_template is not None:
+        raise UsageError(
+            Problem(
+                "USAGE-006",
+                f"--chat_template {given.chat_template} contradicts --model_type base: a base model has none",
+                "write --model_type chat, or drop --chat_template",
+            )
+        )
     if given.chat_template == "base":
         return "off"
+    if given.chat_template is not None:
+        return "on"
     return {"base": "off", "chat": "on", None: None}[given.model_type]
 
 
+def _model_type(given: argparse.Namespace) -> str | None:
+    """Return what a class sees as its model's type, which `--chat_template base` does not change."""
+    return "chat" if given.chat_template is not None else given.model_type
+
+
 def _said_of_backend(given: argparse.Namespace, model: str) -> Iterator[str]:
+    if given.chat_template == "tokenizer":
+        yield "--chat_template tokenizer: the model's own template is used, as without the flag"
     if given.model_backend == "vllm":
         yield "--model_backend vllm: the local model answers by transformers"
     if model.partition(":")[0] not in _LOCAL:
@@ -154,6 +176,9 @@ def _dataset_args(given: argparse.Namespace) -> Iterator[str]:
         value = getattr(given, name)
         if value is not None:
             yield f"{name}={_unescaped(str(value)) if name in ('instruction', 'system_prompt') else value}"
+    model_type = _model_type(given)
+    if model_type is not None:
+        yield f"model_type={model_type}"
     yield from (f"{name}=true" for name in _STRATEGIES if getattr(given, name))
 
 

@@ -125,7 +125,10 @@ _FLAGS = (
     _Flag(("--temperature",), "0 is greedy", float),
     _Flag(("--top_p",), "nucleus sampling", float),
     _Flag(("--system_prompt", "-sys"), "what the system says before a conversation"),
-    _Flag(("--chat_template",), "file of a Jinja template, or base for none"),
+    _Flag(
+        ("--chat_template",),
+        "file of a Jinja template, tokenizer for the model's own, or base for plain text",
+    ),
     _Flag(("--seed",), "seed of every draw [2023]", int),
     _Flag(("--evaluation_results_dir",), "where runs are kept"),
     _Flag(("--continue_from",), "run folder to go on with"),

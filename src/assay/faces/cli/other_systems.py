@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import click
 
@@ -65,3 +65,48 @@ def parse(parser: argparse.ArgumentParser, arguments: tuple[str, ...]) -> argpar
         click.echo(parser.format_help())
         return None
     return parser.parse_args(list(arguments))
+
+
+def parse_beside_run(
+    parser: argparse.ArgumentParser, arguments: tuple[str, ...]
+) -> tuple[argparse.Namespace, dict[str, Any]] | None:
+    """Read another system's flags, and beside them those of `assay run`, which messages may recommend.
+
+    Returns both; None when a person asked for help, which is then printed.
+    """
+    if "-h" in arguments or "--help" in arguments:
+        click.echo(parser.format_help())
+        click.echo("Every option of `assay run` but --json works too: see `assay run --help`.")
+        return None
+    given, others = parser.parse_known_args(list(arguments))
+    return given, _flags_of_run(parser, others) if others else {}
+
+
+def joined_flags(flags: Mapping[str, Any], of_run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both kinds of flags as one; those that may be repeated add up, else `assay run`'s wins."""
+    joined = dict(flags)
+    for name, value in of_run.items():
+        earlier = joined.get(name)
+        joined[name] = (*earlier, *value) if isinstance(earlier, tuple) and name != "stop" else value
+    return joined
+
+
+def _flags_of_run(parser: argparse.ArgumentParser, others: list[str]) -> dict[str, Any]:
+    """Read what is left of a command line as options of `assay run`."""
+    from assay.faces.cli.run import run
+
+    unknown = f"unrecognized arguments: {' '.join(others)}"
+    try:
+        # The datasets are named by the other system's flags.
+        context = run.make_context("run", ["datasets", *others])
+    except click.UsageError as error:
+        parser.error(unknown if isinstance(error, click.NoSuchOption) else error.format_message())
+    if context.params.pop("datasets") != ("datasets",):
+        parser.error(unknown)
+    if context.params.pop("is_json"):
+        parser.error("--json works with `assay run` alone")
+    return {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }

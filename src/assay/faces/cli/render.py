@@ -48,6 +48,7 @@ _PIPE_WIDTH = 120
 SHOWN_PROMPT = 20_000
 """Characters of one message of a prompt: a terminal lays out no millions of them."""
 _WIDEST = 1_000
+RETRY = "--retry-failed"
 _MOST = 100_000
 _NOTES_SHOWN = 12
 _FACTS_SHOWN = 8
@@ -313,14 +314,14 @@ def _group_first(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
     return [group, method, *rest] if is_one_task else [task, group, method, *rest]
 
 
-def show_result(run: FinishedRun) -> None:
-    """Print what came out and where it lies."""
+def show_result(run: FinishedRun, retry: str = RETRY) -> None:
+    """Print what came out and where it lies; `retry`: the flag that sends failed requests again."""
     out.print()
     if run.manifest.status is RunStatus.ANSWERED:
         show_notes(run.came_up)
         _show_answered(run)
         return
-    show_metrics(run.manifest, run.metrics)
+    show_metrics(run.manifest, run.metrics, retry)
     show_notes(run.came_up)
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.html'))}", soft_wrap=True)
 
@@ -333,7 +334,7 @@ def _show_answered(run: FinishedRun) -> None:
     out.print(f"[dim]answers[/] {escape(str(run.folder))}", soft_wrap=True)
 
 
-def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
+def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = RETRY) -> None:
     """Print the tables of a run, and what a person must not overlook."""
     for table in result_tables(manifest, metrics):
         print_table(table)
@@ -349,7 +350,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         out.print(f"[dim]{escape(f'{share.name}: {share}')}[/]")
     for metric in foremost(metrics, manifest):
         # What a group lacks is told of its tasks.
-        for line in () if metric.task in manifest.groups else _warnings(metric):
+        for line in () if metric.task in manifest.groups else _warnings(metric, retry):
             style = "yellow" if metric.value is not None else "red"
             said = escape(_below_here(f"{metric.task} {metric.method}: {line}"))
             out.print(f"[{style}]{said}[/]", soft_wrap=True)
@@ -361,11 +362,14 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric]) -> None:
         out.print(f"[dim]{recalled}[/]", soft_wrap=True)
 
 
-def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
-    """Print how many samples of a run failed, and which tasks have no score, with the exit status."""
+def show_failures(manifest: RunManifest, allowed: AllowedFailures, retry: str = RETRY) -> None:
+    """Print how many samples of a run failed, and which tasks have no score, with the exit status.
+
+    `retry`: the flag of the command that sends failed requests again.
+    """
     n_failed = sum(manifest.failures.values())
     if n_failed:
-        _show_failed_samples(manifest, allowed, n_failed)
+        _show_failed_samples(manifest, allowed, n_failed, retry)
     faults = [f"{one.task} {one.method}" for one in manifest.unscored if one.is_fault]
     ends = ": exit status 3" if is_failed(manifest) else ""
     if manifest.status is RunStatus.UNSCORED:
@@ -375,14 +379,14 @@ def show_failures(manifest: RunManifest, allowed: AllowedFailures) -> None:
         err.print(f"[red]no score for {escape(', '.join(faults))}{ends}[/]", soft_wrap=True)
 
 
-def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_failed: int) -> None:
+def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_failed: int, retry: str) -> None:
     n_samples = sum(task.n_samples for task in manifest.tasks)
     reasons = ", ".join(f"{n:,} {escape(reason)}" for reason, n in manifest.failures.items())
     passes = f"which --allow-failures {allowed} lets pass"
     if allowed.are_exceeded(n_failed, n_samples):
         passes = f"more than --allow-failures {allowed} lets pass: exit status 3"
         # What was answered and could not be scored is not asked again.
-        passes += "; --retry-failed asks them again" if manifest.failures.keys() - {SCORING} else ""
+        passes += f"; {retry} asks them again" if manifest.failures.keys() - {SCORING} else ""
     err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {passes}[/]", soft_wrap=True)
 
 
@@ -394,13 +398,13 @@ def show_notes(notes: Sequence[str]) -> None:
         out.print(f"[yellow]... and {len(notes) - _NOTES_SHOWN:,} more notes in report.md[/]")
 
 
-def _warnings(metric: Metric) -> list[str]:
+def _warnings(metric: Metric, retry: str) -> list[str]:
     lines = []
     if metric.n_failed and metric.value is not None:
         first = "" if metric.why is None else f"; {metric.why}"
         lines.append(
             f"rows that failed and are not in the score: {metric.n_failed:,}{first}; "
-            "`assay explain` says why, --retry-failed asks the model again"
+            f"`assay explain` says why, {retry} asks the model again"
         )
     if metric.n_unanswered > 0.02 * metric.n:
         lines.append(

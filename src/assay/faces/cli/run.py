@@ -96,10 +96,12 @@ def evaluated(
     *,
     progress: Way = "auto",
     shows_result: bool = True,
+    retry: str = "--retry-failed",
 ) -> FinishedRun:
     """Run, show how it goes and what came out; return the run.
 
-    `groups`: what is also told together; None: as configs say.
+    `groups`: what is also told together; None: as configs say. `retry`: the command's flag that sends failed
+    requests again.
     """
     from assay.app.allowed_failures import allowed_failures
     from assay.app.run import run as evaluate_datasets
@@ -109,8 +111,8 @@ def evaluated(
     with TerminalObserver(progress, shows_plan=shows_result) as observer:
         finished = evaluate_datasets(datasets, settings, observer, groups)
     if shows_result:
-        show_result(finished)
-    show_failures(finished.manifest, allowed_failures(finished.manifest))
+        show_result(finished, retry)
+    show_failures(finished.manifest, allowed_failures(finished.manifest), retry)
     return finished
 
 

@@ -13,6 +13,7 @@ from assay.scoring.evaluators.evaluator import EvaluatedRow
 from assay.scoring.metrics.words import bag_f1, squad_form
 from assay.scoring.normalize import contains
 from assay.scoring.postprocess import POSTPROCESSORS
+from assay.scoring.scorers.generated import is_right_answer
 
 _STATED = re.compile(r"answer\s*:\s*([^\n]+)", re.IGNORECASE)
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
@@ -203,3 +204,13 @@ class SquadEvaluator(RowEvaluator):
         golds = [gold_text(row)] if self.is_faithful else gold_texts(row)
         # Two texts without words share nothing in SQuAD's script.
         return max(bag_f1(words, squad_form(gold).split()) if words else 0.0 for gold in golds)
+
+
+class FreeAnswerEvaluator(RowEvaluator):
+    """Assay's own: the share of replies that hold a right answer, as tables without options are scored."""
+
+    has_details: ClassVar[bool] = True
+
+    def judge(self, prediction: Any, row: EvaluatedRow) -> float:
+        """Return 1 where the reply's number, or its text after normalisation, is right."""
+        return float(is_right_answer(text_of(prediction), gold_texts(row)))

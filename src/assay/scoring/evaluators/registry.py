@@ -34,6 +34,7 @@ EVALUATORS: Mapping[str, type[Evaluator]] = {
     "BBHEvaluator": accuracy.BBHEvaluator,
     "BBHEvaluator_mcq": accuracy.BBHEvaluatorMcq,
     "EMEvaluator": answers.EMEvaluator,
+    "FreeAnswerEvaluator": answers.FreeAnswerEvaluator,
     "LEvalEMEvaluator": answers.LEvalEMEvaluator,
     "TriviaQAEvaluator": answers.TriviaQAEvaluator,
     "NQEvaluator": answers.NQEvaluator,

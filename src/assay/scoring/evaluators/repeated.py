@@ -316,7 +316,7 @@ class Repeated(Evaluator):
             for k in self._ks:
                 values[f"pass@{k}"] = pass_at_k(n, right, k)
                 values[f"cons@{k}"] = self._consensus(n, right, k)
-        if not self.is_faithful or self._system == "opencompass":
+        if self._system == "opencompass":
             for k in self._ks:
                 for threshold in THRESHOLDS:
                     values[f"G-Pass@{k}_{threshold}"] = g_pass_at_k(n, right, k, threshold)

@@ -20,6 +20,7 @@ VALUE_NAMES: Mapping[str, tuple[str, ...]] = {
     "BBHEvaluator": _SCORE,
     "BBHEvaluator_mcq": _SCORE,
     "EMEvaluator": _SCORE,
+    "FreeAnswerEvaluator": _ACCURACY,
     "LEvalEMEvaluator": _ACCURACY,
     "TriviaQAEvaluator": _SCORE,
     "NQEvaluator": _SCORE,

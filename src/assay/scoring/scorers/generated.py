@@ -188,9 +188,18 @@ class GeneratedAnswer:
             return _grade_found(self._extract(text, sample), text, targets)
         if self.faithful:
             return _Graded(Extraction(text, "raw_reply", (0, len(text))), text in targets, {})
-        if are_numbers(targets):
-            return _grade_number(extract_number(text), targets)
-        return _grade_text(text, targets)
+        return _grade(text, targets)
+
+
+def is_right_answer(text: str, targets: Sequence[str]) -> bool:
+    """Whether a reply holds one of the right answers: numbers by value, texts after normalisation."""
+    return _grade(text, targets).is_right
+
+
+def _grade(text: str, targets: Sequence[str]) -> _Graded:
+    if are_numbers(targets):
+        return _grade_number(extract_number(text), targets)
+    return _grade_text(text, targets)
 
 
 def _grade_number(found: Extraction, targets: Sequence[str]) -> _Graded:

@@ -391,3 +391,28 @@ def test_a_category_counts_when_all_of_it_was_chosen(tmp_path: Path) -> None:
     assert categories(":a,b") == [("ab",), ("ab",)]
     assert categories(":a,c") == [(), ()]
     assert categories(":a,b,c") == [("all", "ab"), ("all", "ab"), ("all",)]
+
+
+def test_categories_without_effect_are_noted(tmp_path: Path) -> None:
+    text = FREE.replace("metrics", 'categorized_subsets = {"all": ["a", "b"]}\n    metrics')
+    alone = compile_one(tmp_path, text, ROWS[:1])
+    assert "categorized_subsets has no effect: the dataset has no subsets" in alone.notes
+    folder = tmp_path / "data" / "x" / "a"
+    folder.mkdir(parents=True)
+    (folder / "test.jsonl").write_text('{"q": "Q", "a": "A"}\n', encoding="utf-8")
+    loads = 'load_args = ("x",)\n    evaluation_set = "test"\n    categorized_subsets'
+    partial_data = compile_text(tmp_path, text.replace("categorized_subsets", loads), hub=tmp_path / "data")
+    assert any("names 'b', which is not among" in note for note in partial_data[0].notes)
+
+
+def test_a_dataset_of_a_collection_has_its_own_name_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "glue" / "copa"
+    folder.mkdir(parents=True)
+    (folder / "test.jsonl").write_text('{"q": "Q", "a": "A"}\n', encoding="utf-8")
+    loads = 'load_args = ("glue", "copa")\n    evaluation_set = "test"\n    metrics'
+    (one,) = compile_text(tmp_path, FREE.replace("metrics", loads, 1), hub=tmp_path / "data")
+    assert one.task.spec.name == "my_dataset"
+    (chosen,) = compile_text(
+        tmp_path, FREE.replace("metrics", loads, 1), hub=tmp_path / "data", selection=":copa"
+    )
+    assert chosen.task.spec.name == "my_dataset:copa"

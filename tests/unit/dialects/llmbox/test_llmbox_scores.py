@@ -81,6 +81,11 @@ def test_shapes_of_probabilities_and_texts(tmp_path: Path) -> None:
         return LabelProbs(found, sum(found), 1)
 
     assert seen_by(one, shares, "prob") == [[0.25, 0.5], [0.1, 0.2, 0.3]]
+    # The original gives shares of its candidates, of which each letter has two.
+    faithful = {"methods": ("prob",), "is_faithful": True}
+    original = compile_one(tmp_path, CHOICE + KEEPS, choice_rows(2), settings=faithful)
+    four = LabelProbs((0.1, 0.2, 0.1, 0.0), 0.4, 1)
+    assert seen_by(original, lambda request: four, "prob") == [[0.25, 0.5, 0.25, 0.0]]
     many = compile_one(
         tmp_path, FREE + KEEPS_TEXTS, [{"q": "a", "a": "x"}, {"q": "b", "a": "y"}], settings={"samples": 3}
     )
@@ -102,6 +107,9 @@ def test_shapes_of_turns(tmp_path: Path) -> None:
         return completion(str(said[-1]), turns=said)
 
     assert seen_by(one, answer, "gen") == [("to a", "to b"), ("to c", "to d", "to e")]
+    # A conversation of one turn has a tuple too, so that `prediction[-1]` is an answer and not a letter.
+    single = compile_one(tmp_path, text, [{"q": ["a"], "a": "x"}])
+    assert seen_by(single, lambda request: completion("pear"), "gen") == [("pear",)]
     # A row that failed is handed on in the same shape, and dropped afterwards.
     failing = lambda request: Failure("x", "y") if request.ask.prompt == "c" else answer(request)  # noqa: E731
     assert [len(one) for one in seen_by(one, failing, "gen")] == [2, 3]

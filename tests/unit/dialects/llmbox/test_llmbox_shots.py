@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from assay.core.errors import AuthorError
 from assay.core.limit import Limit
 from assay.core.prompt import Message
-from fakes.classes import asked, compile_one
+from fakes.classes import asked, compile_one, compile_text
 
 CHOICE = """
 class Choice(MultipleChoiceDataset):
@@ -117,6 +118,36 @@ def test_the_originals_draw(tmp_path: Path) -> None:
     few = compile_one(tmp_path, CHOICE, rows, examples=rows, settings={"shots": 5, "is_faithful": True})
     assert questions_shown(few) == [[r["q"] for r in rows]] * 3
     assert any("3 examples" in note for note in few.notes)
+
+
+def test_the_originals_draw_follows_a_seed_that_was_given(tmp_path: Path) -> None:
+    settings = {"shots": 5, "is_faithful": True, "has_default_seed": False}
+    shown = []
+    for seed in (7, 0):
+        one = compile_one(tmp_path, CHOICE, [row(0)], examples=POOL, settings={**settings, "seed": seed})
+        expected = np.random.RandomState(seed).choice(len(POOL), 5, replace=False)
+        assert questions_shown(one) == [[POOL[at]["q"] for at in expected]]
+        assert one.task.spec.settings["seed"] == seed
+        shown.append(questions_shown(one))
+    assert shown[0] != shown[1]
+
+
+def test_the_originals_generator_continues_from_subset_to_subset(tmp_path: Path) -> None:
+    for subset in ("x", "y", "z"):
+        folder = tmp_path / "data" / "sets" / subset
+        folder.mkdir(parents=True)
+        for split, some in (("test", [row(0)]), ("dev", POOL)):
+            lines = "".join(json.dumps(one) + "\n" for one in some)
+            (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+    splits = 'load_args = ("sets",)\n    evaluation_set = "test"\n    example_set = "dev"\n    instruction ='
+    text = CHOICE.replace("instruction =", splits, 1)
+    settings = {"shots": 3, "is_faithful": True, "methods": ("ppl", "prob")}
+    several = compile_text(tmp_path, text, hub=tmp_path / "data", settings=settings)
+    generator = np.random.RandomState(2023)
+    for one in several:
+        expected = [POOL[at]["q"] for at in generator.choice(len(POOL), 3, replace=False)]
+        # Each method is a run of the original's own, and begins anew.
+        assert questions_shown(one) == [expected]
 
 
 def test_examples_bounded_by_tokens(tmp_path: Path) -> None:

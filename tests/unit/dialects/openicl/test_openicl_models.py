@@ -74,9 +74,11 @@ def test_the_fields_of_a_service() -> None:
         "concurrency": "32",
         "retries": "2",
         "stream": "true",
-        "top_k": "20",
-        "extra.chat_template_kwargs": '{"enable_thinking": false}',
+        "decoding": '{"temperature": 0.6, "top_p": 0.9, "top_k": 20, "seed": 7, "stop": ["\\n"], '
+        '"ignore_eos": false, "chat_template_kwargs": {"enable_thinking": false}}',
     }
+    assert '"num_return_sequences": 4' in found.faithful_args["decoding"], "as the original sends it"
+    assert found.faithful_args["retry_statuses"] == "false"
     assert found.notes == ("request_rate: no effect here",)
 
 

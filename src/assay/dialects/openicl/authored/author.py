@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.dialects.openicl.authored.code import file_of
+from assay.dialects.openicl.authored.code import Code, file_of
 from assay.dialects.openicl.authored.library import AuthorRaised
 from assay.dialects.openicl.authored.modules import CODE
 from assay.dialects.openicl.config.symbol import SymbolIsNoValue
@@ -24,6 +24,7 @@ class Author(ClassAuthor):
     raised_code: ClassVar[str] = RAISED
     import_code: ClassVar[str] = CODE
     missing_code: ClassVar[str] = RAISED
+    name_code: ClassVar[str] = CODE
     missing_fix: ClassVar[str] = "put the data there, or name the folder that it counts from: --data-root DIR"
 
     def own_trouble(self, error: BaseException, place: Origin) -> Trouble | None:
@@ -55,6 +56,17 @@ def check_arguments(
         name = getattr(taking, "__qualname__", repr(taking))
         what = f"{name}{signature} is given {listing(given) or 'nothing'} by the config: {error}"
         raise AuthorError(Problem(code, what, "correct the config, or the code", where)) from error
+
+
+def check_own_names(author: Author, cls: type, code: Code) -> None:
+    """Reject names in a class of the person's own that resemble what it could override."""
+    own = [one for one in cls.__mro__ if code.is_own(one.__name__)]
+    if not own:
+        return
+    files = {path for path in map(file_of, own) if path is not None}
+    bases = [one for one in cls.__mro__ if one not in own and one is not object]
+    settable = {name for base in bases for name in vars(base) if not name.startswith("__")}
+    author.check_names(cls, files, settable)
 
 
 def author_of(code: object, config: Path) -> Author:

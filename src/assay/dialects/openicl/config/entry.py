@@ -12,6 +12,7 @@ import msgspec
 
 from assay.dialects.openicl.config.symbol import Symbol
 
+_AISBENCH = "ais_bench."
 Range = int | float | str | None
 """Rows of a split: all, a number or share of them, or a slice as text."""
 
@@ -89,6 +90,17 @@ class DatasetEntry(msgspec.Struct, frozen=True):
         """Return what results are filed under: the abbr, with that of the judge where there is one."""
         judge = (self.judge_infer_cfg or {}).get("judge_model", {}).get("abbr")
         return f"{self.abbr}-{judge}" if judge else self.abbr
+
+    @property
+    def is_aisbenchs(self) -> bool:
+        """Whether it is written for AISBench: it names a part of it."""
+        named = (self.type, self.infer_cfg.inferencer.type, self.infer_cfg.retriever.type)
+        return any(isinstance(one, Symbol) and one.module.startswith(_AISBENCH) for one in named)
+
+    def counted(self, n: int) -> tuple[int, ...]:
+        """Return of how many answers pass@k and its like are told, where every row has `n`."""
+        is_said = self.k != (1,) or self.n > 1
+        return self.k if is_said or not self.is_aisbenchs else (n,)
 
 
 class TableEntry(msgspec.Struct, frozen=True):

@@ -17,6 +17,20 @@ from assay.dialects.openicl.config.symbol import Symbol
 
 DIGITS = 6
 _NOT_OF_A_TABLE = ("abbr", "path")
+_AISBENCH = "ais_bench.benchmark.openicl"
+_TEMPLATES = ("prompt_template", "ice_template")
+_HOMES = {
+    "GenInferencer": "icl_inferencer.icl_gen_inferencer",
+    "PPLInferencer": "icl_inferencer.ppl_inferencer",
+    "MultiTurnGenInferencer": "icl_inferencer.icl_multiturn_inferencer",
+    "PromptTemplate": "icl_prompt_template.icl_prompt_template",
+    "MMPromptTemplate": "icl_prompt_template.icl_prompt_template_mm",
+    "MultiTurnPromptTemplate": "icl_prompt_template.icl_prompt_template_multiturn",
+    "ZeroRetriever": "icl_retriever.icl_zero_retriever",
+    "FixKRetriever": "icl_retriever.icl_fix_k_retriever",
+    "RandomRetriever": "icl_retriever.icl_random_retriever",
+}
+"""The modules in which AISBench defines the classes that its packages export."""
 
 
 def prompt_hash(entry: Mapping[str, Any]) -> str | None:
@@ -45,11 +59,35 @@ def _full_hash(entry: Mapping[str, Any]) -> str | None:
         # A table without code: all that is said of it but its name and place.
         content = {key: value for key, value in entry.items() if key not in _NOT_OF_A_TABLE}
     else:
-        content = _with_examples_as_they_were(asked)
+        content = _with_examples_as_they_were(_as_aisbench_has_it(asked))
     try:
         return _sha256(json.dumps(_written(content), sort_keys=True))
     except TypeError:
         return None
+
+
+def _as_aisbench_has_it(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an `infer_cfg` as AISBench hashes it: retrievers hold the templates, classes have their homes.
+
+    One that names nothing of AISBench's is returned as it is.
+    """
+    kinds = [part.get("type") for part in asked.values() if isinstance(part, Mapping)]
+    if not any(isinstance(kind, Symbol) and repr(kind).startswith(_AISBENCH) for kind in kinds):
+        return asked
+    parts = {name: _at_home(part) for name, part in asked.items()}
+    templates = {name: parts[name] for name in _TEMPLATES if parts.get(name)}
+    return {**parts, "retriever": {**parts.get("retriever", {}), **templates}}
+
+
+def _at_home(part: Any) -> Any:
+    """Return a component with its class named by the module that defines it."""
+    if not isinstance(part, Mapping) or not isinstance(part.get("type"), Symbol):
+        return part
+    module, _, name = repr(part["type"]).rpartition(".")
+    home = _HOMES.get(name)
+    if home is None or not module.startswith(_AISBENCH):
+        return part
+    return {**part, "type": f"{_AISBENCH}.{home}.{name}"}
 
 
 def _with_examples_as_they_were(asked: Mapping[str, Any]) -> dict[str, Any]:

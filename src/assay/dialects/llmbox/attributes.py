@@ -1,0 +1,133 @@
+"""What the documented attributes of a dataset class may hold: the one place where their types are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from assay.core.errors import Problems
+from assay.core.sampling_bounds import expected_of
+from assay.dialects.llmbox.calling import Author
+
+
+class Attribute(NamedTuple):
+    """What an attribute may hold."""
+
+    fits: Callable[[Any], bool]
+    expected: str
+    example: str
+    is_optional: bool = True
+    """Whether None means the same as leaving it out."""
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset)) and all(map(_is_text, value))
+
+
+def _is_text_or_texts(value: Any) -> bool:
+    return _is_text(value) or _is_texts(value)
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_keyed(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value))
+
+
+def _is_metric(value: Any) -> bool:
+    return callable(value) and not isinstance(value, type)
+
+
+def _is_load_args(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) <= 2
+        and all(isinstance(one, str) or (at == 1 and one is None) for at, one in enumerate(value))
+    )
+
+
+ATTRIBUTES: Mapping[str, Attribute] = {
+    "instruction": Attribute(_is_text, "a text", '"Question: {question}\\nAnswer:"'),
+    "metrics": Attribute(
+        lambda value: isinstance(value, (list, tuple)) and all(map(_is_metric, value)),
+        "a list of metric objects",
+        "[Accuracy()]",
+    ),
+    "evaluation_set": Attribute(_is_text, "the name of a split", '"test"'),
+    "example_set": Attribute(_is_text, "the name of a split", '"train"'),
+    "load_args": Attribute(_is_load_args, "a tuple of at most two texts", '("NAME",)'),
+    "load_kwargs": Attribute(_is_keyed, "a dict of arguments by name", 'dict(data_dir="...")'),
+    "extra_model_args": Attribute(
+        _is_keyed, "a dict of generation arguments", "dict(temperature=0, max_tokens=64)", is_optional=False
+    ),
+    "category_column": Attribute(_is_text, "the name of a column", '"kind"'),
+    "categorized_subsets": Attribute(
+        lambda value: _is_keyed(value) and all(map(_is_texts, value.values())),
+        "a dict from each category to a list of its subsets",
+        '{"stem": ["physics", "algebra"]}',
+    ),
+    "banned_subsets": Attribute(_is_text_or_texts, "a list of subset names", '["auxiliary_train"]'),
+    "use_normalization": Attribute(_is_switch, "True or False", "True", is_optional=False),
+    "normalization_prompt": Attribute(_is_text, "a text", '"Question: \\nAnswer:"'),
+    "supported_cot": Attribute(_is_text_or_texts, "a list of names", '["base"]'),
+    "multi_turn": Attribute(_is_switch, "True or False", "True", is_optional=False),
+}
+"""The documented attributes."""
+SPELLINGS = {"category_subsets": "categorized_subsets"}
+"""Other spellings that the document uses."""
+
+_STOP = Attribute(_is_text_or_texts, "a text or a list of texts", '["\\n"]')
+_ABSENT = object()
+
+
+def check_attributes(author: Author, holder: Any) -> None:
+    """Raise LLMBOX-011 for each attribute of a class or an object that holds a value of the wrong type."""
+    problems = Problems()
+
+    def check(name: str, value: Any, attribute: Attribute) -> bool:
+        if (value is None and attribute.is_optional) or attribute.fits(value):
+            return True
+        what, fix = _mismatch(name, value, attribute)
+        problems.add(author.problem("LLMBOX-011", what, fix))
+        return False
+
+    for name, attribute in (*ATTRIBUTES.items(), *((one, ATTRIBUTES[of]) for one, of in SPELLINGS.items())):
+        with author.calling(name):
+            value: Any = getattr(holder, name, _ABSENT)
+        if value is _ABSENT or isinstance(value, (property, cached_property)):
+            # Of a class that computes it, the object has the value.
+            continue
+        if check(name, value, attribute) and name == "extra_model_args":
+            check(f"{name}['stop']", value.get("stop"), _STOP)
+            for key, one in value.items():
+                if (expected := expected_of(key, one)) is not None:
+                    what = f"{name}: {key} is {one!r:.60}, expected {expected}"
+                    fix = f"write {name} = dict({key}=...) with such a value"
+                    problems.add(author.problem("LLMBOX-011", what, fix))
+    problems.raise_if_any()
+
+
+def _mismatch(name: str, value: Any, attribute: Attribute) -> tuple[str, str]:
+    """Return what is wrong with a value, and the fix."""
+    if name == "metrics" and isinstance(value, Sequence) and not isinstance(value, str):
+        wrong = next(metric for metric in value if not _is_metric(metric))
+        if isinstance(wrong, type):
+            what = f"metrics holds the class {wrong.__name__}, expected an object that can be called"
+            return what, f"write {wrong.__name__}()"
+        return (
+            f"metrics holds {wrong!r}, expected an object that can be called",
+            "write metrics = [Accuracy()]",
+        )
+    what = f"{name} is {value!r:.80} ({type(value).__name__}), expected {attribute.expected}"
+    if name == "load_args" and isinstance(value, str):
+        return what, f"write load_args = ({value!r},), with the comma"
+    if name == "metrics" and _is_metric(value):
+        return what, f"write metrics = [{type(value).__name__}()]"
+    return what, f"write {name} = {attribute.example}"

@@ -1,0 +1,130 @@
+"""Find names in an author's class that are probably misspellings of names the framework knows.
+
+A class may define helpers of its own, so an unknown name alone is no mistake. A name is reported when it
+resembles a known one, its class does not define that known one as well, and nothing in the author's files
+reads it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from assay.core.origin import Origin
+
+_CUTOFF = 0.8
+"""How alike two names must be: high enough to keep `dataset` and `dataset_name` apart."""
+_READERS = frozenset({"getattr", "hasattr"})
+
+
+class MisspeltName(NamedTuple):
+    """A name nobody reads, and the known name it resembles."""
+
+    name: str
+    meant: str
+    where: Origin
+
+
+def nearest_known(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that a name resembles; case and underscores do not count."""
+    plain = _plain(name)
+    same = next((one for one in known if _plain(one) == plain), None)
+    if same is not None:
+        return same
+    # Of equally close names, the first in the alphabet: the message must not change from run to run.
+    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CUTOFF)
+    return found[0] if found else None
+
+
+def misspelt_names(
+    cls: type, files: Collection[Path], settable: Collection[str], *, allowed: Collection[str] = ()
+) -> list[MisspeltName]:
+    """Return the probable misspellings in a class and in those classes it extends that the files define.
+
+    `settable`: the names that an author may define. `allowed`: further names with a meaning.
+    """
+    own = {one.__name__ for one in cls.__mro__ if _file_of(one) in files}
+    trees = [(path, ast.parse(path.read_bytes())) for path in files]
+    read = {name for _, tree in trees for name in _names_read(tree)}
+    known = {*settable, *allowed}
+    found: dict[str, MisspeltName] = {}
+    for path, tree in trees:
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ClassDef) or node.name not in own:
+                continue
+            written = dict(_names_written(node))
+            candidates = [name for name in settable if name not in written]
+            for name, line in written.items():
+                if name in known or name in read or name.startswith("__"):
+                    continue
+                meant = nearest_known(name, candidates)
+                if meant is not None:
+                    found.setdefault(name, MisspeltName(name, meant, Origin(str(path), line=line)))
+    return list(found.values())
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
+def _file_of(cls: type) -> Path | None:
+    try:
+        return Path(inspect.getfile(cls))
+    except (TypeError, OSError):
+        return None
+
+
+def _names_read(tree: ast.AST) -> Iterator[str]:
+    nodes = list(ast.walk(tree))
+    modules = {
+        alias.asname or alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    }
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
+            # `json.loads` is no use of a method `loads`.
+            if getattr(node.value, "id", None) not in modules:
+                yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", None) in _READERS:
+            yield from (arg.value for arg in node.args if _is_text(arg))  # type: ignore[attr-defined]
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _names_written(cls: ast.ClassDef) -> Iterator[tuple[str, int]]:
+    """Yield what a class body defines, and what its methods set on `self`, with the lines."""
+    for statement in cls.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield statement.name, statement.lineno
+            yield from _set_on_self(statement)
+        else:
+            for name in _targets(statement):
+                yield name, statement.lineno
+
+
+def _targets(statement: ast.stmt) -> Iterable[str]:
+    if isinstance(statement, ast.Assign):
+        targets: list[ast.expr] = statement.targets
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        targets = [statement.target]
+    else:
+        targets = []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _set_on_self(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+        ):
+            yield node.attr, node.lineno
