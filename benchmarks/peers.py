@@ -6,7 +6,7 @@
     python -m benchmarks.peers inspect-ai
     python -m benchmarks.peers aisbench     # AISBench's serving benchmark
     python -m benchmarks.peers llmbox       # what a checkout of LLMBox needs to run a local model
-    ),
+    python -m benchmarks.peers opencompass  # OpenCompass's program
     python -m benchmarks.peers ultraeval    # what UltraEval's main.py imports; the program is a checkout
     python -m benchmarks.peers option-readers  # what OpenCompass and AISBench read options with
 
@@ -107,6 +107,15 @@ PEERS = {
         (),
         "import importlib.metadata as m, mmengine, pyarrow; print(m.version('ais-bench-benchmark'))",
         AISBENCH,
+    ),
+    "opencompass": Peer(
+        (
+            ("torch==2.13.0",),
+            (f"opencompass=={OPENCOMPASS}", "pyarrow<21", "setuptools<80", "transformers<5"),
+        ),
+        (),
+        "import importlib.metadata as m, mmengine, pkg_resources; print(m.version('opencompass'))",
+        OPENCOMPASS,
     ),
     "llmbox": Peer(
         (

@@ -264,7 +264,7 @@ def test_roles_decide_what_may_be_done(server: TeamServer, runner: str, reader: 
     asked = {"model": "quick", "datasets": ["sums"]}
     model = {"name": "other", "spec": "mock"}
     for shown, method, path, body, expected in (
-        (None, "POST", "/evaluations", asked, (403, "WEB-013")),
+        (None, "POST", "/evaluations", asked, (401, "WEB-012")),
         (reader, "POST", "/evaluations", asked, (403, "WEB-013")),
         (reader, "POST", f"/evaluations/{number}/stop", None, (403, "WEB-013")),
         (runner, "POST", f"/evaluations/{number}/stop", None, (403, "TEAM-064")),
@@ -555,7 +555,7 @@ def test_a_strange_method_or_body_ends_in_the_one_shape(server: TeamServer) -> N
         ("GET", "/api/v1/evaluations?state=lost", None),
     ):
         answer = server.ask(method, path, body)
-        assert answer.status in (400, 404), (method, path, answer)
+        assert answer.status in (400, 404, 405), (method, path, answer)
         assert set(answer.body) == {"code", "what", "fix"}
 
 
@@ -595,8 +595,8 @@ def test_the_folder_of_the_team_is_for_its_user_alone(server: TeamServer) -> Non
 
 def test_a_visitor_without_a_token_is_not_said_to_have_one(server: TeamServer) -> None:
     answer = server.ask("POST", "/api/v1/models", {"name": "x", "spec": "mock"}, token=None)
-    assert (answer.status, answer.body["code"]) == (403, "WEB-013")
-    assert answer.body["what"] == "this needs a token with the role owner, and none was shown"
+    assert (answer.status, answer.body["code"]) == (401, "WEB-012")
+    assert answer.body["what"] == "this needs a token with the role owner, and none that counts was shown"
 
 
 def test_the_document_says_that_reading_on_loopback_needs_no_token(server: TeamServer) -> None:
@@ -615,3 +615,38 @@ def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
     shown = json.dumps(server.get("/leaderboard")) + json.dumps(server.ask("GET", "/data/leaderboard").body)
     assert "behind-a-server" in shown
     assert "127.0.0.1" not in shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"method": ["guess"]},
+            "settings.method[0]: Invalid enum value 'guess'; expected 'gen', 'ppl', 'prob'",
+        ),
+        ({"fidelity": "corected"}, "did you mean 'corrected'"),
+        ({"max_token": 3}, "did you mean 'max_tokens'"),
+    ],
+)
+def test_a_wrong_value_is_answered_with_those_that_are_allowed(
+    server: TeamServer, settings: dict[str, Any], said: str
+) -> None:
+    asked = {"model": "quick", "datasets": ["sums"], "settings": settings}
+    answer = server.ask("POST", "/api/v1/evaluations", asked)
+    assert (answer.status, answer.body["code"]) == (400, "WEB-018")
+    assert said in answer.body["what"]
+
+
+def test_a_wrong_value_in_an_address_is_answered_with_those_that_are_allowed(server: TeamServer) -> None:
+    answer = server.ask("GET", "/api/v1/evaluations?state=lost")
+    assert "expected 'queued', 'running', 'stopping', 'stopped', 'complete', 'failed'" in answer.body["what"]
+
+
+def test_options_names_every_method_of_an_address(server: TeamServer) -> None:
+    headers = {"authorization": f"Bearer {server.token}"}
+    for path, item in server.get("/openapi.json")["paths"].items():
+        connection = http.client.HTTPConnection(*server.place)
+        connection.request("OPTIONS", re.sub(r"{[^}]*}", "1", path), headers=headers)
+        allowed = set((connection.getresponse().headers.get("allow") or "").split(", "))
+        connection.close()
+        assert {method.upper() for method in item} <= allowed, (path, allowed)

@@ -16,20 +16,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.app.answered_rows import AnsweredRow, mean_loss, options_of, rows_by_task, shown_prompt, texts_of
 from assay.app.openicl_results import (
     PREDICTIONS,
     RESULTS,
     Details,
-    Row,
     file_name,
-    mean_loss,
-    options_of,
     right_answer,
-    rows_by_task,
     shown_metrics,
-    shown_prompt,
     shown_value,
-    texts_of,
     with_suffix,
     write_json,
     write_lines,
@@ -129,14 +124,14 @@ def _is_one_text(spec: TaskSpec) -> bool:
     return isinstance(template.get("template"), str)
 
 
-def _gold(spec: TaskSpec, row: Row) -> Any:
+def _gold(spec: TaskSpec, row: AnsweredRow) -> Any:
     """Return the right answer as the data has it, before any post-processor."""
     column = (spec.settings.get("reader") or {}).get("output_column")
     fields = row.record.sample.fields
     return fields[column] if column in fields else right_answer(row.record)
 
 
-def _lines(spec: TaskSpec, row: Row) -> Iterator[dict[str, Any]]:
+def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
     """Yield the lines of one row: one for each text."""
     record, failure = row.record, row.failure
     prompt = _prompt(spec, record.contexts[0]) if record.contexts else ""
@@ -161,7 +156,7 @@ def _lines(spec: TaskSpec, row: Row) -> Iterator[dict[str, Any]]:
 # --- details ---
 
 
-def _details(spec: TaskSpec, rows: Sequence[Row], wanted: Details) -> dict[str, Any]:
+def _details(spec: TaskSpec, rows: Sequence[AnsweredRow], wanted: Details) -> dict[str, Any]:
     """Return the keys that the two flags add to a result."""
     evaluator = _evaluator(spec)
     found: dict[str, Any] = {}
@@ -186,7 +181,7 @@ def _evaluator(spec: TaskSpec) -> str:
     return str(spec.settings.get("evaluator") or "")
 
 
-def _detail(spec: TaskSpec, row: Row, *, is_listed: bool) -> dict[str, Any]:
+def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, Any]:
     """Return one row of the details; `is_listed`: values are lists, as the evaluator's own details are."""
     made: dict[str, Any] = {}
     options = list(options_of(row))
@@ -213,7 +208,7 @@ def _detail(spec: TaskSpec, row: Row, *, is_listed: bool) -> dict[str, Any]:
     return {**made, "correct": is_right} if options or not _is_faithful(spec) else made
 
 
-def _listed(spec: TaskSpec, row: Row) -> dict[str, Any]:
+def _listed(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
     """Return one row as the evaluator of options lists it."""
     sample = row.record.sample
     letters = (spec.settings.get("evaluator_arguments") or {}).get("options") or list(sample.labels)

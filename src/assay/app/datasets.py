@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from assay.app.languages import LANGUAGES, TABLE, Surroundings, language_of
+from assay.app.languages import LANGUAGES, TABLE, language_of
+from assay.app.table_datasets import Surroundings, compile_table_dataset
 from assay.app.understood import check_understood, passed_over
 from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.parts.compiled import Compiled
-from assay.dialects.table.compile import compile_table
 from assay.dialects.table.meta import TableMeta, to_meta
 from assay.sources.file_names import on_disk, require_text
 from assay.sources.hub import Hub
@@ -77,7 +77,14 @@ def compile_datasets(
                 return _other_split(one, path, wanted, hub)
 
             found.append(
-                compile_table(one.path, settings, flags.over(one.said), meta_file=meta, find_split=find_split)
+                compile_table_dataset(
+                    one.path,
+                    settings,
+                    flags.over(one.said),
+                    around,
+                    meta_file=meta,
+                    find_split=find_split,
+                )
             )
         if not found:
             what = f"there is no dataset in {name!r}"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from assay.app.table_datasets import Surroundings, compile_table_dataset
 from assay.core.errors import AssayError, Problem, UsageError, listing, nearest
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
@@ -17,25 +18,13 @@ from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
 from assay.dialects.openicl.detect import ConfigName, config_files, is_config, is_loader
 from assay.dialects.parts.compiled import Compiled
-from assay.dialects.table.compile import compile_table
 from assay.dialects.ultraeval.detect import folders_of_many, is_dataset
-from assay.sources.hub import Hub
 
 if TYPE_CHECKING:
     from assay.dialects.leap.compile import Tools as LeapTools
     from assay.dialects.leap.registry import RegisteredDataset
 
 TABLE = "table"
-
-
-class Surroundings(NamedTuple):
-    """What a dataset is compiled in: where data lies, and the model as far as it is known."""
-
-    hub: Hub | None
-    """The folder that holds datasets by name."""
-    backend: Backend | None
-    generators: dict[str, Any]
-    """Random generators that continue from one dataset of a run to the next, as in an original."""
 
 
 class Language(NamedTuple):
@@ -183,7 +172,7 @@ def _compile_configs(name: str, settings: TaskSettings, around: Surroundings) ->
         if not isinstance(one.entry, TableEntry):
             return compile_entry(one, name, asked)
         table = located(one.entry, one.config.path, one.where)
-        return compile_table(table.path, settings, table.said, meta_file=None)
+        return compile_table_dataset(table.path, settings, table.said, around, arguments=arguments)
 
     return of_all(found, compiled, same_names)
 

@@ -10,6 +10,7 @@ import msgspec
 
 from assay.app.aisbench_results import EXTRACT_RATE
 from assay.app.openicl_results import shown_metrics, shown_value
+from assay.app.table_datasets import version_of_table
 from assay.core.score import Metric
 from assay.core.summary_group import Subset
 from assay.core.task import TaskSpec
@@ -80,7 +81,7 @@ def _cells(column: Column) -> dict[str, _Cell]:
     specs = {spec.name: spec for spec in run.manifest.tasks}
     cells = {
         name: _Cell(
-            str(spec.settings.get("prompt_hash") or _NONE),
+            str(spec.settings.get("prompt_hash") or version_of_table(spec) or _NONE),
             _mode(spec),
             _with_rate(shown_metrics(spec, metrics), column.results.get(name, {}).get(EXTRACT_RATE)),
         )

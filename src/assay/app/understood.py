@@ -8,7 +8,12 @@ from assay.app.languages import LANGUAGES, TABLE
 from assay.core.errors import Problem, UsageError
 from assay.core.task import TaskSettings
 
-_OF_TABLES = frozenset({"shots_from", "shot_policy", "windows", "window_tokens", "stride", "split", "table"})
+_OF_TABLES = frozenset(
+    {
+        *("shots_from", "shot_policy", "windows", "window_tokens", "stride", "split", "table"),
+        *("samples", "dataset_args"),
+    }
+)
 _SPECIAL = _OF_TABLES.union(*(language.understands for language in LANGUAGES.values()))
 """What does not mean something to every language."""
 

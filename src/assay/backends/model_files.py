@@ -312,8 +312,12 @@ def find_files(
     where: str, revision: str | None, *, with_code: bool = False, backend: str = "hf"
 ) -> ModelFiles:
     """Return the files that `WHERE` names: a folder, a GGUF file, or a repository `org/name[@revision]`."""
-    path = Path(where).expanduser()
-    if path.is_dir():
+    try:
+        path = Path(where).expanduser()
+        is_folder = path.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL, or the home of nobody.
+        raise does_not_load(f"{where[:60]!r} is not a path: {error.__class__.__name__}", "check it") from None
+    if is_folder:
         return FolderFiles(path).check(backend)
     if path.suffix == ".gguf":
         return GgufFiles(path)

@@ -84,10 +84,17 @@ def open_timed_client(model: str, args: Mapping[str, str]) -> TimedClient:
     return client
 
 
+def _is_path(model: str) -> bool:
+    try:
+        return bool(model) and Path(model).expanduser().exists()
+    except (OSError, ValueError, RuntimeError):  # Too long, a NUL, or the home of nobody.
+        return False
+
+
 def _advice(model: str, name: str) -> tuple[str, str]:
     """Return what is wrong with a model that names no backend, and what to write instead."""
     known, model, name = listing(sorted(BACKENDS)), without_user_info(model), without_user_info(name)
-    if Path(model).expanduser().exists():
+    if _is_path(model):
         return f"{model!r} is a path, not a model: the backend is missing", f"write hf:{model}"
     if "/" in model and ":" not in model:
         return f"{model!r} names no backend", f"write hf:{model} for a folder or a hub repository"

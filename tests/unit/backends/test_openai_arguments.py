@@ -9,6 +9,7 @@ import pytest
 from assay.backends.openai_arguments import read_asked, read_key
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
+from fakes.openai_server import serving
 
 URL = "openai:m@http://127.0.0.1:1/v1"
 
@@ -90,25 +91,27 @@ def test_wrong_arguments(arg: str, said: str) -> None:
 
 
 def test_who_it_is() -> None:
-    plain = open_backend(URL, {}).identity()
-    assert (plain.backend, plain.name, plain.args) == ("openai", URL, {})
-    assert open_backend(f"{URL}/", {}).identity() == plain
-    how = {"stream": "true", "concurrency": "3", "timeout_s": "5", "retries": "1"}
-    assert open_backend(URL, how).identity() == plain, "how it is asked does not change who it is"
-    others = [
-        open_backend(URL, args).identity()
-        for args in (
-            {"top_k": "5"},
-            {"extra.ignore_eos": "true"},
-            {"extra.ignore_eos": "false"},
-            {"extra.chat_template_kwargs": '{"a": 1}'},
-            {"omit": "temperature"},
-            {"api": "chat"},
-            {"n_per_call": "4"},
-        )
-    ]
-    others.append(open_backend("openai:m@http://127.0.0.1:2/v1", {}).identity())
-    others.append(open_backend("openai:other@http://127.0.0.1:1/v1", {}).identity())
+    with serving() as server, serving() as other:
+        url = f"openai:m@{server.url}"
+        plain = open_backend(url, {}).identity()
+        assert (plain.backend, plain.name) == ("openai", url)
+        assert open_backend(f"{url}/", {}).identity() == plain
+        how = {"stream": "true", "concurrency": "3", "timeout_s": "5", "retries": "1"}
+        assert open_backend(url, how).identity() == plain, "how it is asked does not change who it is"
+        others = [
+            open_backend(url, args).identity()
+            for args in (
+                {"top_k": "5"},
+                {"extra.ignore_eos": "true"},
+                {"extra.ignore_eos": "false"},
+                {"extra.chat_template_kwargs": '{"a": 1}'},
+                {"omit": "temperature"},
+                {"api": "chat"},
+                {"n_per_call": "4"},
+            )
+        ]
+        others.append(open_backend(f"openai:m@{other.url}", {}).identity())
+        others.append(open_backend(f"openai:other@{server.url}", {}).identity())
     assert len({one.digest for one in [plain, *others]}) == len(others) + 1
 
 

@@ -18,7 +18,9 @@ from assay.core.roles import Bearer
 from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.models import Model
 
-_NAME = re.compile(r"\w[\w.+-]{0,99}")
+NAME_PATTERN = r"\w[\w.+-]{0,99}"
+"""What a registered name looks like."""
+_NAME = re.compile(NAME_PATTERN)
 _LONGEST_NAME = 200
 """In bytes, as file systems count: uploads are kept in files of their names."""
 _ROWS = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,12 +14,16 @@ from assay.dialects.openicl.templates.meta import MetaTemplate, meta_template
 
 OPENICL_ROOT = "openicl_root"
 META_TEMPLATE = "meta_template"
+NO_META_TEMPLATE = "{}"
+"""Says that the config of a service has none."""
 MODEL_POSTPROCESSOR = "pred_postprocessor"
 EMBEDDER = "embedder"
 MODEL_LENGTH = "max_out_len"
 MODEL_STOPS = "stop_words"
 UNSCORED = "unscored"
 KNOWN = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, EMBEDDER, MODEL_LENGTH, MODEL_STOPS, UNSCORED)
+OF_TABLES = (OPENICL_ROOT, META_TEMPLATE, MODEL_POSTPROCESSOR, MODEL_LENGTH, MODEL_STOPS)
+"""Those that mean something to a table: what the config of the model says."""
 
 
 class ConfigArguments(msgspec.Struct, frozen=True):
@@ -29,6 +33,8 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """The folder that a checkout's package lies in."""
     meta_template: MetaTemplate | None = None
     """How the model wants roles to be marked, as its config in the original says."""
+    joins_turns: bool = False
+    """Whether the model is a service without a meta template, to which OpenCompass sends one text."""
     model_postprocessor: str | None = None
     """What the model's texts go through before the dataset's own post-processor."""
     embedder: str | None = None
@@ -41,18 +47,21 @@ class ConfigArguments(msgspec.Struct, frozen=True):
     """Whether answers are not scored, so that nothing of how they would be needs to be there."""
 
 
-def config_arguments(said: Mapping[str, str], config: Path) -> ConfigArguments:
+def config_arguments(
+    said: Mapping[str, str], config: Path, *, noun: str = "a config dataset", known: Sequence[str] = KNOWN
+) -> ConfigArguments:
     """Read what is said of a config; UsageError for what is not known or cannot be read.
 
     A config that lies in a checkout has that checkout unless another is named.
     """
     for name in said:
-        if name not in KNOWN:
-            what = f"a config dataset has no argument {name!r}{nearest(name, KNOWN)}"
-            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(KNOWN)}"))
+        if name not in known:
+            what = f"{noun} has no argument {name!r}{nearest(name, known)}"
+            raise UsageError(Problem("USAGE-007", what, f"use some of {listing(known)}"))
     return ConfigArguments(
         _folder(said.get(OPENICL_ROOT)) or checkout_above(config),
         _meta(said.get(META_TEMPLATE)),
+        said.get(META_TEMPLATE) == NO_META_TEMPLATE,
         said.get(MODEL_POSTPROCESSOR),
         said.get(EMBEDDER),
         _length(said.get(MODEL_LENGTH)),

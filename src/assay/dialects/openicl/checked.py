@@ -169,6 +169,7 @@ class _Reading:
                 self._asked.meta_template,
                 self._settings.is_faithful,
                 CHAT if self._entry.is_aisbenchs else LOCAL_CHAT_OF_OPENCOMPASS,
+                self._asked.joins_turns,
             ),
             ice_separator=retriever.ice_separator,
             ice_eos_token=retriever.ice_eos_token,

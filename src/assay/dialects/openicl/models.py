@@ -70,6 +70,8 @@ class ModelConfig(msgspec.Struct, frozen=True):
     meta_template: Any = None
     postprocessor: str | None = None
     """What its texts go through before the dataset's own post-processor."""
+    is_service: bool = False
+    """Whether its class asks OpenAI's service, or one like it, as OpenCompass does."""
     column: str = ""
     """What its column in a summary is called."""
     notes: tuple[str, ...] = ()
@@ -163,6 +165,7 @@ class _Reading:
             None if max_tokens is None else int(max_tokens),
             meta,
             post,
+            family == "openai_service",
             column,
             tuple(self._notes),
             secret,

@@ -51,6 +51,13 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
         "it divides by the scored tokens",
     ),
     Difference(
+        "ppl_padding",
+        lambda one: one.inference.form == "options",
+        "in a batch of texts of different lengths, OpenCompass also scores the first token of the padding",
+        "padding is never scored",
+        is_reproduced=False,
+    ),
+    Difference(
         "ppl_in_a_chat",
         lambda one: one.is_labelled and one.is_chat,
         "models with a chat template cannot be asked for likelihoods",

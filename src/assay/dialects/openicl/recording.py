@@ -73,6 +73,7 @@ def _settings(found: Found, entry: DatasetEntry, parts: EntryParts, asked: Asked
         "n": inference.sampling.n,
         "k": list(entry.counted(inference.sampling.n)),
         "form": "chat" if settings.is_chat else "text",
+        **({"joins_turns": True} if asked.arguments.joins_turns and settings.is_faithful else {}),
         "seed": settings.seed,
         "faithful": settings.is_faithful,
         "score_by": settings.score_by,

@@ -24,6 +24,31 @@ class Turn(NamedTuple):
     template: Template
 
 
+class RoleMarks(NamedTuple):
+    """How a model that reads text marks who speaks, as its meta template says."""
+
+    begin: str
+    """What the whole text begins with."""
+    around: Mapping[Role, tuple[str, str]]
+    """What precedes and follows a turn of each role."""
+    end: str = ""
+    """What follows the last turn, where the answer is in the text."""
+
+    def text(self, turns: Sequence[tuple[Role, str]]) -> str:
+        """Return turns as text, without the beginning and the end of the whole."""
+        return "".join([f"{self._before(role)}{text}{self._after(role)}" for role, text in turns])
+
+    def reply(self, begun: str) -> str:
+        """Return a begun reply."""
+        return f"{self._before('assistant')}{begun}"
+
+    def _before(self, role: Role) -> str:
+        return self.around.get(role, ("", ""))[0]
+
+    def _after(self, role: Role) -> str:
+        return self.around.get(role, ("", ""))[1]
+
+
 class Opening(NamedTuple):
     """A conversation up to the answer."""
 
@@ -53,10 +78,22 @@ class Opening(NamedTuple):
 class Dialogue:
     """Turns, the last of which leads to the answer."""
 
-    def __init__(self, turns: Sequence[Turn], answer_field: str, *, keeps_end: bool = False) -> None:
-        """Take the turns; `keeps_end`: what the model reads may end in white space."""
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        answer_field: str,
+        marks: RoleMarks | None = None,
+        *,
+        keeps_end: bool = False,
+    ) -> None:
+        """Take the turns.
+
+        `marks`: how the model wants roles to be marked in a text. `keeps_end`: what the model reads may end
+        in white space.
+        """
         self._keeps_end = keeps_end
         self.turns = tuple(turns)
+        self._marks = marks
         *self._before, self._last = self.turns
         self._has_slot = answer_field in self._last.template.fields
         self.answer_field = answer_field
@@ -77,7 +114,33 @@ class Dialogue:
         """
         return self._chat_opening(values, shots) if chat else self._text_opening(values, shots)
 
+    def turns_with_answer(self, values: Mapping[str, Any]) -> list[tuple[Role, str]]:
+        """Render every turn to its end; `values` has what the answer field shows."""
+        return [(role, template.render(values)) for role, template in self.turns]
+
+    def text_with_answer(self, values: Mapping[str, Any]) -> str:
+        """Render the whole conversation as text."""
+        turns = self.turns_with_answer(values)
+        return _joined(turns) if self._marks is None else self._marks.text(turns)
+
+    def _marked_opening(
+        self, marks: RoleMarks, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]
+    ) -> Opening:
+        chunks = [marks.begin]
+        for shot in shots:
+            turns, reply = self._rendered(shot)
+            begun = reply or ""
+            answer = f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"
+            chunks.append(marks.text([*turns, ("assistant", answer)]))
+        turns, reply = self._rendered(values)
+        whole = "".join([*chunks, marks.text([one for one in turns if one[1]]), marks.reply(reply or "")])
+        context = whole.rstrip(" ")
+        joiner = whole[len(context) :] or (_joiner_after(reply) if reply else "")
+        return Opening(context, joiner, None, context, whole)
+
     def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> Opening:
+        if self._marks is not None:
+            return self._marked_opening(self._marks, values, shots)
         head = "".join([self._solved_text(shot) + SHOT_SEPARATOR for shot in shots])
         turns, reply = self._rendered(values)
         body = head + _joined(turns)
@@ -104,6 +167,8 @@ class Dialogue:
             _extend(messages, turns)
             messages.append(Message("assistant", f"{begun}{_joiner_after(begun)}{shot[self.answer_field]}"))
         turns, reply = self._rendered(values)
+        last_turn = turns[-1][1] if turns else ""
+        spaces = last_turn[len(last_turn.rstrip()) :] if last_turn.strip() else ""
         _extend(messages, turns)
         if self._keeps_end and messages and turns and messages[-1].role == turns[-1][0]:
             role, text = turns[-1]
@@ -111,7 +176,11 @@ class Dialogue:
         history = tuple(messages)
         context = (reply or "").rstrip(" ")
         joiner = (reply or "")[len(context) :] or _joiner_after(context)
-        return Opening(context, joiner, history, history, history)
+        verbatim = history
+        if spaces and history and not self._keeps_end:
+            last = history[-1]
+            verbatim = (*history[:-1], Message(last.role, f"{last.text}{spaces}"))
+        return Opening(context, joiner, history, history, verbatim)
 
     def _rendered(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
         """Render the turns before the reply, and the reply up to the answer (None: there is no such turn)."""
@@ -133,6 +202,13 @@ def _joined(turns: Sequence[tuple[Role, str]]) -> str:
 def _joiner_after(text: str) -> str:
     """An answer is set off by a space, unless white space or nothing stands before it."""
     return "" if not text or text[-1].isspace() else " "
+
+
+def chat_messages(turns: Sequence[tuple[Role, str]]) -> tuple[Message, ...]:
+    """Return turns as the messages of a chat."""
+    messages: list[Message] = []
+    _extend(messages, turns)
+    return tuple(messages)
 
 
 def _extend(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:

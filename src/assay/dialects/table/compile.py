@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,16 @@ from assay.core.sample import Sample
 from assay.core.sizes import shown_size
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.parts.described_task import KINDS
-from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue
+from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
 from assay.dialects.parts.kept_samples import KeptSamples
 from assay.dialects.parts.requested import Lengths, chosen_rows
 from assay.dialects.parts.template import TemplateFailure, field, has_field, template_limit
 from assay.dialects.table.facts import facts_of
+from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta
-from assay.dialects.table.prompts import make_dialogue, prompt_version
+from assay.dialects.table.prompts import make_dialogue, make_label_map, prompt_version
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.rows import Rows
 from assay.dialects.table.survey import Survey, survey
@@ -49,6 +51,8 @@ class CompiledTable(msgspec.Struct, frozen=True):
     survey: Survey
     pool: ShotPool | None
     notes: tuple[str, ...]
+    said: TableMeta = TableMeta()
+    """All that was said: the meta file below the command line or the config entry."""
 
     @property
     def kind(self) -> str:
@@ -60,6 +64,16 @@ class CompiledTable(msgspec.Struct, frozen=True):
         return facts_of(self.survey, self.task.spec)
 
 
+class ModelDefaults(msgspec.Struct, frozen=True):
+    """What the model's own config says, for tables that say nothing else."""
+
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer, beside those of the table."""
+    marks: RoleMarks | None = None
+    """How the model wants roles to be marked in a text."""
+
+
 def compile_table(
     path: str,
     settings: TaskSettings,
@@ -67,13 +81,15 @@ def compile_table(
     *,
     meta_file: str | None = None,
     find_split: Callable[[str, str], str] | None = None,
+    model: ModelDefaults | None = None,
 ) -> CompiledTable:
     """Compile a table.
 
-    `said` (command line, config entry) wins over the meta file, which wins over inference. `find_split`
-    turns (this file, split name) into another file, for shots.
+    `said` (command line, config entry) wins over the meta file, which wins over the model's config, and that
+    over inference. `find_split` turns (this file, split name) into another file, for shots.
     """
     notes: list[str] = []
+    model = model or ModelDefaults()
     source = open_source(path)
     source.check()
     notes += _held_whole(source)
@@ -87,21 +103,28 @@ def compile_table(
     name = composed(said.abbr or Path(path).name.split(".")[0])
     if layout.data_type == "text":
         task = _text_task(path, name, source, said, settings, found, notes)
-        return CompiledTable(task, found, None, tuple(notes))
+        return CompiledTable(task, found, None, tuple(notes), said)
     notes += _without_effect(said, layout, settings)
     methods = _methods(settings, said, layout, source)
     where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
-    dialogue = make_dialogue(said, layout, where, faithful=settings.is_faithful)
+    make = partial(make_dialogue, faithful=settings.is_faithful, marks=model.marks)
+    label_map = make_label_map(said, layout, where, faithful=settings.is_faithful, marks=model.marks)
+    if label_map is not None:
+        _check_label_map(label_map, methods, where, is_chat=settings.is_chat)
+        # Other methods than ppl are rejected; the default prompt stands for the question where one is needed.
+        said_without = msgspec.structs.replace(said, template=None)
+        dialogue = make(said_without, layout, where) if layout.question_columns else label_map.all[0]
+    else:
+        dialogue = make(said, layout, where)
     shows_options = _shows_options(dialogue, layout)
-    ppl_target = said.ppl_target or ("label" if shows_options else "text")
+    ppl_target = said.ppl_target or ("label" if shows_options or label_map else "text")
     without_options = dialogue
     if not (said.template or said.human_prompt):
-        without_options = make_dialogue(
-            said, layout, where, hides_options=True, faithful=settings.is_faithful
-        )
+        without_options = make(said, layout, where, hides_options=True)
     # Options that are to be scored by their own words are not shown beforehand.
     ppl_dialogue = without_options if ppl_target == "text" else dialogue
-    _check_prompts(source, layout, (dialogue, ppl_dialogue), faithful=settings.is_faithful)
+    shown = (dialogue, ppl_dialogue) if label_map is None else label_map.all
+    _check_prompts(source, layout, shown, faithful=settings.is_faithful)
     if "prob" in methods and not shows_options:
         raise _plan_problem(
             "TABLE-007",
@@ -111,14 +134,16 @@ def compile_table(
         )
     pool, shot_source = _shot_pool(source, said, found, settings, name, asked_by(without_options), find_split)
     if shot_source is not None and pool is not None:
-        _check_prompts(shot_source, layout, (dialogue, ppl_dialogue), faithful=settings.is_faithful)
+        _check_prompts(shot_source, layout, shown, faithful=settings.is_faithful)
     sampling = Sampling(
-        max_tokens=settings.max_tokens or said.max_tokens or DEFAULT_MAX_TOKENS,
+        max_tokens=settings.max_tokens or said.max_tokens or model.max_tokens or DEFAULT_MAX_TOKENS,
         temperature=settings.temperature or 0.0,
         top_p=1.0 if settings.top_p is None else settings.top_p,
-        stop=_stops(settings, said, layout),
+        stop=_stops(settings, said, layout, model.stop),
         seed=settings.seed if settings.temperature else None,
+        n=settings.samples or 1,
     )
+    notes += _repeats(settings, methods)
     prompting = Prompting(
         Style(dialogue, "label" if shows_options else "text"),
         Style(ppl_dialogue, ppl_target),
@@ -126,6 +151,7 @@ def compile_table(
         settings.is_faithful,
         settings.score_by or "sum",
         sampling,
+        label_map,
     )
     rows = _rows(said, settings, found, source, name, notes)
     lengths = None
@@ -148,7 +174,32 @@ def compile_table(
         ),
     )
     table = TableTask(spec, Rows(source, layout, found.twins, rows, lengths), prompting, pool)
-    return CompiledTable(table, found, pool, tuple(notes))
+    return CompiledTable(table, found, pool, tuple(notes), said)
+
+
+def _check_label_map(label_map: LabelMap, methods: tuple[str, ...], where: Origin, *, is_chat: bool) -> None:
+    """Raise where prompts that each label has of its own cannot be compared."""
+    others = [method for method in methods if method != "ppl"]
+    if others:
+        what = f"key 'template': a template for each label is for method ppl, not for {listing(others)}"
+        fix = 'write "infer_method": "ppl" (or --method ppl), or one template for all labels'
+        raise PlanError(Problem("TABLE-006", what, fix, where))
+    if is_chat and not label_map.differs_in_reply:
+        what = "key 'template': the labels' templates differ before the last turn, which a chat cannot score"
+        fix = "write what differs into the last turn, with role BOT, or ask the model as text: --chat off"
+        raise PlanError(Problem("TABLE-006", what, fix, where))
+
+
+def _repeats(settings: TaskSettings, methods: tuple[str, ...]) -> list[str]:
+    """Say what becomes of several answers to a row."""
+    n = settings.samples or 1
+    if n == 1:
+        return []
+    if "gen" not in methods:
+        return [f"{n} answers to each row were asked for, which has no effect on {listing(methods)}"]
+    if not settings.temperature:
+        return [f"every row is asked {n} times at temperature 0: all answers will be the same"]
+    return []
 
 
 def _held_whole(source: Source) -> list[str]:
@@ -376,11 +427,16 @@ def _why_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) -> s
     return " and ".join(reasons) or "there are no more"
 
 
-def _stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str, ...]:
+def _stops(
+    settings: TaskSettings, said: TableMeta, layout: Layout, of_model: tuple[str, ...]
+) -> tuple[str, ...]:
     if settings.stop is not None:
         return settings.stop
-    if said.stop is not None:
-        return said.stop
+    own = _own_stops(settings, said, layout) if said.stop is None else said.stop
+    return tuple(dict.fromkeys((*own, *of_model)))
+
+
+def _own_stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple[str, ...]:
     # A chat model ends its turn; a model that goes on writing text must be stopped where the pattern
     # of the prompt would begin again. Faithful runs stop nowhere, as the original.
     if settings.is_chat or settings.is_faithful or said.uses_one_text:

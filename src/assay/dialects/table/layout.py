@@ -65,6 +65,13 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
             return tuple(_text(label) for label in value) if isinstance(value, (list, tuple)) else ()
         return self.option_labels[:n]
 
+    @property
+    def column_labels(self) -> tuple[str, ...]:
+        """Return the labels of the option columns; () where rows have options and labels of their own."""
+        if isinstance(self.options, str) or isinstance(self.option_labels, str):
+            return ()
+        return self.option_labels or labels_for(len(self.options))
+
     def answer_of(self, fields: Mapping[str, Any]) -> Any:
         """Return a record's answer as written; None when it has none."""
         value = None if self.answer_column is None else field(fields, self.answer_column, None)
@@ -121,11 +128,17 @@ def content_number(content: str) -> int:
 
 
 def values_of(sample: Sample) -> dict[str, Any]:
-    """Return what a template may name: the fields, each option by its label, and all of them as lines."""
+    """Return what a template may name: the fields, each option by its label, and all of them as lines.
+
+    Options with labels of their own are also named A, B, C ... in their order.
+    """
     if not sample.choices:
         return sample.fields
     options = dict(zip(sample.labels, sample.choices, strict=True))
     listing = "\n".join([f"{label}. {text}" for label, text in options.items()])
+    usual = labels_for(len(sample.choices))
+    if sample.labels != usual:
+        options = {**dict(zip(usual, sample.choices, strict=True)), **options}
     return {**options, OPTION_LIST: listing, **sample.fields}
 
 

@@ -7,13 +7,15 @@ import json
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.core.prompt import Role
-from assay.dialects.parts.dialogue import Dialogue, Turn
+from assay.dialects.parts.dialogue import Dialogue, RoleMarks, Turn
 from assay.dialects.parts.template import compile_template
+from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import OPTION_LIST, Layout
 from assay.dialects.table.meta import TableMeta
 
@@ -23,7 +25,13 @@ _AISBENCH = "ais_bench.benchmark.openicl"
 
 
 def make_dialogue(
-    said: TableMeta, layout: Layout, where: Origin, *, faithful: bool, hides_options: bool = False
+    said: TableMeta,
+    layout: Layout,
+    where: Origin,
+    *,
+    faithful: bool,
+    hides_options: bool = False,
+    marks: RoleMarks | None = None,
 ) -> Dialogue:
     """Return the conversation of a table, every field it names known to exist."""
     answer = layout.answer_column or "answer"
@@ -37,13 +45,71 @@ def make_dialogue(
         human = said.human_prompt if said.human_prompt is not None else _default_human(layout, hides_options)
         bot = said.bot_prompt if said.bot_prompt is not None else _default_bot(layout, answer)
         turns = [("user", human), ("assistant", bot)]
+    return _dialogue(turns, said, layout, where, faithful=faithful, marks=marks)
+
+
+def is_label_map(template: str | dict[str, Any] | None) -> bool:
+    """Whether a template says for each label what the whole prompt looks like with it."""
+    return isinstance(template, dict) and bool(template) and not set(template) & set(_SECTIONS)
+
+
+def make_label_map(
+    said: TableMeta, layout: Layout, where: Origin, *, faithful: bool, marks: RoleMarks | None = None
+) -> LabelMap | None:
+    """Return the conversation of each label, where the template is such a map."""
+    template = said.template
+    wanted = layout.column_labels
+    if layout.data_type != "mcq" or not isinstance(template, dict) or not is_label_map(template):
+        return None
+    if wanted and not set(wanted) & set(template):
+        return None  # Reported as sections that there are not.
+    lacking = [label for label in wanted if label not in template]
+    unknown = [label for label in template if wanted and label not in wanted]
+    if lacking or unknown:
+        missing = f"has no entry for {listing(lacking)}" if lacking else f"has {listing(unknown)}"
+        raise _bad_template(
+            f"a template for each label {missing}; the options are {listing(wanted)}"
+            + (nearest(unknown[0], _SECTIONS) if unknown else ""),
+            where,
+        )
+    written = {}
+    for label, one in template.items():
+        if not isinstance(one, str | dict) or is_label_map(one):
+            raise _bad_template(
+                f"the entry of label {label!r} is {one!r:.60}, expected a text or turns", where
+            )
+        written[label] = _template_turns(one, where)
+    every = list(written.values())
+    if len(every) < 2 or any(one == other for at, one in enumerate(every) for other in every[:at]):
+        raise _bad_template(
+            "a template for each label needs two labels or more, each with its own text", where
+        )
+    dialogues = {
+        label: _dialogue(turns, said, layout, where, faithful=faithful, marks=marks)
+        for label, turns in written.items()
+    }
+    differs_in_reply = all(turns[:-1] == every[0][:-1] and turns[-1][0] == "assistant" for turns in every)
+    answer = layout.answer_column or "answer"
+    return LabelMap(dialogues, answer, marks, differs_in_reply=differs_in_reply)
+
+
+def _dialogue(
+    turns: list[tuple[Role, str]],
+    said: TableMeta,
+    layout: Layout,
+    where: Origin,
+    *,
+    faithful: bool,
+    marks: RoleMarks | None,
+) -> Dialogue:
+    answer = layout.answer_column or "answer"
     # `{answer}` means the answer whatever its column is called, unless a column of that name exists.
     if "answer" not in layout.columns:
         turns = [(role, text.replace("{answer}", "{" + answer + "}")) for role, text in turns]
     labels = _labels(said, where)
     compiled = [compile_template(text, where, label) for label, (_, text) in zip(labels, turns, strict=False)]
     made = [Turn(role, template) for (role, _), template in zip(turns, compiled, strict=True)]
-    dialogue = Dialogue(made, answer, keeps_end=keeps_end)
+    dialogue = Dialogue(made, answer, marks, keeps_end=said.uses_one_text)
     _check_literals(dialogue, layout, where)
     # The original leaves a field that no column has in the prompt as it is written.
     if not faithful:
@@ -78,7 +144,7 @@ def prompt_version(said: TableMeta, layout: Layout) -> str | None:
     """Return the version that AISBench gives its default prompt: a hash of the config it makes of a table."""
     if not said.uses_one_text or layout.question_columns != ("question",):
         return None
-    letters = _label_fields(layout) if layout.data_type == "mcq" else ()
+    letters = layout.column_labels if layout.data_type == "mcq" else ()
     shown = [letter for letter in letters if letter in layout.columns]
     options = "".join(f"\n{letter}. {{{letter}}}" for letter in shown)
     answer = "{" + (layout.answer_column or "answer") + "}"
@@ -105,7 +171,8 @@ def _template_turns(template: str | dict[str, Any], where: Origin) -> list[tuple
     unknown = [key for key in template if key not in _SECTIONS]
     if unknown or not template:
         raise _bad_template(
-            f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end'",
+            f"found the keys {listing(template)}, expected some of 'begin', 'round', 'end', or the options' "
+            f"labels alone{nearest(unknown[0], _SECTIONS) if unknown else ''}",
             where,
         )
     turns: list[tuple[Role, str]] = []
@@ -182,6 +249,5 @@ def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
 
 
 def _label_fields(layout: Layout) -> tuple[str, ...]:
-    if isinstance(layout.option_labels, tuple):
-        return layout.option_labels
-    return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ") if layout.option_labels is None else ()
+    own = layout.option_labels if isinstance(layout.option_labels, tuple) else ()
+    return (*own, *ascii_uppercase)

@@ -16,7 +16,14 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
-from assay.dialects.parts.choices import AnswerForms, Options, listed, option_columns, read_answer
+from assay.dialects.parts.choices import (
+    AnswerForms,
+    Options,
+    labels_for,
+    listed,
+    option_columns,
+    read_answer,
+)
 from assay.dialects.parts.repeated import Repeated
 from assay.dialects.parts.requested import MAX_TOKENS
 from assay.dialects.parts.template import field
@@ -213,8 +220,10 @@ def _settle_options(
                 (name for name in OPTION_LIST_NAMES if name in columns and _lists(table, name)), ()
             )
     labels = said.option_labels
-    if labels is None and isinstance(options, tuple) and all(_is_letter(name) for name in options):
-        labels = options
+    if labels is None and isinstance(options, tuple):
+        answer = said.output_column or _known(ANSWER_NAMES, columns)
+        if all(_is_letter(name) for name in options) or _are_answers(table, options, answer):
+            labels = options
     if labels is None and isinstance(options, str):
         beside = _lists(table, options)
         if isinstance(beside, Mapping) and "label" in beside:
@@ -237,6 +246,21 @@ def _lettered_inputs(table: Table, said: TableMeta) -> tuple[str, ...]:
         return ()
     answers = (field(record.fields, said.output_column, None) for record in table.records())
     return letters if all(answer in (None, "") or answer in letters for answer in answers) else ()
+
+
+def _are_answers(table: Table, names: tuple[str, ...], answer: str | None) -> bool:
+    """Whether answers name option columns: some do, and none is a letter."""
+    if answer is None or not names:
+        return False
+    letters = labels_for(len(names))
+    is_named = False
+    for record in table.records():
+        value = field(record.fields, answer, None)
+        for one in value if isinstance(value, list | tuple) else (value,):
+            if str(one).strip() in letters:
+                return False
+            is_named = is_named or str(one).strip() in names
+    return is_named
 
 
 def _is_letter(name: str) -> bool:
@@ -367,11 +391,19 @@ def _bad_answers(table: Table, layout: Layout) -> AuthorError:
             Problem(
                 "TABLE-011",
                 f"found {answer!r}, expected {expected}",
-                "correct the answer or the options",
+                "correct the answer or the options" + _other_labels(layout),
                 record.origin.at(layout.answer_column or "answer"),
             )
         )
     return AuthorError(problems.kept, total=problems.total)
+
+
+def _other_labels(layout: Layout) -> str:
+    """Return the fix for options that the answers call otherwise."""
+    labels = layout.option_labels
+    if labels is not None and (labels != layout.options or all(map(_is_letter, labels))):
+        return ""
+    return '; if the answers use other names for the options, list them: "option_labels": ["...", "..."]'
 
 
 def _settle_ids(table: Table, layout: Layout, said: TableMeta, ids: array[int], notes: list[str]) -> Layout:

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from assay.core.prompt import Prompt
+from assay.core.prompt import Prompt, final_text, with_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
 from assay.dialects.parts.described_task import DescribedTask
 from assay.dialects.parts.dialogue import Dialogue, Opening
 from assay.dialects.parts.fewshot import ShotPool, Shots
+from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import values_of
 from assay.dialects.table.meta import PplTarget
 from assay.dialects.table.rows import Rows
@@ -61,6 +62,8 @@ class Prompting(msgspec.Struct, frozen=True):
     is_faithful: bool
     score_by: str
     sampling: Sampling
+    label_map: LabelMap | None = None
+    """What the whole prompt looks like with each label, where the template says it."""
 
 
 class TableTask(DescribedTask):
@@ -105,6 +108,9 @@ class TableTask(DescribedTask):
 
     def shown(self, sample: Sample, method: str) -> Prompt:
         """Return a sample's prompt for a person to see."""
+        if self._prompting.label_map is not None:
+            prompt, start = self._labelled(sample, self._shots(sample))[0]
+            return with_final_text(prompt, final_text(prompt)[:start])
         opening = self.opening(sample, method)
         return opening.generation if method == "gen" else opening.before_label()
 
@@ -125,10 +131,31 @@ class TableTask(DescribedTask):
                 named.append(ComponentSpec("label_probability", {"track": "prob"}))
             else:
                 name = "generated_option" if self._rows.layout.data_type == "mcq" else "generated_answer"
-                named.append(ComponentSpec(name, {"track": "gen", "faithful": faithful}))
+                args: dict[str, Any] = {"track": "gen", "faithful": faithful}
+                named.append(
+                    ComponentSpec(
+                        name, args if self._prompting.sampling.n == 1 else {**args, "several": "mean"}
+                    )
+                )
         return named
 
+    def _labelled(self, sample: Sample, shots: Shots) -> list[tuple[Prompt, int]]:
+        assert self._prompting.label_map is not None
+        return self._prompting.label_map.spans(sample, shots.shown, is_chat=self._prompting.is_chat)
+
+    def _ppl_of_labels(self, sample: Sample, shots: Shots) -> Iterator[Request]:
+        for i, (prompt, start) in enumerate(self._labelled(sample, shots)):
+            if self._prompting.is_faithful:
+                yield self._request(sample, "ppl", "option", i, Span(prompt, 0, leads=False), shots)
+                continue
+            yield self._request(sample, "ppl", "option", i, Span(prompt, start), shots)
+            alone = Span(final_text(prompt)[start:], 0)
+            yield self._request(sample, "ppl", "unconditional", i, alone, _NO_SHOTS)
+
     def _ppl(self, sample: Sample, shots: Shots) -> Iterator[Request]:
+        if self._prompting.label_map is not None:
+            yield from self._ppl_of_labels(sample, shots)
+            return
         opening = self._opening(sample, "ppl", shots)
         for i, text in enumerate(self._prompting.ppl_style.answers(sample)):
             prompt, start = opening.followed_by(text)

@@ -23,7 +23,9 @@ from assay.app.work_folder import LATEST, WorkFolder
 from assay.backends.registry import BACKENDS
 from assay.core.errors import AssayError, Problem, StoreError, UsageError
 from assay.core.origin import Origin
+from assay.dialects.openicl.arguments import NO_META_TEMPLATE
 from assay.dialects.openicl.finding import Kind
+from assay.dialects.openicl.models import ModelConfig
 from assay.faces.cli.other_systems import ForeignParser
 from assay.faces.cli.render import err, out, print_table, show_error
 from assay.faces.cli.run import evaluated, status_of
@@ -197,10 +199,6 @@ def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     for note in model.notes:
         say(f"{model.abbr}: {note}")
     planned, asked = _with_custom_config(planned, asked, plan, work.path / "configs")
-    if _is_table(planned) and (model.postprocessor or model.meta_template):
-        say(
-            f"{model.abbr}: pred_postprocessor and meta_template are for configs, and mean nothing to a table"
-        )
     settings = _settings(planned, asked, plan, work)
     retry = "--reuse" if asked.system == "aisbench" else "--retry-failed"
     finished = evaluated(planned.datasets, settings, plan.summary.groups, retry=retry)
@@ -248,10 +246,9 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
     """Return the settings of one run: those of the command, then those of the model's config."""
     model = planned.model
     drawing = model.drawing
-    has_configs = not _is_table(planned)
     dataset_args = {
         "openicl_root": None if asked.root is None else str(asked.root),
-        "meta_template": None if model.meta_template is None else json.dumps(model.meta_template),
+        "meta_template": _meta_template(model, asked.system),
         "pred_postprocessor": model.postprocessor,
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "stop_words": json.dumps(drawing.stop) if drawing.stop else None,
@@ -263,15 +260,10 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
         "temperature": drawing.temperature,
         "top_p": drawing.top_p,
         "samples": drawing.samples,
-        "stop": None if has_configs else drawing.stop or None,
         "seed": drawing.seed,
-        "max_tokens": None if has_configs else model.max_tokens,
         **_judge(plan),
         **{name: value for name, value in asked.settings.items() if value is not None},
-        "dataset_args": {
-            name: value for name, value in dataset_args.items() if value is not None and has_configs
-        }
-        or None,
+        "dataset_args": {name: value for name, value in dataset_args.items() if value is not None} or None,
     }
     if asked.system == "aisbench" and asked.reuse is not None:
         flags["retry_failed"] = True  # As the original does: --reuse asks failed rows again.
@@ -287,18 +279,18 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
     return settings
 
 
+def _meta_template(model: ModelConfig, system: System) -> str | None:
+    """Return how the model wants roles to be marked, for the datasets."""
+    if model.meta_template is not None:
+        return json.dumps(model.meta_template)
+    return NO_META_TEMPLATE if system == "opencompass" and model.is_service else None
+
+
 def _judge(plan: Plan) -> dict[str, Any]:
     """Return the judge that the configs name, where it is wanted."""
     if plan.judge is None:
         return {}
     return {"judge": plan.judge.model, "judge_args": hand_over_key(plan.judge) or None}
-
-
-def _is_table(planned: Planned) -> bool:
-    """Whether no dataset of a run is one that code is named for."""
-    from assay.app.languages import TABLE, language_of
-
-    return all(language_of(name, None, {}) == TABLE for name in planned.datasets)
 
 
 def _answers(work: WorkFolder, model: str) -> StoredRun:

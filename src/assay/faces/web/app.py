@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response
+from litestar.datastructures import MutableScopeHeaders
 from litestar.exceptions import HTTPException
 from litestar.openapi.config import OpenAPIConfig
 from litestar.serialization import decode_json
-from litestar.types import ControllerRouterHandler
+from litestar.types import ControllerRouterHandler, Message, Scope
 
 from assay.core.errors import AssayError
 from assay.core.roles import Role
+from assay.faces.web.expected_values import expected_at
 from assay.faces.web.refusals import Refusal, malformed, no_address, own_fault, refusal_of
 from assay.faces.web.security.access import needs
 from assay.faces.web.security.gate import Bounds, Gate
@@ -22,7 +25,8 @@ from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
 
 _log = logging.getLogger("assay.web")
-_NOT_FOUND = (404, 405)
+_NOT_BY_THIS_METHOD = 405
+_NOT_FOUND = (404, _NOT_BY_THIS_METHOD)
 
 
 class WebSettings(msgspec.Struct, frozen=True):
@@ -59,6 +63,7 @@ def make_app(
         # The gate bounds bodies, and knows who may send more.
         request_max_body_size=None,
         logging_config=None,
+        before_send=[_allow_every_method],
         on_shutdown=list(on_shutdown),
     )
     return Gate(
@@ -80,14 +85,14 @@ def _mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
     return answered(refusal_of(error))
 
 
-def _not_understood(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def _not_understood(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     """Say what Litestar found wrong. Its own words repeat the address, which may be anything."""
     if error.status_code in _NOT_FOUND:
-        return answered(no_address())
+        return answered(no_address(error.status_code))
     if error.status_code >= 500:
         return answered(own_fault())
     extra = error.extra if isinstance(error.extra, list) else []
-    found = [f"{one.get('key', 'body')}: {one.get('message', '')}" for one in extra if isinstance(one, dict)]
+    found = [_described(request, one) for one in extra if isinstance(one, dict)]
     return answered(malformed("; ".join(found) or "the request cannot be read"))
 
 
@@ -100,6 +105,32 @@ def _too_deep(request: Request[Any, Any, Any], error: RecursionError) -> Respons
         # Our own, and no word on the body.
         return failed(request, error)
     return answered(malformed("the body is nested too deeply: brackets within brackets, hundreds of them"))
+
+
+def _described(request: Request[Any, Any, Any], fault: dict[str, Any]) -> str:
+    """Return what is wrong at one place of a request, and what is expected there."""
+    place, message = str(fault.get("key", "body")), str(fault.get("message", ""))
+    parameters = request.route_handler.parsed_fn_signature.parameters
+    name = place.partition("[")[0]
+    annotation, inside = (parameters[name].annotation, "") if name in parameters else (None, place)
+    if annotation is None and "data" in parameters:
+        annotation = parameters["data"].annotation
+    expected = "" if annotation is None else expected_at(annotation, inside, message)
+    return f"{place}: {message}{expected}"
+
+
+async def _allow_every_method(message: Message, scope: Scope) -> None:
+    """Name all methods of an address: Litestar names those of the first handler that was registered."""
+    if message["type"] != "http.response.start":
+        return
+    if scope.get("method") == "OPTIONS" or message["status"] == _NOT_BY_THIS_METHOD:
+        methods = {
+            method
+            for route in scope["litestar_app"].routes
+            if re.fullmatch(re.sub(r"{[^}]+}", "[^/]+", route.path_format), scope["path"].rstrip("/") or "/")
+            for method in route.methods
+        }
+        MutableScopeHeaders.from_message(message)["allow"] = ", ".join(sorted(methods))
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

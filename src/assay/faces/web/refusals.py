@@ -70,26 +70,23 @@ def other_site() -> Refusal:
     )
 
 
-def no_token() -> Refusal:
-    """Refuse who shows no token, or none that counts."""
+def no_token(role: str = "") -> Refusal:
+    """Refuse who shows no token, or none that counts; `role` is what the token must have."""
+    what = f"this needs a token with the role {role}" if role else "this needs a token"
     return Refusal(
         401,
         Problem(
             "WEB-012",
-            "this needs a token, and none that counts was shown",
+            f"{what}, and none that counts was shown",
             "open the address with ?token=TOKEN once, or send Authorization: Bearer TOKEN",
         ),
     )
 
 
-def small_role(has: str | None, needed: str) -> Refusal:
-    """Refuse what a role may not do; `has` is None where no token was shown."""
-    if has is None:
-        what = f"this needs a token with the role {needed}, and none was shown"
-        fix = "open the address with ?token=TOKEN once, or send Authorization: Bearer TOKEN"
-    else:
-        what, fix = f"this needs the role {needed}, the token has {has}", "ask the owner for a token"
-    return Refusal(403, Problem("WEB-013", what, fix))
+def small_role(has: str, needed: str) -> Refusal:
+    """Refuse what a role may not do."""
+    what = f"this needs the role {needed}, the token has {has}"
+    return Refusal(403, Problem("WEB-013", what, "ask the owner for a token"))
 
 
 def too_large(at_most: int) -> Refusal:
@@ -108,10 +105,10 @@ def too_slow(seconds: float) -> Refusal:
     )
 
 
-def no_address() -> Refusal:
-    """Say that nothing lies under an address."""
+def no_address(status: int = 404) -> Refusal:
+    """Say that there is nothing under an address, or not by the method that was used."""
     return Refusal(
-        404,
+        status,
         Problem("WEB-016", "there is nothing under this address, or not by this method", "begin at /"),
     )
 

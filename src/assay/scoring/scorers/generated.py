@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.core.response import Finish
+from assay.core.response import Finish, Output
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
 from assay.core.task import Answered
@@ -27,6 +27,8 @@ from assay.scoring.scorers.outcomes import (
     task_of,
 )
 
+Several: TypeAlias = Literal["", "mean"]
+"""What becomes of several replies to one question where most of them do not decide."""
 VOTE = "vote"
 """The rule of an answer that most samples of one question agree on."""
 
@@ -41,8 +43,21 @@ def _voted(found: Sequence[Extraction]) -> Extraction:
     return Extraction(votes.most_common(1)[0][0], VOTE)
 
 
+def _averaged(scores: Sequence[Score]) -> Score:
+    """Return the mean over several replies, with the answer of the first; a reply without one is wrong."""
+    first = next((one for one in scores if one.answer is not None), scores[0])
+    if first.verdict in (Verdict.UNGRADED, Verdict.UNANSWERED, Verdict.FAILED):
+        return first
+    mean = sum(one.value or 0.0 for one in scores) / len(scores)
+    also = {name: sum(one.also.get(name, 0.0) for one in scores) / len(scores) for name in first.also}
+    is_truncated = any(one.is_truncated for one in scores)
+    return msgspec.structs.replace(first, value=mean, also=also, is_truncated=is_truncated)
+
+
 class GeneratedOption:
     """The option found in the reply; a reply without one is UNANSWERED. Of several replies, most decide.
+
+    With `several` as `mean`, the score is the mean over the replies.
 
     With `faithful`, the original's inference, which gives every reply an option, even an empty one. With
     `extract`, a named extractor: what it finds is an option's label or its text, or no answer.
@@ -50,9 +65,12 @@ class GeneratedOption:
 
     gives = (ACCURACY,)
 
-    def __init__(self, track: str = "gen", faithful: bool = False, extract: str = "") -> None:
+    def __init__(
+        self, track: str = "gen", faithful: bool = False, extract: str = "", several: Several = ""
+    ) -> None:
         self.track = track
         self.faithful = faithful
+        self._several = several
         self._extract = find_extractor(extract) if extract else None
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
@@ -61,6 +79,11 @@ class GeneratedOption:
             outputs = outputs_of(answers)
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), option_target(sample))
+        if self._several == "mean":
+            return _averaged([self._scored(sample, answers, [output]) for output in outputs])
+        return self._scored(sample, answers, outputs)
+
+    def _scored(self, sample: Sample, answers: Sequence[Answered], outputs: Sequence[Output]) -> Score:
         found = _voted([self._find(output.text, sample) for output in outputs])
         verdict, value = Verdict.UNGRADED, None
         if sample.gold and found.answer is None:
@@ -118,18 +141,27 @@ class GeneratedAnswer:
 
     gives = (ACCURACY, "f1", "contains")
 
-    def __init__(self, track: str = "gen", faithful: bool = False, extract: str = "") -> None:
+    def __init__(
+        self, track: str = "gen", faithful: bool = False, extract: str = "", several: Several = ""
+    ) -> None:
         self.track = track
         self.faithful = faithful
+        self._several = several
         self._extract = find_extractor(extract) if extract else None
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
         target = sample.targets[0] if sample.targets else None
         try:
-            output = outputs_of(answers)[0]
+            outputs = outputs_of(answers)
         except Unscorable as error:
             return failed(self.track, sample, answers, str(error), target)
+        if self._several == "mean":
+            return _averaged([self._scored(sample, answers, output) for output in outputs])
+        return self._scored(sample, answers, outputs[0])
+
+    def _scored(self, sample: Sample, answers: Sequence[Answered], output: Output) -> Score:
+        target = sample.targets[0] if sample.targets else None
         graded = self._grade(output.text, sample)
         verdict, value = Verdict.UNGRADED, None
         if sample.targets:

@@ -114,7 +114,10 @@ def test_an_instruction_from_the_command_line_wins(blocks: list[str], tmp_path: 
 
 def test_several_turns(blocks: list[str], tmp_path: Path) -> None:
     row = {"question_1": "First?", "question_2": "Second?"}
-    one = compile_one(tmp_path, blocks[10], [row], model_type="chat")
+    with pytest.raises(AuthorError, match=r"LLMBOX-006.*return self.evaluation_data"):
+        compile_one(tmp_path, blocks[10], [row], model_type="chat")
+    rows = "    @property\n    def references(self):\n        return self.evaluation_data\n"
+    one = compile_one(tmp_path, blocks[10].replace("    ...\n", rows, 1), [row], model_type="chat")
     (instance,) = asked(one)
     assert instance["source"] == (Message("user", "First?"),)
     assert instance["turns"] == ("Second?",)

@@ -10,8 +10,9 @@ from assay.core.errors import AssayError
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Span
 from assay.core.task import TaskSettings
+from assay.dialects.parts.dialogue import RoleMarks
 from assay.dialects.parts.differences import AS_ORIGINAL
-from assay.dialects.table.compile import CompiledTable, compile_table
+from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
 from assay.dialects.table.meta import TableMeta
 from fakes.tables import table
 
@@ -355,3 +356,94 @@ def test_names_that_look_alike_are_one_name(tmp_path: Path) -> None:
     assert one.survey.group_counts == {whole: 2}
     # What the model reads stays as it was written.
     assert [sample.fields["group"] for sample in one.task.samples()] == [whole, parted]
+
+
+def test_option_columns_with_long_names_give_the_labels_that_answers_name(tmp_path: Path) -> None:
+    rows = [
+        {"question": "q1", "opt1": "red", "opt2": "green", "opt3": "blue", "answer": "opt2"},
+        {"question": "q2", "opt1": "red", "opt2": "green", "opt3": "blue", "answer": "opt1"},
+    ]
+    said = TableMeta(options=("opt1", "opt2", "opt3"))
+    one = compiled(table(tmp_path, rows), said, methods=("gen", "ppl"))
+    sample = next(one.task.samples())
+    assert golds(one) == [(1,), (0,)]
+    assert sample.labels == ("opt1", "opt2", "opt3")
+    asks = [request.ask for request in one.task.requests(sample)]
+    question = "Question: q1\nopt1. red\nopt2. green\nopt3. blue\nAnswer:"
+    assert isinstance(asks[0], Generate)
+    assert asks[0].prompt == question
+    assert asks[1] == Span(f"{question} opt1", len(question))
+
+
+@pytest.mark.parametrize(
+    ("columns", "answers", "gold"),
+    [
+        (("choice1", "choice2"), ("choice2", "choice1"), [(1,), (0,)]),
+        (("red one", "blue one"), ("blue one", "red one"), [(1,), (0,)]),
+        (("opt1", "opt2"), ("B", "A"), [(1,), (0,)]),
+        (("opt1", "opt2"), (["opt1", "opt2"], "opt2"), [(0, 1), (1,)]),
+    ],
+)
+def test_answers_by_the_name_of_the_options_column(
+    tmp_path: Path, columns: tuple[str, str], answers: tuple[Any, Any], gold: list[tuple[int, ...]]
+) -> None:
+    rows = [
+        {"question": f"q{at}", columns[0]: "x", columns[1]: "y", "answer": answer}
+        for at, answer in enumerate(answers)
+    ]
+    assert golds(compiled(table(tmp_path, rows), TableMeta(options=columns))) == gold
+
+
+def test_an_answer_that_names_no_option_says_how_to_label_them(tmp_path: Path) -> None:
+    rows = [{"question": "q", "opt1": "x", "opt2": "y", "answer": "first"}]
+    with pytest.raises(AssayError, match=r"TABLE-011") as raised:
+        compiled(table(tmp_path, rows), TableMeta(options=("opt1", "opt2")))
+    assert "option_labels" in str(raised.value)
+    rows = [{"question": f"q{one}", "opt1": "x", "opt2": "y", "answer": one} for one in ("opt1", "opt9")]
+    with pytest.raises(AssayError, match="expected one of opt1 opt2"):
+        compiled(table(tmp_path, rows, "other.jsonl"), TableMeta(options=("opt1", "opt2")))
+
+
+def test_letters_name_the_options_of_rows_with_labels_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        {"question": "q1", "choices": {"text": ["x", "y"], "label": ["A", "B"]}, "answerKey": "B"},
+        {"question": "q2", "choices": {"text": ["z", "w"], "label": ["1", "2"]}, "answerKey": "1"},
+    ]
+    one = compiled(table(tmp_path, rows), TableMeta(human_prompt="{question} {A} or {B}?"))
+    prompts = [one.task.shown(sample, "gen") for sample in one.task.samples()]
+    assert prompts == ["q1 x or y?\nAnswer:", "q2 z or w?\nAnswer:"]
+
+
+def test_what_the_models_config_says_holds_where_the_table_says_nothing(tmp_path: Path) -> None:
+    rows = [{"question": "2+2?", "answer": "4"}, {"question": "3+3?", "answer": "6"}]
+    path = table(tmp_path, rows)
+    model = ModelDefaults(33, ("ZZZ",))
+
+    def sampling(said: TableMeta | None = None, **settings: Any) -> Any:
+        one = compile_table(path, TaskSettings(is_chat=True, **settings), said, model=model)
+        ask = one.task.requests(next(one.task.samples()))[0].ask
+        assert isinstance(ask, Generate)
+        return ask.sampling
+
+    assert (sampling().max_tokens, sampling().stop) == (33, ("ZZZ",))
+    own = sampling(TableMeta(max_tokens=7, stop=("\n",)))
+    assert (own.max_tokens, own.stop) == (7, ("\n", "ZZZ"))
+    given = sampling(max_tokens=9, stop=("END",))
+    assert (given.max_tokens, given.stop) == (9, ("END",))
+    assert sampling(samples=3).n == 3
+
+
+def test_the_roles_of_a_text_model_are_marked(tmp_path: Path) -> None:
+    rows = [
+        {"question": "q1", "A": "x", "B": "y", "answer": "B"},
+        {"question": "q2", "A": "x", "B": "y", "answer": "A"},
+    ]
+    marks = RoleMarks("<s>", {"user": ("<u>", "</u>"), "assistant": ("<b>", "</b>")})
+    settings = TaskSettings(methods=("gen", "ppl"), shots=1)
+    one = compile_table(table(tmp_path, rows), settings, model=ModelDefaults(marks=marks))
+    asks = [request.ask for request in one.task.requests(next(one.task.samples()))]
+    shot = "<u>Question: q2\nA. x\nB. y</u><b>Answer: A</b>"
+    question = f"<s>{shot}<u>Question: q1\nA. x\nB. y</u><b>Answer:"
+    assert isinstance(asks[0], Generate)
+    assert asks[0].prompt == question
+    assert asks[1] == Span(f"{question} A", len(question))

@@ -14,6 +14,7 @@ from assay.core.task import TaskSettings
 from assay.dialects.parts import kept_samples, repeated
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
+from assay.sources import stream
 
 BYTES_A_ROW = 60
 """Of what is kept, and of the list that is put in order beside it. A dict of the ids would take 200."""
@@ -45,6 +46,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_samples, "_HELD_CHARS", 100_000)
     monkeypatch.setattr(kept_samples, "_WRITTEN_AT_ONCE", 10_000)
     monkeypatch.setattr(repeated, "_FEW", 100)
+    monkeypatch.setattr(stream, "_BLOCK", 1 << 12)
 
 
 @pytest.mark.usefixtures("small_limits")

@@ -52,7 +52,7 @@ def client_of(team: Team, host: str = "127.0.0.1") -> AsgiClient:
 def test_on_this_machine_anybody_looks_and_nobody_changes_anything(team: Team) -> None:
     with client_of(team) as client:
         assert client.get("/api/v1/evaluations").json() == []
-        assert client.post("/api/v1/models", {"name": "m", "spec": "mock"}).status == 403
+        assert client.post("/api/v1/models", {"name": "m", "spec": "mock"}).status == 401
 
 
 def test_beyond_this_machine_everything_needs_a_token(team: Team) -> None:

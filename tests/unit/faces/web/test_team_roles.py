@@ -38,16 +38,18 @@ class Row(NamedTuple):
 
 
 _LOOK = Row(200, 200, 200, 200, 200)
-_START = Row(403, 403, 201, 201, 201)
-_CHANGE_OWN = Row(403, 403, 200, 403, 200)
-_DELETE_OWN = Row(403, 403, 204, 403, 204)
-_OWN = Row(403, 403, 403, 403, 200)
-_ADD = Row(403, 403, 403, 403, 201)
-_DELETE = Row(403, 403, 403, 403, 204)
+_START = Row(401, 403, 201, 201, 201)
+_CHANGE_OWN = Row(401, 403, 200, 403, 200)
+_DELETE_OWN = Row(401, 403, 204, 403, 204)
+_OWN = Row(401, 403, 403, 403, 200)
+_ADD = Row(401, 403, 403, 403, 201)
+_DELETE = Row(401, 403, 403, 403, 204)
+_UPLOAD = Row(403, 403, 403, 403, 201)
+"""Without a token, a form may come from a page of another site."""
 
 _TABLE = {
     ("GET", "/datasets"): _LOOK,
-    ("POST", "/datasets"): _ADD,
+    ("POST", "/datasets"): _UPLOAD,
     ("GET", "/datasets/{name}"): _LOOK,
     ("DELETE", "/datasets/{name}"): _DELETE,
     ("GET", "/models"): _LOOK,

@@ -13,6 +13,7 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.dialects.openicl.circular import Pattern, circular_rows
+from assay.dialects.openicl.table_entry import KEYS as TABLE_KEYS
 from assay.dialects.parts.requested import MAX_TOKENS, Lengths, OutputConfig, SamplingMode, chosen_rows
 from assay.sources.datasets_library import library
 from assay.sources.files import open_source
@@ -161,7 +162,11 @@ def _requested(file: Path, meta: Path | None) -> Requested | None:
         return None
     try:
         require_own_keys(content := place.read_bytes(), Origin(str(place)))
-        return msgspec.convert(msgspec.json.decode(content), Requested, strict=False)
+        said = msgspec.json.decode(content)
+        if meta is None and isinstance(said, dict):
+            # What OpenCompass reads of a table without code says nothing to the class.
+            said = {key: value for key, value in said.items() if key not in TABLE_KEYS}
+        return msgspec.convert(said, Requested, strict=False) if said else None
     except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; its keys are request_count, sampling_mode and output_config"
         raise AuthorError(Problem("OPENICL-013", str(error), fix, Origin(str(place)))) from error

@@ -47,11 +47,21 @@ TEMPLATE_DIFFERENCES: tuple[Difference[Traits], ...] = (
     Difference(
         "local_chat",
         lambda traits: (
-            traits.is_chat and not traits.has_meta and traits.is_dialogue and traits.is_system_the_users
+            traits.is_chat
+            and not (traits.has_meta or traits.joins_turns)
+            and traits.is_dialogue
+            and traits.is_system_the_users
         ),
         "a chat model that runs locally gets a line break behind every user's turn, and what the system says "
         "as the user's words",
         "no line break is added, and the system speaks for itself",
+    ),
+    Difference(
+        "service_without_roles",
+        lambda traits: traits.is_chat and traits.joins_turns and not traits.has_meta and traits.is_dialogue,
+        "OpenCompass sends all turns as one message of the user to a service whose config has no "
+        "meta_template, the begun answer included",
+        "each turn is a message of its role, and the model begins its own answer",
     ),
     Difference(
         "system_in_round",

@@ -23,6 +23,9 @@ class Rendering(NamedTuple):
     """Whether prompts are the original's, its mistakes included."""
     local_chat: MetaTemplate = LOCAL_CHAT_OF_OPENCOMPASS
     """How the original speaks to a chat model that runs locally; the two originals differ."""
+    joins_turns: bool = False
+    """Whether the original sends the turns to a chat service as one text, as OpenCompass does without a meta
+    template."""
 
 
 class Shown(NamedTuple):
@@ -40,10 +43,11 @@ class Renderer:
     """Shows dialogues to one model."""
 
     def __init__(self, rendering: Rendering) -> None:
-        self._is_chat, self._meta, self._is_faithful, local_chat = rendering
+        self._is_chat, self._meta, self._is_faithful, local_chat, joins_turns = rendering
+        self._is_one_message = self._is_chat and self._is_faithful and joins_turns and self._meta is None
         # Messages of a meta template say nothing of roles.
         meta = None if self._meta is not None and self._meta.messages else self._meta
-        if self._is_chat and meta is None:
+        if self._is_chat and meta is None and not self._is_one_message:
             meta = local_chat if self._is_faithful else CHAT
         self._skips_empty = not self._is_faithful or self._meta is None
         self._roles = meta
@@ -52,7 +56,10 @@ class Renderer:
     def show(self, lines: Sequence[Line], *, is_generation: bool) -> Shown:
         """Show lines to the model, to go on from or with the answer in them."""
         if self._walk is None or self._roles is None:
-            return self.show_plain(lines)
+            shown = self.show_plain(lines)
+            if not self._is_one_message:
+                return shown
+            return Shown((Message("user", final_text(shown.prompt)),), shown.places)
         turns = self._walk.turns(lines, is_generation=is_generation)
         return self._messages(turns) if self._is_chat else _text(turns, self._roles)
 

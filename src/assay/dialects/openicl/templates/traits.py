@@ -19,6 +19,8 @@ class Traits(NamedTuple):
     """Whether the model's config has a meta template."""
     is_system_the_users: bool
     """Whether the original lets the user say what the system should, to chat models that run locally."""
+    joins_turns: bool
+    """Whether the original sends the turns to a chat service as one text."""
     is_labelled: bool
     """Whether labels are compared, and not an answer generated."""
     has_label_map: bool
@@ -50,6 +52,7 @@ def traits_of(
         is_chat=rendering.is_chat,
         has_meta=rendering.meta is not None,
         is_system_the_users=rendering.local_chat != CHAT,
+        joins_turns=rendering.joins_turns,
         is_labelled=is_labelled,
         has_label_map=isinstance(prompt, dict),
         is_dialogue=is_dialogue or isinstance(prompt, MultiTurnLayout),

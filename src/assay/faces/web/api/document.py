@@ -20,6 +20,8 @@ import assay
 from assay.app.team.evaluations import EvaluationRequest
 from assay.app.team.messages import CheckedTask
 from assay.app.team.plan import AskedSettings
+from assay.app.team.registering import NAME_PATTERN
+from assay.backends.registry import BACKENDS
 from assay.core.score import Metric
 from assay.faces.web.api import bodies
 from assay.faces.web.api.datasets import UploadForm
@@ -27,6 +29,8 @@ from assay.faces.web.api.leaderboard import TYPES
 from assay.faces.web.api.router import PATH
 from assay.results.leaderboard import board
 
+_NAMED = ("NewModel", "UploadForm")
+"""Bodies that register something under a name."""
 _SCHEMAS = "#/components/schemas/"
 _INTRODUCTION = (
     "Send a token: `Authorization: Bearer TOKEN`. A server that listens on a loopback address alone answers "
@@ -74,12 +78,33 @@ def _described(document: dict[str, Any]) -> dict[str, Any]:
     for name, schema in used.items():
         if name in words:
             _describe(schema, words[name])
+        _tighten(schema)
     for item in paths.values():
         if "get" in item:
             item["get"]["security"] = [{"token": []}, {}]  # Without one on a loopback address.
     scheme = {"token": {"type": "http", "scheme": "bearer"}}
     components = {"schemas": used, "securitySchemes": scheme}
     return {**document, "paths": paths, "components": components, "security": [{"token": []}]}
+
+
+def _tighten(part: Any) -> None:
+    """Have a schema reject what the server rejects.
+
+    Litestar describes `tuple[X, ...]` as items of X or of anything, and knows nothing of names.
+    """
+    if isinstance(part, list):
+        for one in part:
+            _tighten(one)
+    elif isinstance(part, dict):
+        if isinstance(part.get("oneOf"), list) and {} in part["oneOf"]:
+            (only,) = (one for one in part.pop("oneOf") if one)
+            part.update(only)
+        for one in part.values():
+            _tighten(one)
+        if part.get("title") in _NAMED:
+            part["properties"]["name"]["pattern"] = f"^{NAME_PATTERN}$"
+        if part.get("title") == "NewModel":
+            part["properties"]["spec"]["pattern"] = f"^({'|'.join(sorted(BACKENDS))})(:[^\\u0000]*)?$"
 
 
 def _named_in(part: Any, schemas: dict[str, Any]) -> set[str]:

@@ -28,8 +28,9 @@ def needs(role: Role) -> Guard:
         if visitor.bearer is None:
             raise no_token()
         if not visitor.bearer.role.may(role):
-            has = None if visitor.bearer.name == NOBODY else visitor.bearer.role
-            raise small_role(has, role)
+            if visitor.bearer.name == NOBODY:
+                raise no_token(role)
+            raise small_role(visitor.bearer.role, role)
 
     return guard
 

@@ -76,6 +76,8 @@ def chat(*said: str) -> Prompt:
         (SERVICE, chat(f"u {ASKED}")),
         (LOCAL, chat(f"u {ASKED}\n")),
         (CHAT, chat(f"u {ASKED}")),
+        (LOCAL._replace(joins_turns=True), chat(f"u {ASKED}\nAnswer: ")),
+        (CHAT._replace(joins_turns=True), chat(f"u {ASKED}")),
     ],
 )
 def test_a_dialogue_to_go_on_from(rendering: Rendering, expected: Prompt) -> None:
@@ -108,6 +110,7 @@ QUERY = {"question": "1+1=?", "answer": "2"}
         (SERVICE_WITH_SYSTEM, chat("s Solve.", "u 2+2=?", "a 4", "u 1+1=?")),
         (LOCAL, chat("u Solve.\n2+2=?\n", "a 4", "u 1+1=?\n")),
         (CHAT, chat("s Solve.", "u 2+2=?", "a 4", "u 1+1=?")),
+        (LOCAL._replace(joins_turns=True), chat("u Solve.\n2+2=?\n4\n1+1=?")),
     ],
 )
 def test_a_dialogue_with_an_example(rendering: Rendering, expected: Prompt) -> None:

@@ -1,0 +1,90 @@
+"""The rows of a run as they were asked and answered, for the files of OpenCompass and AISBench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.prompt import Prompt
+from assay.core.response import Completion, Failure, Likelihood, Outcome, Output
+from assay.core.score import Score
+from assay.results.read import StoredRun
+from assay.results.records import AskRecord, SampleRecord
+from assay.results.response_index import ResponseIndex
+
+_ROLES = {"user": "HUMAN", "assistant": "BOT", "system": "SYSTEM"}
+_END_OF_THOUGHT = "</think>"
+
+
+class AnsweredRow(NamedTuple):
+    """One row of a dataset, as it was asked and answered."""
+
+    number: int
+    record: SampleRecord
+    asks: Sequence[tuple[AskRecord, Outcome]]
+    score: Score | None
+
+    @property
+    def failure(self) -> Failure | None:
+        """Return why the row has no answer, if it has none."""
+        return next((outcome for _, outcome in self.asks if isinstance(outcome, Failure)), None)
+
+
+def rows_by_task(run: StoredRun) -> dict[str, list[AnsweredRow]]:
+    """Return the rows of each task, in their order, each with its answers by the first method."""
+    scores = {(score.task, score.sample_id): score for score in run.scores()}
+    first = {task.name: task.methods[0] for task in run.manifest.tasks}
+    rows: dict[str, list[AnsweredRow]] = {task.name: [] for task in run.manifest.tasks}
+    with run.response_index() as responses:
+        for record in run.samples():
+            there = rows[record.task]
+            asks = list(_answered(record, first[record.task], responses))
+            score = scores.get((record.task, record.sample.id))
+            there.append(AnsweredRow(len(there), record, asks, score))
+    return rows
+
+
+def _answered(
+    record: SampleRecord, method: str, responses: ResponseIndex
+) -> Iterator[tuple[AskRecord, Outcome]]:
+    for ask in record.asks:
+        if ask.track == method:
+            response = responses.get(ask.id)
+            missing = Failure("not_asked", "the model was never asked this")
+            yield ask, missing if response is None else response.outcome
+
+
+def shown_prompt(prompt: Prompt) -> Any:
+    """Return a prompt as the originals write it: a text, or a list of what each role says."""
+    if isinstance(prompt, str):
+        return prompt
+    return [{"role": _ROLES[message.role], "prompt": message.shown} for message in prompt]
+
+
+def _text(output: Output) -> Any:
+    if output.turns:
+        return list(output.turns)
+    return output.text if output.reasoning is None else f"{output.reasoning}{_END_OF_THOUGHT}{output.text}"
+
+
+def texts_of(row: AnsweredRow) -> list[Any]:
+    """Return all texts that were written about a row, in order."""
+    return [
+        _text(output)
+        for _, outcome in row.asks
+        if isinstance(outcome, Completion)
+        for output in outcome.outputs
+    ]
+
+
+def options_of(row: AnsweredRow) -> Iterator[tuple[str, AskRecord, Likelihood]]:
+    """Yield the labels that were compared, with what was asked and how likely it was."""
+    labels = row.record.sample.labels
+    for ask, outcome in row.asks:
+        if ask.role == "option" and isinstance(outcome, Likelihood):
+            yield labels[ask.index] if ask.index < len(labels) else str(ask.index), ask, outcome
+
+
+def mean_loss(outcome: Likelihood) -> float:
+    """Return the mean negative log-likelihood of the scored tokens."""
+    return -outcome.sum_logprob / max(1, outcome.n_tokens)

@@ -1,0 +1,184 @@
+"""Tables compiled: in Assay's own way, or as the config entry that OpenCompass makes of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from assay.core.ports import Backend
+from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.parts.compiled import Compiled
+from assay.dialects.parts.dialogue import RoleMarks
+from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
+from assay.dialects.table.meta import TableMeta
+from assay.sources.files import open_source
+from assay.sources.hub import Hub
+
+if TYPE_CHECKING:
+    from assay.dialects.openicl.arguments import ConfigArguments
+    from assay.dialects.openicl.entries import Found
+
+_ORIGINAL_SUFFIXES = (".csv", ".jsonl")
+
+
+class Surroundings(NamedTuple):
+    """What a dataset is compiled in: where data lies, and the model as far as it is known."""
+
+    hub: Hub | None
+    """The folder that holds datasets by name."""
+    backend: Backend | None
+    generators: dict[str, Any]
+    """Random generators that continue from one dataset of a run to the next, as in an original."""
+
+
+def compile_table_dataset(
+    path: str,
+    settings: TaskSettings,
+    said: TableMeta,
+    around: Surroundings,
+    *,
+    meta_file: str | None = None,
+    find_split: Callable[[str, str], str] | None = None,
+    arguments: ConfigArguments | None = None,
+) -> Compiled:
+    """Compile a table, with what the model's config says in `dataset_args`.
+
+    A faithful run compiles the entry that OpenCompass makes of the table, where it makes one. `arguments`:
+    what `dataset_args` say, where the table is one of a config.
+    """
+    arguments = arguments or _arguments(settings, path)
+    compiled = compile_table(
+        path,
+        settings,
+        said,
+        meta_file=meta_file,
+        find_split=find_split,
+        model=_defaults(arguments),
+    )
+    if settings.is_faithful and _is_originals(compiled, settings, path):
+        entry = _entry_found(compiled, path)
+        if entry is not None:
+            return _compile_entry(entry, path, settings, arguments, around)
+    notes = compiled.notes
+    if arguments is not None and arguments.model_postprocessor is not None:
+        notes += ("pred_postprocessor has no effect on a table, unless with --fidelity faithful",)
+    if arguments is not None and arguments.meta_template is not None and settings.is_chat:
+        notes += ("meta_template has no effect on a table in a chat, unless with --fidelity faithful",)
+    return msgspec.structs.replace(compiled, notes=notes)
+
+
+def version_of_table(spec: TaskSpec) -> str | None:
+    """Return the version that OpenCompass gives a table: six digits over what is asked."""
+    from assay.dialects.openicl.table_entry import table_version
+
+    if spec.dialect != "table" or "prompt_style" in spec.settings.get("said", {"prompt_style": None}):
+        return None
+    layout = spec.settings["layout"]
+    said = _said(spec.settings["said"], spec.methods[0])
+    return table_version(layout["columns"], {**_as_original(layout), **said})
+
+
+def _arguments(settings: TaskSettings, path: str) -> ConfigArguments | None:
+    if not settings.dataset_args:
+        return None
+    # Imported when used, as the language itself is.
+    from assay.dialects.openicl.arguments import OF_TABLES, config_arguments
+
+    return config_arguments(settings.dataset_args, Path(path), noun="a table", known=OF_TABLES)
+
+
+def _defaults(arguments: ConfigArguments | None) -> ModelDefaults:
+    if arguments is None:
+        return ModelDefaults()
+    return ModelDefaults(arguments.max_out_len, arguments.stop_words, _marks(arguments))
+
+
+def _marks(arguments: ConfigArguments) -> RoleMarks | None:
+    """Return how a text model wants roles to be marked; None where its meta template says nothing of it."""
+    meta = arguments.meta_template
+    if meta is None or meta.messages:
+        return None
+    from assay.dialects.openicl.templates.meta import CHAT_ROLES
+
+    around = {
+        CHAT_ROLES[name]: (role.begin, role.end) for name, role in meta.roles.items() if name in CHAT_ROLES
+    }
+    # A model without a mark for the system hears it from the user.
+    around.setdefault("system", around.get("user", ("", "")))
+    has_marks = meta.begin or meta.end or any(begin or end for begin, end in around.values())
+    return RoleMarks(meta.begin, around, meta.end) if has_marks else None
+
+
+def _is_originals(compiled: CompiledTable, settings: TaskSettings, path: str) -> bool:
+    """Whether OpenCompass reads such a table: options in columns, and none of Assay's own settings."""
+    from assay.dialects.openicl.table_entry import KEYS
+
+    said = msgspec.to_builtins(compiled.said)
+    layout = compiled.survey.layout
+    return (
+        not settings.shots
+        and len(compiled.task.spec.methods) == 1
+        and Path(path).suffix in _ORIGINAL_SUFFIXES
+        and set(said) <= set(KEYS)
+        and layout.data_type != "text"
+        and not isinstance(layout.options, str)
+        and (compiled.task.spec.methods == ("ppl",) or all(len(name) == 1 for name in layout.options))
+        and layout.answer_form == "label"
+        and layout.length_column is None
+        and layout.answer_column in (None, "answer", compiled.said.output_column)
+    )
+
+
+def _as_original(layout: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer's column where the original would not find it by its name."""
+    return {"output_column": layout.get("answer_column")}
+
+
+def _said(said: Mapping[str, Any], method: str) -> dict[str, Any]:
+    from assay.dialects.openicl.table_entry import KEYS
+
+    return {**{name: said[name] for name in KEYS if name in said}, "infer_method": method}
+
+
+def _entry_found(compiled: CompiledTable, path: str) -> Found | None:
+    """Return the entry that the original makes of a table, as if a config had it."""
+    from assay.core.origin import Origin
+    from assay.dialects.openicl.config.checking import checked_entries
+    from assay.dialects.openicl.config.lists import DatasetList
+    from assay.dialects.openicl.config.loading import LoadedConfig
+    from assay.dialects.openicl.config.prompt_hash import prompt_hash
+    from assay.dialects.openicl.entries import Found
+    from assay.dialects.openicl.table_entry import original_entry
+
+    spec = compiled.task.spec
+    first = next(iter(open_source(path).records()), None)
+    columns = tuple(first.fields) if first is not None else ()
+    said = {**_said(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
+    written = original_entry(str(Path(path).absolute()), columns, said)
+    if written is None:
+        return None
+    config = LoadedConfig(Path(path), {}, ())
+    (placed,) = checked_entries(config, [DatasetList("table", [written])])
+    return Found(placed.entry, Origin(path), config, prompt_hash(written))
+
+
+def _compile_entry(
+    found: Found,
+    path: str,
+    settings: TaskSettings,
+    arguments: ConfigArguments | None,
+    around: Surroundings,
+) -> Compiled:
+    from assay.app.openicl_scoring import OpenIclScoring, offered
+    from assay.backends.embedding import open_embedder
+    from assay.dialects.openicl.arguments import ConfigArguments
+    from assay.dialects.openicl.checked import Asked, Tools
+    from assay.dialects.openicl.compile import code_for, compile_entry
+
+    given = arguments or ConfigArguments()
+    root = None if around.hub is None else around.hub.root
+    tools = Tools(offered(), OpenIclScoring(), open_embedder, root)
+    return compile_entry(found, path, Asked(settings, given, tools, code_for([found], given, tools)))

@@ -1,0 +1,109 @@
+"""A table without code, as the config entry that OpenCompass makes of it.
+
+OpenCompass looks at the first record alone, writes an entry with a template, an inferencer and an evaluator,
+and treats it like any other. Faithful runs do the same, and the version of a table is the hash of that entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any
+
+from assay.dialects.openicl.config.prompt_hash import prompt_hash
+from assay.dialects.openicl.config.symbol import Symbol
+
+KEYS = (
+    *("abbr", "data_type", "infer_method", "human_prompt", "bot_prompt", "template"),
+    *("input_columns", "output_column", "options", "test_range"),
+)
+"""What the original reads of all that can be said of a table."""
+_ANSWER = "answer"
+_OPENICL = "opencompass.openicl"
+_TEMPLATE = Symbol(f"{_OPENICL}.icl_prompt_template", "PromptTemplate")
+_RETRIEVER = Symbol(f"{_OPENICL}.icl_retriever.icl_zero_retriever", "ZeroRetriever")
+_INFERENCERS = {
+    "gen": Symbol(f"{_OPENICL}.icl_inferencer.icl_gen_inferencer", "GenInferencer"),
+    "ppl": Symbol(f"{_OPENICL}.icl_inferencer.icl_ppl_inferencer", "PPLInferencer"),
+}
+_ACCURACY = Symbol(f"{_OPENICL}.icl_evaluator", "AccEvaluator")
+_OPTION = Symbol("opencompass.datasets", "OptionSimAccEvaluator")
+_TABLE = Symbol("opencompass.datasets", "CustomDataset")
+
+
+def original_entry(path: str, columns: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the entry that the original makes of a table; None where it makes none.
+
+    `columns`: of the first record. `said`: the keys of `KEYS`, `abbr` among them.
+    """
+    options = list(said.get("options") or _letters(columns))
+    kind = said.get("data_type") or ("mcq" if len(list(_letters(columns))) >= 2 else "qa")
+    method = said.get("infer_method") or "gen"
+    answer = said.get("output_column") or (_ANSWER if _ANSWER in columns else None)
+    if (kind, method) not in (("mcq", "gen"), ("mcq", "ppl"), ("qa", "gen")):
+        return None
+    template = said.get("template")
+    if template is None:
+        template = _template(kind, method, options, answer, said)
+    if template is None:
+        return None
+    inputs = said.get("input_columns") or [name for name in columns if name != _ANSWER]
+    reader = {"input_columns": list(inputs), "output_column": answer}
+    if said.get("test_range") is not None:
+        reader["test_range"] = said["test_range"]
+    evaluator: dict[str, Any] = {"type": _ACCURACY}
+    if (kind, method) == ("mcq", "gen"):
+        evaluator = {"type": _OPTION, "options": options}
+    evaluation = {"evaluator": evaluator, **({"pred_role": "BOT"} if method == "gen" else {})}
+    entry = {
+        "abbr": said["abbr"],
+        "type": _TABLE,
+        "path": path,
+        "reader_cfg": reader,
+        "infer_cfg": {
+            "prompt_template": {"type": _TEMPLATE, "template": template},
+            "retriever": {"type": _RETRIEVER},
+            "inferencer": {"type": _INFERENCERS[method]},
+        },
+    }
+    # Without an answer the original's evaluation fails; the answers are kept.
+    return entry if answer is None else {**entry, "eval_cfg": evaluation}
+
+
+def table_version(columns: Sequence[str], said: Mapping[str, Any]) -> str | None:
+    """Return the six digits that the original shows as a table's version; None where it makes no entry."""
+    entry = original_entry("", columns, {"abbr": "", **said})
+    return None if entry is None else prompt_hash(entry)
+
+
+def _letters(columns: Sequence[str]) -> Iterator[str]:
+    for letter in ascii_uppercase:
+        if letter not in columns:
+            return
+        yield letter
+
+
+def _template(
+    kind: str, method: str, options: Sequence[str], answer: str | None, said: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the template of a table that has none; None where the original cannot make it."""
+    question = "{question}" if kind == "qa" else "Question: {question}"
+    shown = "".join(f"\n{name}. {{{name}}}" for name in options) if kind == "mcq" else ""
+    human = _turn("HUMAN", said.get("human_prompt") or question + shown)
+    if kind == "qa" and answer is None:
+        return {"round": [human]}
+    usual = f"{{{answer}}}" if kind == "qa" else f"Answer: {{{answer}}}"
+    bot = said.get("bot_prompt")
+    bot = usual if bot is None else bot
+    if method == "gen":
+        return {"round": [human, _turn("BOT", bot)]}
+    try:
+        return {
+            label: {"round": [human, _turn("BOT", bot.format(**{str(answer): label}))]} for label in options
+        }
+    except (KeyError, IndexError, ValueError):
+        return None
+
+
+def _turn(role: str, prompt: str) -> dict[str, str]:
+    return {"role": role, "prompt": prompt}

@@ -1,0 +1,83 @@
+"""A template that says for each label what the whole prompt looks like with it, for `ppl`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from assay.core.prompt import Message, Prompt
+from assay.core.sample import Sample
+from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks, chat_messages
+from assay.dialects.table.layout import values_of
+
+
+class LabelMap:
+    """The conversation of each label."""
+
+    def __init__(
+        self,
+        dialogues: Mapping[str, Dialogue],
+        answer_field: str,
+        marks: RoleMarks | None,
+        *,
+        differs_in_reply: bool,
+    ) -> None:
+        """Take the conversations; `differs_in_reply`: whether they differ in the model's last turn alone."""
+        self._dialogues = dialogues
+        self._answer_field = answer_field
+        self._marks = marks
+        self.all = tuple(dialogues.values())
+        self.differs_in_reply = differs_in_reply
+
+    def spans(self, sample: Sample, shots: Sequence[Sample], *, is_chat: bool) -> list[tuple[Prompt, int]]:
+        """Return each option's prompt, and where in its final text the prompts begin to differ.
+
+        The right answer itself is left empty: it would be shown with every label.
+        """
+        values = {**values_of(sample), self._answer_field: ""}
+        if is_chat:
+            return self._conversations(sample, values, shots)
+        marks = self._marks
+        head = "" if marks is None else marks.begin
+        separator = SHOT_SEPARATOR if marks is None else ""
+        for shot in shots:
+            head += self._of(_label_of(shot)).text_with_answer(self._solved(shot)) + separator
+        end = "" if marks is None else marks.end
+        texts = [head + self._of(label).text_with_answer(values) + end for label in sample.labels]
+        start = _common_words(texts)
+        return [(text, start) for text in texts]
+
+    def _conversations(
+        self, sample: Sample, values: Mapping[str, Any], shots: Sequence[Sample]
+    ) -> list[tuple[Prompt, int]]:
+        solved = [turn for shot in shots for turn in self._turns(_label_of(shot), self._solved(shot))]
+        every = [self._turns(label, values) for label in sample.labels]
+        start = _common_words([turns[-1][1] for turns in every])
+        made: list[tuple[Prompt, int]] = []
+        for *before, (role, reply) in every:
+            made.append(((*chat_messages([*solved, *before]), Message(role, reply)), start))
+        return made
+
+    def _turns(self, label: str, values: Mapping[str, Any]) -> list[Any]:
+        return list(self._of(label).turns_with_answer(values))
+
+    def _of(self, label: str) -> Dialogue:
+        return self._dialogues[label]
+
+    def _solved(self, shot: Sample) -> Mapping[str, Any]:
+        return {**values_of(shot), self._answer_field: _label_of(shot)}
+
+
+def _label_of(shot: Sample) -> str:
+    return shot.labels[shot.gold[0]]
+
+
+def _common_words(texts: Sequence[str]) -> int:
+    """Return how many characters all texts share, up to the white space before the word that differs."""
+    columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+    shared = "".join(letters[0] for letters in columns)
+    whole = len(shared) - len(shared.rstrip())
+    if whole and all(len(text) > len(shared) for text in texts):
+        return len(shared.rstrip())
+    return len(shared.rpartition(shared.split()[-1])[0].rstrip()) if shared.split() else 0
