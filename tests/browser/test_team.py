@@ -95,7 +95,7 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     page.locator("a.row").first.click()
     expect(page.locator("#sample")).to_contain_text("0+1=")
     page.get_by_role("link", name="Leaderboard").click()
-    expect(page.locator("tbody th.model").first).to_contain_text("mock", timeout=_PATIENT_MS)
+    expect(page.locator("tbody th.model").first).to_contain_text("quick", timeout=_PATIENT_MS)
     expect(page.locator("tbody")).to_contain_text(shown)
 
 
