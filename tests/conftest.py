@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from postgres_server import programs, running_server
 # Timings decide no test: a busy machine may take its time over an example.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+# A shell starts commands in the background with Ctrl-C ignored, which every program that a test starts inherits.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(__file__).parents[1].parent / "shared"
 

@@ -125,9 +125,12 @@ def test_output_waits_for_a_reader_that_is_slow(folder: Path) -> None:
 INTERRUPTED = {
     "while the first unwinds": "try:\n  press()\n finally:\n  press()",
     "in a cleanup that catches everything": "try:\n  press()\n except BaseException:\n  press()",
+    # Again and again, as a person would: a signal just before the main thread begins to wait is seen later.
     "while a thread keeps the process": (
-        "threading.Thread(target=lambda: (threading.main_thread().join(), press(), threading.Event().wait()))"
-        ".start()\n press()"
+        "def keep():\n"
+        "  threading.main_thread().join()\n"
+        "  while True: press(); time.sleep(0.05)\n"
+        " threading.Thread(target=keep).start()\n press()"
     ),
     "while Python shuts down": "atexit.register(press)\n press()",
     "after the command has ended": "atexit.register(press)\n return 0",
@@ -138,7 +141,7 @@ INTERRUPTED = {
 @pytest.mark.parametrize("body", INTERRUPTED.values(), ids=INTERRUPTED)
 def test_ctrl_c_ends_with_status_130_whenever_it_comes(body: str) -> None:
     program = (
-        "import atexit, os, signal, threading\n"
+        "import atexit, os, signal, threading, time\n"
         "from assay.faces.cli import main\n"
         "def press():\n signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)\n"
         f"def command():\n {body}\n"
