@@ -15,7 +15,8 @@ from postgres_server import programs, running_server
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
-# A shell starts commands in the background with Ctrl-C ignored, which every program that a test starts inherits.
+# A shell starts commands in the background with Ctrl-C ignored, and every program that a test starts
+# inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
