@@ -62,7 +62,7 @@ class Case(NamedTuple):
     method: str
     flags: tuple[str, ...] = ()
     params: Mapping[str, Any] | str | None = None
-    """The parameters of all its tasks, or the path of the file, in the place of the configs' own."""
+    """The parameters of all its tasks, or the path of the file, instead of the configs' own."""
     chosen: Callable[[Config], bool] = lambda config: True
     rows: Callable[[list[Row]], list[Row]] | None = None
     """Changes the rows."""
