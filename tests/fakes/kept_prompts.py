@@ -44,7 +44,9 @@ def described(asked: Sequence[Ask]) -> Iterator[str]:
             yield f"{written(ask.prompt)}\n--- labels {ask.labels}"
         else:
             turns = "".join(f"\n--- then the user: {turn}" for turn in ask.turns)
-            yield f"{written(ask.prompt)}{turns}\n--- {ask.sampling}"
+            # Fields of one server's own are shown where they are set.
+            sampling = repr(ask.sampling).replace(", server=UNSET", "")
+            yield f"{written(ask.prompt)}{turns}\n--- {sampling}"
 
 
 def written(prompt: Prompt) -> str:

@@ -136,21 +136,23 @@ def test_what_cannot_be_offered_is_told_before_anything_is_asked(args: dict[str,
 
 
 def test_other_tools_are_another_model(tmp_path: Path) -> None:
-    def args(**given_: str) -> dict[str, Any]:
-        return OpenAIBackend("m@http://127.0.0.1:1/v1", given_).identity().args
-
     file = tmp_path / "tools.json"
     file.write_text(json.dumps([ADD, SEARCH], indent=4), encoding="utf-8")
-    assert args(tools=str(file)) == args(tools=TOOLS), "how they are written down does not count"
-    assert len(args(tools=TOOLS)["tools"]) == 16
-    every = [
-        args(),
-        args(tools=TOOLS),
-        args(tools=json.dumps([ADD])),
-        args(tools=json.dumps([SEARCH, ADD])),
-        args(tools=TOOLS, tool_choice="add"),
-        args(tools=TOOLS, tool_choice="required"),
-    ]
+    with serving() as server:
+
+        def args(**given_: str) -> dict[str, Any]:
+            return OpenAIBackend(f"m@{server.url}", given_).identity().args
+
+        assert args(tools=str(file)) == args(tools=TOOLS), "how they are written down does not count"
+        assert len(args(tools=TOOLS)["tools"]) == 16
+        every = [
+            args(),
+            args(tools=TOOLS),
+            args(tools=json.dumps([ADD])),
+            args(tools=json.dumps([SEARCH, ADD])),
+            args(tools=TOOLS, tool_choice="add"),
+            args(tools=TOOLS, tool_choice="required"),
+        ]
     assert len({json.dumps(one) for one in every}) == len(every)
 
 
