@@ -76,7 +76,7 @@ def test_perplexities_are_compared(workdir: Path) -> None:
     run("b", "--window-tokens", "8", data="more.jsonl")
     result = assay("compare", "a", "b")
     assert result.status == 0
-    assert "% better than" in result.out
+    assert "% lower (better) than A" in result.out
     assert "windows differs" in result.out
     assert "named otherwise: a has 'texts', b 'more'" in result.out
 

@@ -186,9 +186,9 @@ class Talk(GenerationDataset):
 """
     (workdir / "talk.py").write_text(text, encoding="utf-8")
     broken = assay("run", "talk.py")
-    assert (broken.status, "LLMBOX-010" in broken.err) == (2, True)
-    mended = text.replace("predictions[:1]", "[answers[-1] for answers in predictions]")
-    (workdir / "talk.py").write_text(mended, encoding="utf-8")
+    assert (broken.status, "LLMBOX-010" in broken.out) == (3, True)
+    corrected = text.replace("predictions[:1]", "[answers[-1] for answers in predictions]")
+    (workdir / "talk.py").write_text(corrected, encoding="utf-8")
     result = assay("run", "talk.py", "--out", "run")
     assert result.status == 0, result.err
     stats = json.loads((workdir / "run" / "manifest.json").read_text(encoding="utf-8"))["stats"]

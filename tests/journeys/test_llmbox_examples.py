@@ -47,7 +47,7 @@ def test_an_example_runs_to_its_end(name: str, workdir: Path, shared_data: Path,
     may_fail = file == "mt_bench"
     assert result.status in ((0, 3) if may_fail else (0,)), result.out + result.err
     manifest = json.loads((workdir / "run" / "manifest.json").read_text())
-    assert manifest["status"] == "complete"
+    assert manifest["status"] in (("complete", "unscored") if may_fail else ("complete",))
     scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
     assert len(scores) == LIMIT * sum(len(task["methods"]) for task in manifest["tasks"])
     for score in scores:

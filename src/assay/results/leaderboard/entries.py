@@ -168,15 +168,16 @@ def _places(one: BoardRun) -> Iterator[_Place]:
             cells.setdefault((metric.task, metric.method, metric.group), []).append(metric)
     for (name, method, part), metrics in cells.items():
         if name not in tasks:
-            members = (task for task in families[name] if part is None or part in task.categories)
-            yield _Place(name, part, metrics, tuple(members))
+            members = tuple(task for task in families[name] if part is None or part in task.categories)
+            # The only subset of a category is all of it, and is shown by its own metric below.
+            if part is None or len(members) > 1:
+                yield _Place(name, part, metrics, members)
             continue
         task = tasks[name]
         if task.family not in families or (task.family, method, None) not in cells:
             yield _Place(name, None, metrics, (task,))
             continue
         for category in task.categories:
-            # A mean over a single subset is not made: the subset itself is all of its category.
             if sum(category in other.categories for other in families[task.family]) == 1:
                 yield _Place(task.family, category, metrics, (task,))
 
