@@ -31,6 +31,7 @@ _UNSAID = "unsaid"
 """Finish reason of a text whose server gave none."""
 _STATUS_OF_TYPE = {"validation": 422, "overloaded": 429}
 """TGI names the kind of an error in a stream, where there is no HTTP status."""
+_TGI_LENGTH = "max_new_tokens"
 _TGI_EXAMPLE = "write tgi:@http://127.0.0.1:8080"
 _TRITON_EXAMPLE = "write triton:MODEL@http://127.0.0.1:8000"
 
@@ -48,11 +49,14 @@ class TgiProtocol:
 
     def read_asked(self, args: Mapping[str, str]) -> Asked:
         """Return the model arguments, or raise MODEL-002."""
-        return _read_asked(self.name, {"max_tokens_name": "max_new_tokens", **args})
+        return _read_asked(self.name, {"max_tokens_name": _TGI_LENGTH, **args})
 
     def changing_answers(self, asked: Asked) -> Arguments:
-        """Return the arguments that change answers."""
-        return asked.changing_answers()
+        """Return the arguments that change answers; the protocol's own name of a length is none of them."""
+        changed = asked.changing_answers()
+        if changed.get("max_tokens_name") == _TGI_LENGTH:
+            del changed["max_tokens_name"]
+        return changed
 
     def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
         """Return where a call goes."""
@@ -114,11 +118,8 @@ class TritonProtocol:
         return _read_asked(self.name, {name: value for name, value in args.items() if name != "fields"})
 
     def changing_answers(self, asked: Asked) -> Arguments:
-        """Return the arguments that change answers: a model ignores a parameter that it knows otherwise."""
-        length = asked.args.max_tokens_name
-        named = {} if length == "max_tokens" else {"max_tokens_name": length}
-        placed = {"fields": "top"} if self._is_flat else {}
-        return {**asked.changing_answers(), **named, **placed}
+        """Return the arguments that change answers: a model ignores a parameter in another place."""
+        return {**asked.changing_answers(), **({"fields": "top"} if self._is_flat else {})}
 
     def path(self, ask: Generate, model: str, asked: Asked, *, is_stream: bool) -> str:
         """Return where a call goes."""

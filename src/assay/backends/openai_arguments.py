@@ -141,6 +141,9 @@ class Asked(msgspec.Struct, frozen=True):
             changed["n_per_call"] = self.args.n_per_call  # Each call has one seed.
         if self.decoding is not None:
             changed["decoding"] = "given"  # Without a field in it, the server's default applies.
+        if self.args.max_tokens_name != "max_tokens":
+            # A server ignores a length under a name that it does not know.
+            changed["max_tokens_name"] = self.args.max_tokens_name
         if self.omitted:
             changed["omit"] = ",".join(sorted(self.omitted))
         for name, value in self.fields.items():

@@ -45,13 +45,18 @@ _HANDLERS = (
 """Packages that raise KeyboardInterrupt for a signal."""
 
 
-def reraise_interrupt(error: BaseException) -> None:
-    """Raise an error again that is no fault of the code it comes from: Ctrl-C, a generator that is closed."""
-    if (
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an error is no fault of the code it comes from: Ctrl-C, a generator that is closed."""
+    return (
         isinstance(error, GeneratorExit)
         or type(error).__name__ == "CancelledError"
         or (isinstance(error, KeyboardInterrupt) and not _is_raised_by_code(error))
-    ):
+    )
+
+
+def reraise_interrupt(error: BaseException) -> None:
+    """Raise an error again that is no fault of the code it comes from."""
+    if is_interrupt(error):
         raise error
 
 

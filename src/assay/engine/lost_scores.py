@@ -16,6 +16,7 @@ from assay.core.errors import (
     Problem,
     StoreError,
     UsageError,
+    is_interrupt,
     raised_at,
 )
 from assay.core.sample import Sample
@@ -39,8 +40,9 @@ class HeldSample(NamedTuple):
 
 
 def ends_the_run(error: BaseException) -> bool:
-    """Whether an error is none of scoring: a full disk, a model that is gone, a wrong command."""
-    return isinstance(error, _ENDS_THE_RUN) or (isinstance(error, OSError) and error.errno in _NO_ROOM)
+    """Whether an error is none of scoring: Ctrl-C, a full disk, a model that is gone, a wrong command."""
+    is_full = isinstance(error, OSError) and error.errno in _NO_ROOM
+    return is_interrupt(error) or isinstance(error, _ENDS_THE_RUN) or is_full
 
 
 def problem_of(error: BaseException, task: str, track: str) -> Problem:

@@ -108,6 +108,7 @@ def test_who_it_is() -> None:
                 {"omit": "temperature"},
                 {"api": "chat"},
                 {"n_per_call": "4"},
+                {"max_tokens_name": "max_completion_tokens"},
             )
         ]
         others.append(open_backend(f"openai:m@{other.url}", {}).identity())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -584,3 +585,17 @@ def test_what_is_no_fault_of_scoring_ends_the_run(tmp_path: Path, error: Excepti
 
     with pytest.raises(type(error)):
         execute([FakeTask(3)], FakeBackend(2), tmp_path / "j", scorer=Ending())
+
+
+def test_ctrl_c_while_answers_are_scored_ends_the_run(tmp_path: Path) -> None:
+    class Interrupted(FakeScorer):
+        def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
+            signal.raise_signal(signal.SIGINT)
+            return super().score(sample, answers)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            execute([FakeTask(3)], FakeBackend(2), tmp_path / "j", scorer=Interrupted())
+    finally:
+        signal.signal(signal.SIGINT, before)
