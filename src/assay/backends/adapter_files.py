@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from assay.backends.hub_files import HubAdapterFiles, HubName, read_hub_name
 from assay.backends.model_files import read_json
 from assay.backends.problems import missing_files
 from assay.backends.weights import hash_files
 from assay.core.errors import listing
+from assay.hub.client import cache_folder
 
 _CONFIG = "adapter_config.json"
 _WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
@@ -58,8 +60,10 @@ class Adapter:
 
 
 def find_adapter(path: str) -> Adapter:
-    """Return the adapter in a folder, or raise MODEL-003."""
+    """Return the adapter in a folder, or of a hub repository `ORG/NAME[@REVISION]`; raise MODEL-003."""
     folder = Path(path).expanduser().resolve()
+    if not folder.exists() and (name := read_hub_name(path)) is not None:
+        folder = _download(name, cache_folder())
     weights = [folder / name for name in _WEIGHTS if (folder / name).is_file()]
     if not (folder / _CONFIG).is_file() or not weights:
         raise missing_files(
@@ -67,6 +71,12 @@ def find_adapter(path: str) -> Adapter:
             "give the folder that the adapter was saved into",
         )
     return Adapter(folder, weights[0])
+
+
+@cache
+def _download(name: HubName, cache_folder: Path) -> Path:
+    """Return the folder of an adapter on the hub: one commit, whenever it is asked for."""
+    return HubAdapterFiles(name).ready()
 
 
 def _tensor_names(path: Path) -> list[str]:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.backends.chat_template import ChatTemplate, ChatTemplateLimit
+from assay.backends.chat_template import BoundedTemplate, ChatTemplate, ChatTemplateLimit
+from assay.core.bounded_jinja import JinjaFailure
 from assay.core.media import Part, Text
 from assay.core.prompt import Message, Prompt, media_of
 
@@ -28,6 +29,11 @@ CACHED_RENDERINGS = 4096
 
 _SYSTEM, _QUESTION, _REPLY = "assaysystem", "assayquestion", "assayreply"
 """Texts of messages that show what a template writes around them."""
+_PROBES = (
+    (Message("user", _QUESTION),),
+    (Message("system", _SYSTEM), Message("user", _QUESTION)),
+    (Message("user", _QUESTION), Message("assistant", _REPLY), Message("user", _QUESTION)),
+)
 
 _WITHOUT_REASONING = {"enable_thinking": False, "thinking": False}
 """What templates call the switch that has them close the block of reasoning."""
@@ -72,6 +78,26 @@ class _ReplyOpening(NamedTuple):
     def for_labels(self) -> str:
         """Return what the first token of a reply follows: a space that sets the reply off is part of it."""
         return self.asked if self.asked.rstrip(" ") == self.given.rstrip(" ") else self.given
+
+
+def template_failure(source: str, *, in_parts: bool = False) -> JinjaFailure | None:
+    """Return why a template can show no conversation, found without its tokenizer; None where it can.
+
+    It does not parse, or runs away on a conversation such as any dataset has. What a template raises is left
+    to the conversations themselves: many templates take some roles and reject others.
+    """
+    try:
+        template = BoundedTemplate(source)
+    except JinjaFailure as failure:
+        return failure
+    for messages in _PROBES:
+        shown = _parts(messages) if in_parts else _plain(messages)
+        try:
+            template.render(shown, {"add_generation_prompt": True}, {})
+        except JinjaFailure as failure:
+            if failure.is_limit:
+                return failure
+    return None
 
 
 class Renderer:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from jinja2 import Template, TemplateError, nodes
+from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 
@@ -24,13 +24,28 @@ class ChatTemplateLimit(Exception):
     """A chat template does more than one conversation may need."""
 
 
+class BoundedTemplate:
+    """The text of a chat template, compiled and rendered within bounds."""
+
+    def __init__(self, source: str) -> None:
+        """Compile it; raise JinjaFailure where it does not parse."""
+        self.source = source
+        self._template = compile_jinja(_environment(), source)
+
+    def render(
+        self, messages: Sequence[Mapping[str, Any]], switches: Mapping[str, bool], tokens: Mapping[str, Any]
+    ) -> str:
+        """Return a conversation as text; raise JinjaFailure. `tokens` are the special tokens by name."""
+        values = {**tokens, "messages": messages, "tools": None, "documents": None, **switches}
+        return render_jinja(self._template, values)
+
+
 class ChatTemplate:
     """The chat template of one tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._source: str | None = None
-        self._template: Template | None = None
+        self._template: BoundedTemplate | None = None
         self._is_same: bool | None = None
         """Whether transformers writes the same text; None: not seen yet."""
 
@@ -58,16 +73,9 @@ class ChatTemplate:
         if find is None:
             return None
         source = find()
-        if source != self._source or self._template is None:
-            self._template, self._source, self._is_same = compile_jinja(_environment(), source), source, None
-        values = {
-            **self._tokenizer.special_tokens_map,
-            "messages": messages,
-            "tools": None,
-            "documents": None,
-            **switches,
-        }
-        return render_jinja(self._template, values)
+        if self._template is None or source != self._template.source:
+            self._template, self._is_same = BoundedTemplate(source), None
+        return self._template.render(messages, switches, self._tokenizer.special_tokens_map)
 
 
 class _Generation(Extension):

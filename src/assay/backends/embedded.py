@@ -36,6 +36,10 @@ class EmbeddedFiles(GgufFiles):
         """Return the type the weights are unpacked to."""
         return "float32"
 
+    def tokenizer_source(self) -> Path:
+        """Return the unpacked folder."""
+        return self.ready()
+
     def ready(self) -> Path:
         """Return the unpacked folder, made now if this is the first time."""
         folder = cache_dir() / "models" / f"smollm2-135m-instruct-{self.weights()}-{FORMAT}"

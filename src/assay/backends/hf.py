@@ -15,9 +15,10 @@ from assay.backends.arguments import read_arguments
 from assay.backends.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, windows
 from assay.backends.generation import Draft, Ending
 from assay.backends.hf_arguments import HfArgs
+from assay.backends.hub_files import HubFiles
 from assay.backends.likelihood import Rows
 from assay.backends.loaded import Loaded
-from assay.backends.loading import load_model, load_processor
+from assay.backends.loading import check_known, load_model, load_processor
 from assay.backends.local_model import LocalModel
 from assay.backends.media_prompts import MediaPrompts
 from assay.backends.media_writing import MediaWriting
@@ -147,6 +148,10 @@ class HfBackend(LocalModel):
 
     # --- parts, made when they are first needed ---
 
+    def _check_config(self) -> None:
+        if isinstance(self._files, HubFiles):
+            check_known(self._files.config, self._name, trust_remote_code=self._args.trust_remote_code)
+
     @cached_property
     def _device(self) -> str:
         return resolve_device(self._args.device)
@@ -162,7 +167,9 @@ class HfBackend(LocalModel):
     def _media_prompts(self) -> MediaPrompts:
         if Medium.IMAGE in self._files.media:
             require_packages("PIL", needed_by=f"{self._name} with images", fix=VISION_EXTRA)
-        processor = load_processor(self._source, trust_remote_code=self._args.trust_remote_code)
+        processor = load_processor(
+            self._files.tokenizer_source(), trust_remote_code=self._args.trust_remote_code
+        )
         return MediaPrompts(processor, self._tokenizer)
 
     @property

@@ -7,7 +7,7 @@ logits that are not numbers or that look ahead, are an error and never a score.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from assay.backends.batching import is_out_of_memory
 from assay.backends.gguf_header import read_header
+from assay.backends.hub_problems import needs_code
 from assay.backends.loaded import Loaded
 from assay.backends.placement import check_device, keep_freed_memory
 from assay.backends.problems import does_not_fit, does_not_load
@@ -29,6 +30,29 @@ _HALF_TOLERANCE = 0.05
 _DIGITS_APART = frozenset({"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"})
 """GGUF pre-tokenizers that split every digit off. transformers reads such files without that step, and then
 a blank line or two spaces before a digit become other tokens than the model was trained on."""
+
+
+def check_known(config: Mapping[str, Any], name: str, *, trust_remote_code: bool) -> None:
+    """Raise where transformers has no code of its own for a model, before weights are fetched."""
+    kind, own = config.get("model_type"), config.get("auto_map") or {}
+    if not isinstance(kind, str) or (own and trust_remote_code):
+        return
+    from transformers import __version__
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    if kind in CONFIG_MAPPING_NAMES:
+        return
+    if own:
+        raise needs_code(
+            f"{name} needs code that comes with it ({listing(sorted(set(map(str, own.values()))))}): "
+            f"transformers {__version__} has none for the model type {kind!r}",
+            "read that code, and if you trust it add --model-arg trust_remote_code=true; name a commit, "
+            "so that the code cannot change",
+        )
+    raise does_not_load(
+        f"{name} is of the model type {kind!r}, which transformers {__version__} does not know",
+        "upgrade transformers, or use the version that the model's page names",
+    )
 
 
 def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remote_code: bool = False) -> Any:

@@ -11,13 +11,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from assay.backends.chat import template_failure
 from assay.backends.context import too_long
 from assay.backends.counters import Counters
+from assay.backends.find_model import find_files
 from assay.backends.generation import Draft, new_draft, nothing_to_write
 from assay.backends.hf_arguments import check_revision, read_template, settle_context_length
+from assay.backends.hub_files import HubCommit
 from assay.backends.likelihood import Rows
 from assay.backends.loading import load_tokenizer
-from assay.backends.model_files import ModelFiles, find_files
+from assay.backends.model_files import ModelFiles
+from assay.backends.problems import unusable_template
 from assay.backends.scoring_plans import ScoringPlan, Waiting, plan_labels, plan_span, plan_windows
 from assay.backends.tokenization import Encoded, EncodedLabels, EncodedWindows, Tokenization
 from assay.backends.writing_jobs import WritingJob
@@ -74,6 +78,7 @@ class LocalModel:
     @cached_property
     def card(self) -> ModelCard:
         """Return what the model can do, from its small files."""
+        self._check_config()
         return ModelCard(
             name=self._name,
             kinds=frozenset(Kind),
@@ -84,8 +89,24 @@ class LocalModel:
         )
 
     def probed(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
-        """Return the card: it is known without asking."""
+        """Return the card, which is known without asking; raise MODEL-020 for an unusable chat template.
+
+        `assay run` asks for it before weights are read. In plain text the template plays no part.
+        """
+        if is_chat and self._template is not None:
+            self._check_template(self._template)
         return self.card
+
+    def _check_template(self, template: str) -> None:
+        failure = template_failure(template, in_parts=bool(self._files.media))
+        # Code that comes with the files may render what is no Jinja template.
+        if failure is None or (self._file_args.trust_remote_code and not failure.is_limit):
+            return
+        own = self._file_args.chat_template
+        whose = f"the chat template of {self._name}" if own is None else f"the chat template {own}"
+        raise unusable_template(
+            f"{whose} {'does not end' if failure.is_limit else 'does not parse'}: {failure}"
+        )
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return how the model reads an ask; reads the tokenizer, not the weights."""
@@ -99,11 +120,21 @@ class LocalModel:
         """Return the hash of each file that the identity is made of; empty where a commit names them all."""
         return self._files.hashes
 
+    def fetch(self) -> None:
+        """Download what is not on this machine; load nothing."""
+        self._source  # noqa: B018 - found once
+
+    def pin(self, commit: str) -> None:
+        """Use this commit of a hub repository, whatever its branch names by now."""
+        if isinstance(self._files, HubCommit):
+            self._files.pin(commit)
+
     # --- for the engines ---
 
     def _prompt_notes(self) -> tuple[str, ...]:
-        """Say what the template did to conversations; nothing before one was rendered."""
-        return self._tokenization.notes() if "_tokenization" in self.__dict__ else ()
+        """Say where the files came from, and what the template did to conversations that were rendered."""
+        rendered = self._tokenization.notes() if "_tokenization" in self.__dict__ else ()
+        return (*self._files.notes, *rendered)
 
     def _identity(self, dtype: str, args: Mapping[str, str | int | float | bool]) -> ModelIdentity:
         """Return who the model is: the hash of its files, its number type, its template."""
@@ -111,10 +142,14 @@ class LocalModel:
             backend=self.kind,
             name=self._name,
             weights=self._files.weights(),
+            revision=self._files.revision if isinstance(self._files, HubCommit) else "",
             dtype=dtype,
             template=digest(self._template) if self._template else "",
             args=dict(args),
         )
+
+    def _check_config(self) -> None:
+        """Raise where the small files say that this engine cannot load the model."""
 
     @cached_property
     def _context_length(self) -> int | None:
@@ -133,7 +168,9 @@ class LocalModel:
         # A processor's template is its own; the tokenizer beside it need not have it.
         template = self._template if self._files.media else self._own_template
         return load_tokenizer(
-            self._source, chat_template=template, trust_remote_code=self._file_args.trust_remote_code
+            self._files.tokenizer_source(),
+            chat_template=template,
+            trust_remote_code=self._file_args.trust_remote_code,
         )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The files of a model: a folder, a repository of the hub, or a GGUF file.
+"""The files of a model on this machine: a folder, or a GGUF file.
 
 Says what a plan needs (chat template, context length) from small files, finds what is missing as early as
 possible, and names the bytes that make the model who it is. Imports neither torch nor transformers.
@@ -7,23 +7,19 @@ possible, and names the bytes that make the model who it is. Imports neither tor
 from __future__ import annotations
 
 import json
-import os
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from assay.backends.gguf_header import NotGguf, Value, read_header
-from assay.backends.problems import does_not_load, missing_files, require_packages
+from assay.backends.problems import does_not_load, missing_files
 from assay.backends.weights import hash_each, one_hash
 from assay.core.errors import listing, nearest
 from assay.core.media import Medium
 
-HUB_ID = re.compile(r"^[\w.-]+/[\w.-]+$")
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
-_TOKENIZER_FILES = (
+TOKENIZER_FILES = (
     "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tekken.json",
 )  # fmt: skip
@@ -59,11 +55,18 @@ class ModelFiles(Protocol):
         """Return what the model takes beside text, as far as it is read here."""
 
     def weights(self) -> str:
-        """Return the hash, or the revision, of everything that decides an answer."""
+        """Return the hash, or the commit, of everything that decides an answer."""
 
     @property
     def hashes(self) -> Mapping[str, str]:
         """Return the hash of each file that `weights` is made of, as they were when first asked for."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Return what a person should know about the files."""
+
+    def tokenizer_source(self) -> Path:
+        """Return the folder or GGUF file that the tokenizer is read from; fetches no weights for it."""
 
     def ready(self) -> Path:
         """Return the folder or GGUF file to load, fetched or made if it has to be."""
@@ -79,7 +82,7 @@ class FolderFiles:
         """Raise MODEL-003 unless configuration, weights and tokenizer are there."""
         folder = self.folder
         if not folder.is_dir():
-            raise _absent(folder, "folder", backend)
+            raise absent_model(folder, "folder", backend)
         if not (folder / "config.json").is_file():
             raise missing_files(
                 f"{folder} has no config.json; it has {listing(_names(folder)) or 'nothing'}",
@@ -89,17 +92,21 @@ class FolderFiles:
             raise missing_files(
                 f"{folder} has no weights: looked for *.safetensors and *.bin", "put the weight files there"
             )
-        if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+        if not any((folder / name).is_file() for name in TOKENIZER_FILES):
             raise missing_files(
-                f"{folder} has no tokenizer: looked for {listing(_TOKENIZER_FILES[:3])}",
+                f"{folder} has no tokenizer: looked for {listing(TOKENIZER_FILES[:3])}",
                 "save the model's tokenizer into the same folder",
             )
+        self.check_architecture()
+        return self
+
+    def check_architecture(self) -> None:
+        """Raise MODEL-005 where config.json says that the model is no causal language model."""
         if self.config.get("is_encoder_decoder"):
             raise does_not_load(
-                f"{folder} holds an encoder-decoder model ({self.config.get('model_type')})",
+                f"{self.folder} holds an encoder-decoder model ({self.config.get('model_type')})",
                 "use a causal language model",
             )
-        return self
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -161,10 +168,19 @@ class FolderFiles:
     @cached_property
     def hashes(self) -> Mapping[str, str]:
         """Return the hash of each of these files, and of a model's own code beside them."""
-        names = ("config.json", "generation_config.json", *_TOKENIZER_FILES, *_PROCESSOR_FILES)
+        names = ("config.json", "generation_config.json", *TOKENIZER_FILES, *_PROCESSOR_FILES)
         small = [path for path in (self.folder / name for name in names) if path.is_file()]
         others = (path for pattern in _BY_PATTERN for path in sorted(self.folder.glob(pattern)))
         return hash_each([*self.weight_files(), *small, *others])
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+    def tokenizer_source(self) -> Path:
+        """Return the folder."""
+        return self.folder
 
     def ready(self) -> Path:
         """Return the folder."""
@@ -177,7 +193,7 @@ class GgufFiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
-            raise _absent(path, "GGUF file")
+            raise absent_model(path, "GGUF file")
 
     @cached_property
     def header(self) -> dict[str, Value]:
@@ -220,111 +236,18 @@ class GgufFiles:
         """Return the hash of the file by its name."""
         return hash_each([self.path])
 
-    def ready(self) -> Path:
+    @property
+    def notes(self) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+    def tokenizer_source(self) -> Path:
         """Return the file."""
         return self.path
 
-
-class HubFiles:
-    """A repository of the Hugging Face hub, fetched into the hub's own cache."""
-
-    _SMALL = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
-
-    def __init__(self, repository: str, revision: str | None, *, with_code: bool = False) -> None:
-        require_packages("huggingface_hub", needed_by=f"hf:{repository}")
-        self.repository = repository
-        self.revision = revision
-        self._patterns = (*self._SMALL, "*.py") if with_code else self._SMALL
-
-    @cached_property
-    def snapshot(self) -> Path:
-        """Return the folder of the small files; its name is the commit."""
-        folder = self._fetch(self._patterns, self.revision)
-        if not (folder / "config.json").is_file():
-            raise missing_files(
-                f"the hub repository {self.repository} has no config.json", "name a model's own"
-            )
-        return folder
-
-    @property
-    def chat_template(self) -> str | None:
-        """Return the template's text."""
-        return self._small.chat_template
-
-    @property
-    def context_length(self) -> int | None:
-        """Return how many tokens the model can read."""
-        return self._small.context_length
-
-    @property
-    def dtype(self) -> str:
-        """Return the checkpoint's own type."""
-        return self._small.dtype
-
-    @property
-    def media(self) -> frozenset[Medium]:
-        """Return what the model takes beside text."""
-        return self._small.media
-
-    def weights(self) -> str:
-        """Return the commit: it names every byte of the repository."""
-        return f"{self.repository}@{self.snapshot.name}"
-
-    @property
-    def hashes(self) -> Mapping[str, str]:
-        """Return nothing: the commit names them all."""
-        return {}
-
     def ready(self) -> Path:
-        """Fetch the weights and return the folder."""
-        # Of the very commit that was told: a branch may have moved on since.
-        commit = self.snapshot.name
-        folder = self._fetch((*self._patterns, "*.safetensors"), commit)
-        if not list(folder.glob("*.safetensors")):
-            folder = self._fetch((*self._patterns, "*.bin"), commit)
-        return FolderFiles(folder).check().folder
-
-    @cached_property
-    def _small(self) -> FolderFiles:
-        """Return a reader of the small files; weights are not there yet."""
-        return FolderFiles(self.snapshot)
-
-    def _fetch(self, patterns: tuple[str, ...], revision: str | None) -> Path:
-        hub: Any = import_module("huggingface_hub")
-        try:
-            return Path(hub.snapshot_download(self.repository, revision=revision, allow_patterns=patterns))
-        except (OSError, ValueError, RuntimeError) as trouble:  # The hub's own errors are kinds of these.
-            at = f" at revision {revision}" if revision else ""
-            is_offline = os.environ.get("HF_HUB_OFFLINE") == "1"
-            fix = (
-                "fetch it without --offline first"
-                if is_offline
-                else "check the name, the network and HF_TOKEN"
-            )
-            raise missing_files(
-                f"no folder {self.repository!r} here, and the hub repository of that name{at} could not be "
-                f"fetched: {_first_line(trouble)}",
-                f"{fix}, or give the path of a local folder",
-            ) from trouble
-
-
-def find_files(
-    where: str, revision: str | None, *, with_code: bool = False, backend: str = "hf"
-) -> ModelFiles:
-    """Return the files that `WHERE` names: a folder, a GGUF file, or a repository `org/name[@revision]`."""
-    try:
-        path = Path(where).expanduser()
-        is_folder = path.is_dir()
-    except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL, or the home of nobody.
-        raise does_not_load(f"{where[:60]!r} is not a path: {error.__class__.__name__}", "check it") from None
-    if is_folder:
-        return FolderFiles(path).check(backend)
-    if path.suffix == ".gguf":
-        return GgufFiles(path)
-    repository, _, written = where.partition("@")
-    if HUB_ID.match(repository) and not where.startswith((".", "~", "/")):
-        return HubFiles(repository, written or revision, with_code=with_code)
-    raise _absent(path, "folder", backend)
+        """Return the file."""
+        return self.path
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -350,7 +273,7 @@ def _parsed(path: Path) -> Any:
         raise does_not_load(f"{path} is not readable JSON: {trouble}", "fetch the file again") from None
 
 
-def _absent(path: Path, kind: str, backend: str = "hf") -> Exception:
+def absent_model(path: Path, kind: str, backend: str = "hf") -> Exception:
     """Return the error for a path that is not there, with its nearest sibling."""
     parent = path.parent
     siblings = _names(parent) if parent.is_dir() else []
@@ -379,7 +302,3 @@ def _config_fix(folder: Path, backend: str) -> str:
 
 def _names(folder: Path) -> list[str]:
     return sorted(child.name for child in folder.iterdir())
-
-
-def _first_line(trouble: Exception) -> str:
-    return (str(trouble).strip() or type(trouble).__name__).splitlines()[0]

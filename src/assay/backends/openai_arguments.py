@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -29,6 +29,7 @@ OMITTABLE = (
     "top_p",
     "stop",
     "seed",
+    "stream",
     "stream_options",
     "continue_final_message",
     "add_generation_prompt",
@@ -54,8 +55,10 @@ _ELSEWHERE = {
 """Fields that are written already, and how a person sets them."""
 _DECODING = ("temperature", "top_p", "stop", "seed", "n")
 """Those of them that `decoding` may hold."""
-_OF_THE_PROGRAM = ("num_return_sequences",)
-"""Fields that say how often to ask, and nothing about likelihoods."""
+_SCORING = (*_DECODING, "max_tokens", "stream")
+"""Those of them that `scoring_fields` may hold."""
+_OF_TEXTS = ("num_return_sequences", "logprobs", "top_logprobs")
+"""Further fields that belong to requests for text alone, not to those for likelihoods."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"[!-~]+")
 
@@ -101,6 +104,8 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
     """Fields that are not sent, with commas between."""
     decoding: str | None = None
     """The decoding fields of every body, a JSON object, sent as they are. None: those of the run."""
+    scoring_fields: str | None = None
+    """Fields that requests for likelihoods have besides, a JSON object. None: those that they need."""
     tools: str | None = None
     """The tools that the model is offered: a JSON list, or a file that holds one."""
     tool_choice: str | None = None
@@ -118,6 +123,8 @@ class Asked(msgspec.Struct, frozen=True):
     """What the model is offered to call."""
     decoding: dict[str, Any] | None = None
     """The decoding fields of every body, in place of the run's own."""
+    scoring: dict[str, Any] = {}
+    """Further fields of the bodies that ask for likelihoods."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -144,6 +151,8 @@ class Asked(msgspec.Struct, frozen=True):
         if self.args.max_tokens_name != "max_tokens":
             # A server ignores a length under a name that it does not know.
             changed["max_tokens_name"] = self.args.max_tokens_name
+        if self.scoring:
+            changed["scoring_fields"] = digest(self.scoring)
         if self.omitted:
             changed["omit"] = ",".join(sorted(self.omitted))
         for name, value in self.fields.items():
@@ -161,11 +170,18 @@ def read_asked(given: Mapping[str, str], backend: str = "openai") -> Asked:
     args = read_arguments(backend, OpenAIArgs, plain)
     further = {name.removeprefix(EXTRA): given[name] for name in given.keys() - plain.keys()}
     extra = {name: _extra(name, further[name]) for name in sorted(further)}
-    decoding = None if args.decoding is None else _read_decoding(args.decoding)
+    decoding = None if args.decoding is None else _read_fields("decoding", args.decoding, _DECODING)
+    scoring = {}
+    if args.scoring_fields is not None:
+        scoring = _read_fields("scoring_fields", args.scoring_fields, _SCORING)
     if decoding is not None:
-        known = {*_ELSEWHERE, *_OF_THE_PROGRAM, *Decoding.__struct_fields__}
+        known = {*_ELSEWHERE, *_OF_TEXTS, *Decoding.__struct_fields__}
         extra |= {name: value for name, value in decoding.items() if name not in known}
-    return Asked(args, extra, _omitted(args.omit), _offered(args), decoding)
+    omitted = _omitted(args.omit)
+    if "stream" in omitted and args.stream is not False:
+        what = "openai argument omit: without the field 'stream' a server sends no stream"
+        raise wrong_argument(what, "add stream=false")
+    return Asked(args, extra, omitted, _offered(args), decoding, scoring)
 
 
 def read_key(args: OpenAIArgs) -> str | None:
@@ -206,27 +222,27 @@ def _extra(name: str, value: str) -> Any:
     return read
 
 
-def _read_decoding(text: str) -> dict[str, Any]:
-    """Return the decoding fields, or raise MODEL-002 where they hold something else."""
+def _read_fields(argument: str, text: str, known: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of an argument, or raise MODEL-002 where they hold something else."""
     try:
-        decoding = msgspec.json.decode(text, type=dict[str, Any])
+        fields = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise wrong_argument(
-            f"openai argument decoding is not a JSON object: {error}",
-            """write decoding='{"temperature": 0.7}'""",
+            f"openai argument {argument} is not a JSON object: {error}",
+            f"""write {argument}='{{"temperature": 0.7}}'""",
         ) from None
-    for name in decoding:
-        if name in _ELSEWHERE and name not in _DECODING:
-            what = f"openai argument decoding: Assay writes {name!r} itself"
+    for name in fields:
+        if name in _ELSEWHERE and name not in known:
+            what = f"openai argument {argument}: Assay writes {name!r} itself"
             raise wrong_argument(what, _ELSEWHERE[name])
-        if (expected := expected_of(name, decoding[name])) is not None:
+        if (expected := expected_of(name, fields[name])) is not None:
             raise wrong_argument(
-                f"openai argument decoding: {name}={decoding[name]!r:.60}", f"write {expected}"
+                f"openai argument {argument}: {name}={fields[name]!r:.60}", f"write {expected}"
             )
-    if (secret := find_secret_name(decoding)) is not None:
-        what = f"openai argument decoding: {secret!r} looks like a secret, which every run would write down"
+    if (secret := find_secret_name(fields)) is not None:
+        what = f"openai argument {argument}: {secret!r} looks like a secret, which every run would write down"
         raise wrong_argument(what, "keys come from the environment: --model-arg key_env=NAME")
-    return decoding
+    return fields
 
 
 def _offered(args: OpenAIArgs) -> Tools:

@@ -109,7 +109,8 @@ class ServerScoring:
         way = _span_way(self._abilities[Kind.SPAN, api], api, not isinstance(ask.prompt, str))
         if way.way is None:
             return Failure("no_likelihood", way.words)
-        tokens = way.way.read(await self._post(client, ask.prompt, way.way.fields))
+        fields = {**way.way.fields, **self._asked.scoring}
+        tokens = way.way.read(await self._post(client, ask.prompt, fields))
         if isinstance(tokens, Failure):
             return tokens
         self._n_spans += 1

@@ -2,7 +2,7 @@
 
 MODEL-001 unknown backend · 002 wrong model argument · 003 files missing · 004 extra not installed ·
 005 does not load · 006 does not fit into memory · 007 server not reached · 008 address not served ·
-009 key missing or refused. (010, every request refused alike, is the engine's.)
+009 key missing or refused · 011 chat template unusable. (010, every request refused alike, is the engine's.)
 `docs/errors.md` explains them to people.
 """
 
@@ -62,6 +62,15 @@ def refused_key(what: str) -> BackendError:
     """Return MODEL-009: the server wants a key, or another one than it was shown."""
     fix = "put the key into OPENAI_API_KEY, or into a variable that --model-arg key_env=NAME names"
     return BackendError(Problem("MODEL-009", what, fix))
+
+
+def unusable_template(what: str) -> BackendError:
+    """Return MODEL-020: the model's chat template shows no conversation."""
+    fix = (
+        "correct the template, name another one with --model-arg chat_template=FILE, or send prompts as "
+        "plain text with --chat off"
+    )
+    return BackendError(Problem("MODEL-020", what, fix))
 
 
 def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:

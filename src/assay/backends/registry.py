@@ -58,6 +58,17 @@ def open_backend(model: str, args: Mapping[str, str], *, concurrency: int | None
     return backend
 
 
+def open_pinned(model: str, args: Mapping[str, str], commit: str | None) -> Backend:
+    """Return the backend that a person named, with the commit of its hub repository that a run resolved."""
+    backend = open_backend(model, args)
+    if commit is not None:
+        from assay.backends.local_model import LocalModel
+
+        assert isinstance(backend, LocalModel)  # No other is from the hub.
+        backend.pin(commit)
+    return backend
+
+
 def _with_concurrency(name: str, args: Mapping[str, str], number: int) -> dict[str, str]:
     """Return the arguments with the number of calls; raise MODEL-002 where that is none."""
     if name not in SERVERS:

@@ -16,6 +16,7 @@ from assay.backends.adapter_files import find_adapter
 from assay.backends.batching import windows
 from assay.backends.engine_flow import Flow
 from assay.backends.generation import Draft, Ending
+from assay.backends.hub_files import HubGgufFiles
 from assay.backends.likelihood import Rows
 from assay.backends.local_model import LocalModel
 from assay.backends.model_files import GgufFiles
@@ -49,7 +50,7 @@ class VllmBackend(LocalModel):
         self._asked = read_asked(args)
         require_packages("vllm", needed_by=f"vllm:{where}", fix=VLLM_EXTRA)
         super().__init__(where, self._asked.args)
-        if isinstance(self._files, GgufFiles):
+        if isinstance(self._files, GgufFiles | HubGgufFiles):
             raise does_not_load(f"{self._name}: vLLM does not read GGUF files", f"write hf:{where}")
         self._engine: VllmEngine | None = None
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from assay.core.errors import AuthorError, Problem
+import msgspec
+
+from assay.core.media import Medium
 from assay.core.origin import Origin
-from assay.sources.faults import damaged, no_rows, require_good_names, unreadable
+from assay.sources.faults import damaged, no_rows, not_installed, require_good_names, unreadable
+from assay.sources.feature_types import label_names, media_columns, type_names
+from assay.sources.media_files import media_address
 from assay.sources.record import Record
 from assay.sources.source import Report, Source
 
@@ -19,6 +23,18 @@ _ROWS_AT_ONCE = 1024
 _BYTES_AT_ONCE = 1 << 20
 """Of a column of a parquet file."""
 _IPC_FILE_MAGIC = b"ARROW1"
+_FEATURES = b"huggingface"
+"""Under this name `datasets` writes what it knows of the columns into a file."""
+
+
+class _Info(msgspec.Struct):
+    features: dict[str, Any] = {}
+
+
+class _Written(msgspec.Struct):
+    """The part of that text which is used here."""
+
+    info: _Info = msgspec.field(default_factory=_Info)
 
 
 class _ColumnarSource(Source):
@@ -28,19 +44,51 @@ class _ColumnarSource(Source):
 
     @abstractmethod
     @contextmanager
-    def _opened(self) -> Iterator[tuple[list[str], Iterator[Any]]]:
-        """Open the file: its column names, and its record batches."""
+    def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
+        """Open the file: its schema, and its record batches."""
 
     @cached_property
+    def _schema(self) -> Any:
+        with self._guarded() as (schema, _):
+            return schema
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names in the schema."""
-        with self._guarded() as (names, _):
-            return tuple(names)
+        return tuple(self._schema.names)
+
+    @property
+    def label_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of integer labels, as the features that `datasets` writes into a file declare them."""
+        return label_names(self._features)
+
+    @property
+    def media_columns(self) -> Mapping[str, Medium]:
+        """Columns that the features declare to be media."""
+        return media_columns(self._features)
+
+    @property
+    def column_types(self) -> Mapping[str, str]:
+        """The types of the columns, as the features or else the schema declare them."""
+        plain = {field.name: str(field.type) for field in self._schema}
+        return {**plain, **type_names(self._features)}
+
+    @cached_property
+    def _features(self) -> Mapping[str, Any]:
+        """What `datasets` wrote into the file about its columns; empty where it was written otherwise."""
+        written = (self._schema.metadata or {}).get(_FEATURES, b"{}")
+        try:
+            said = msgspec.json.decode(written, type=_Written)
+        except msgspec.DecodeError:
+            # Of no use to us, and no fault of the rows.
+            return {}
+        return said.info.features
 
     def _read(self, report: Report) -> Iterator[Record]:
         path = self.path
         row = 0
-        with self._guarded() as (names, batches):
+        media = self.media_columns
+        with self._guarded() as (schema, batches):
             for batch in batches:
                 # Offsets are not checked when a file is opened: damaged ones would crash the process.
                 batch.validate(full=True)
@@ -48,25 +96,25 @@ class _ColumnarSource(Source):
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     for fields in batch.slice(start, _ROWS_AT_ONCE).to_pylist():
                         row += 1
+                        for column, medium in media.items():
+                            fields[column] = media_address(fields[column], medium)
                         yield Record(fields, Origin(path, row))
         if not row:
-            raise no_rows(path, f"a schema of {len(names)} columns and no rows")
+            raise no_rows(path, f"a schema of {len(schema.names)} columns and no rows")
 
     @contextmanager
-    def _guarded(self) -> Iterator[tuple[list[str], Iterator[Any]]]:
+    def _guarded(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         """Open the file and turn pyarrow's errors, and its absence, into ones a person can mend."""
         try:
             import pyarrow
         except ImportError:
-            what = f"reading {self.kind} files needs pyarrow, which is not installed"
-            fix = "pip install 'assay-eval[datasets]'"
-            raise AuthorError(Problem("SOURCE-008", what, fix, Origin(self.path))) from None
+            raise not_installed(self.path, self.kind, "pyarrow", "datasets") from None
         try:
             if os.stat(self.path).st_size == 0:
                 raise no_rows(self.path, "zero bytes")
-            with self._opened() as (names, batches):
-                require_good_names(self.path, names)
-                yield names, batches
+            with self._opened() as (schema, batches):
+                require_good_names(schema.names, Origin(self.path))
+                yield schema, batches
         except MemoryError:
             # One of pyarrow's errors too, and no word on the file.
             raise
@@ -82,12 +130,12 @@ class ParquetSource(_ColumnarSource):
     kind = "parquet"
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[list[str], Iterator[Any]]]:
+    def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow.parquet
 
         # A whole file may be one row group: its columns are read a piece at a time, and not beforehand.
         with pyarrow.parquet.ParquetFile(self.path, buffer_size=_BYTES_AT_ONCE, pre_buffer=False) as table:
-            yield table.schema_arrow.names, table.iter_batches(batch_size=_ROWS_AT_ONCE)
+            yield table.schema_arrow, table.iter_batches(batch_size=_ROWS_AT_ONCE)
 
 
 class ArrowSource(_ColumnarSource):
@@ -96,7 +144,7 @@ class ArrowSource(_ColumnarSource):
     kind = "arrow"
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[list[str], Iterator[Any]]]:
+    def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow
 
         # Read, not mapped: a mapped file that is cut short ends the process with a bus error.
@@ -106,7 +154,16 @@ class ArrowSource(_ColumnarSource):
             if is_file:
                 with pyarrow.ipc.open_file(stored) as table:
                     numbers = range(table.num_record_batches)
-                    yield table.schema.names, (table.get_batch(number) for number in numbers)
+                    yield table.schema, (table.get_batch(number) for number in numbers)
             else:
                 with pyarrow.ipc.open_stream(stored) as stream:
-                    yield stream.schema.names, iter(stream)
+                    yield stream.schema, iter(stream)
+
+
+def open_zstd(path: str) -> Any:
+    """Open a file that zstd packed; what it unpacks to is read as bytes."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise not_installed(path, "zst", "pyarrow", "datasets") from None
+    return pyarrow.input_stream(path, compression="zstd")

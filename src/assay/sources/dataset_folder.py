@@ -15,6 +15,7 @@ from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.sources.files import known_suffix
+from assay.sources.shards import SHARD
 
 LAYOUTS = (
     "{split}/{config}{sep}{split}",  # mmlu: dev/anatomy_dev
@@ -49,11 +50,12 @@ _ONLY_CONFIGS = ("default", "main", "plain_text")
 """What hubs call the only config of a dataset; beside others, the first one."""
 _PLAIN_CONFIGS = (*_ONLY_CONFIGS, "data")
 """Names of folders that say nothing about the config."""
-_BESIDES = re.compile(r".*\.meta\.json|dataset_infos?\.json|dataset_dict\.json|state\.json|hub\.json")
+_BESIDES = re.compile(
+    r".*\.meta\.json|dataset_infos?\.json|dataset_dict\.json|state\.json|hub\.json|.*\.ya?ml"
+)
 """Names of files that describe data and hold none."""
 _CACHED = re.compile(r"(?:^|(?<=/))\d+\.\d+\.\d+/[0-9a-f]{16,}/")
 """The version and fingerprint between the config and the files in the `datasets` library's cache."""
-_SHARD = re.compile(r"-\d{5}-of-(\d{5})$")
 
 
 class DatasetMissing(AuthorError):
@@ -164,7 +166,7 @@ class DatasetFolder:
         if suffix is None or _BESIDES.fullmatch(path.name) or any(part[0] == "." for part in relative.parts):
             return None
         stem = _CACHED.sub("", composed(relative.as_posix()[: -len(suffix)]))
-        shard = _SHARD.search(stem)
+        shard = SHARD.search(stem)
         whole = stem[: shard.start()] if shard else stem
         match = next((match for layout in layouts if (match := layout.fullmatch(whole))), None)
         if match is None:

@@ -1,65 +1,56 @@
-"""The library `datasets`, offline and quiet: the one place that imports it.
+"""The library `datasets`, quiet: the one place that imports it.
 
-Must not know what is loaded, nor for whom.
+Must not know what is loaded, nor for whom. Whether it may use the network is the person's own choice, which
+the library knows: HF_HUB_OFFLINE, which `--offline` sets too.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-_OFFLINE = (("huggingface_hub.constants", "HF_HUB_OFFLINE"), ("datasets.config", "HF_HUB_OFFLINE"))
-"""Where the hub's libraries keep the switch, once they are imported."""
-_TRUE = ("1", "ON", "YES", "TRUE")
+from assay.hub.client import quiet_client
+
+_shows_progress = ContextVar("shows_progress", default=False)
+
+
+@contextmanager
+def showing_downloads(shows: bool = True) -> Iterator[None]:
+    """Let the libraries draw progress bars on stderr while they download."""
+    before = _shows_progress.set(shows)
+    try:
+        yield
+    finally:
+        _shows_progress.reset(before)
 
 
 @contextmanager
 def library() -> Iterator[Any]:
     """Yield the library; ModuleNotFoundError when it is not installed."""
-    with offline():
-        import datasets
+    import datasets
 
-        bars, level = datasets.are_progress_bars_disabled(), datasets.logging.get_verbosity()
-        datasets.disable_progress_bars()
+    with ExitStack() as stack:
+        stack.enter_context(_progress_bars(datasets))
+        stack.enter_context(quiet_client(shows_bars=_shows_progress.get()))
         # What it would log is raised as well, and reported with the place.
+        level = datasets.logging.get_verbosity()
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                yield datasets
-        finally:
-            datasets.logging.set_verbosity(level)
-            if not bars:
-                datasets.enable_progress_bars()
+        stack.callback(datasets.logging.set_verbosity, level)
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        yield datasets
 
 
 @contextmanager
-def offline() -> Iterator[None]:
-    """Keep the hub's libraries offline, also where an author's code imports them inside."""
-    known = os.environ.get("HF_HUB_OFFLINE")
-    before = {place: _switch(*place) for place in _OFFLINE}
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    _set_switches(dict.fromkeys(_OFFLINE, True))
+def _progress_bars(datasets: Any) -> Iterator[None]:
+    were_hidden = datasets.are_progress_bars_disabled()
+    hide, show = datasets.disable_progress_bars, datasets.enable_progress_bars
+    if were_hidden == _shows_progress.get():
+        (show if were_hidden else hide)()
     try:
         yield
     finally:
-        os.environ.pop("HF_HUB_OFFLINE")
-        if known is not None:
-            os.environ["HF_HUB_OFFLINE"] = known
-        # One that was imported inside took the switch for the person's own wish.
-        asked = (known or "").upper() in _TRUE
-        _set_switches({place: asked if was is None else was for place, was in before.items()})
-
-
-def _switch(module: str, name: str) -> bool | None:
-    return getattr(sys.modules.get(module), name, None)
-
-
-def _set_switches(values: Mapping[tuple[str, str], bool]) -> None:
-    for (module, name), value in values.items():
-        if module in sys.modules:
-            setattr(sys.modules[module], name, value)
+        (hide if were_hidden else show)()

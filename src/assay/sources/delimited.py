@@ -1,21 +1,26 @@
-"""csv and tsv: a header, then one record for each row. Every value is a string."""
+"""csv and tsv: a header, or given column names, then one record for each row. Every value is a string."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
-from assay.sources.faults import no_rows, require_good_names
+from assay.sources.decimal_comma import shows_decimal_comma
+from assay.sources.faults import no_rows
+from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile
+from assay.sources.header import TableHead, require_header, table_head
 from assay.sources.record import Record
-from assay.sources.source import Report, Source
-from assay.sources.stream import reading
+from assay.sources.source import Report
+from assay.sources.stream import Stored
+from assay.sources.text_source import TextSource
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -25,30 +30,112 @@ LONGEST_CELL = 33_000_000
 # Passages are longer than the module's default of 128 KiB. The limit is the process's own, hence set once.
 csv.field_size_limit(LONGEST_CELL)
 
-_SPOKEN = {",": "','", ";": "';'", "\t": "a tab"}
+SEPARATORS = (",", ";", "\t", "|")
+_SPOKEN = {",": "','", ";": "';'", "\t": "a tab", "|": "'|'"}
+_SAMPLE_CHARS = 1 << 16
+"""What the separator and the header are inferred from. The rows behind it are checked one by one."""
+_SAMPLE_ROWS = 1_000
+_COMPARED_ROWS = 200
+"""Rows that a header is compared with."""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_MOST_NOTES = 10
+"""Lines of notes above a table."""
+_SEP_LINE = re.compile(r"\ufeff?sep=(.)\r?\n", re.IGNORECASE)
+"""The line that names the separator for Excel."""
 
 
-class DelimitedSource(Source):
-    """A csv or tsv file in UTF-8, with or without a byte order mark.
+class _Form(NamedTuple):
+    """How the rows of a file are written."""
 
-    csv: commas, values with commas, quotes or line breaks stand in double quotes, a quote inside is
-    doubled (RFC 4180). A quote that is never closed, or is closed in mid-value, is an error.
+    separator: str
+    quotes: bool
+    n_skipped: int = 0
+    """Lines above the header."""
+    decimal_comma: bool = False
 
-    tsv: tabs, and no quoting at all: a quote is a character like any other, as the public tsv datasets
-    write it (KorSTS, KorNLI, XNLI). A value can hold neither a tab nor a line break.
 
-    Blank lines are skipped.
+class DelimitedSource(TextSource):
+    """A csv or tsv file, with or without a byte order mark.
+
+    csv: values with separators, quotes or line breaks are in double quotes, a quote inside is doubled
+    (RFC 4180). A quote that is never closed, or is closed in mid-value, is an error.
+
+    tsv: tabs, and no quoting unless the file shows it: a quote is a character like any other, as the public
+    tsv datasets write it (KorSTS, KorNLI, XNLI). A value can hold neither a tab nor a line break then.
+
+    Blank lines are skipped. Without settings the suffix alone decides; with settings, what they leave open is
+    inferred from the first rows.
     """
 
-    def __init__(self, path: str | Path, delimiter: str) -> None:
-        super().__init__(path)
-        self.delimiter = delimiter
+    kind = "a csv or tsv file"
+    understands = TextSource.understands | {
+        *("has_header", "header_row", "columns", "separator", "quotes", "decimal_comma")
+    }
+
+    def __init__(self, stored: Stored, separator: str, settings: FileSettings | None = None) -> None:
+        super().__init__(stored, settings)
+        self._by_suffix = separator
+
+    @cached_property
+    def _form(self) -> _Form:
+        quotes = self._by_suffix != "\t"
+        if self.settings is None:
+            return _Form(self._by_suffix, quotes)
+        asked = self.settings
+        n_skipped = (asked.header_row or 1) - 1
+        text = self._sample()
+        separator = asked.separator
+        if (line := _SEP_LINE.match(text)) is not None:
+            n_skipped = max(1, n_skipped)
+            separator = separator or line[1]
+        text = "".join(text.splitlines(keepends=True)[n_skipped:]) if n_skipped else text
+        if separator is None:
+            separator = infer_separator(self.path, text, self._by_suffix)
+        quotes = separator != "\t" or _shows_quotes(text)
+        quotes = quotes if asked.quotes is None else asked.quotes
+        rows = list(islice(split_sample(text, separator, quotes=quotes), _COMPARED_ROWS))
+        if not asked.says_header and rows:
+            names, *values = [row for _, row in rows]
+            require_header(names, values, Origin(self.path, line=n_skipped + rows[0][0]))
+        decimal_comma = asked.decimal_comma
+        if decimal_comma is None:
+            cells = (cell for _, row in split_sample(text, separator, quotes=quotes) for cell in row)
+            decimal_comma = separator != "," and shows_decimal_comma(cells)
+        return _Form(separator, quotes, n_skipped, decimal_comma)
+
+    @property
+    def has_decimal_comma(self) -> bool:
+        """Whether a person says so, or numbers in a file that is not separated by commas show it."""
+        return self._form.decimal_comma
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was inferred about the file, other than what its suffix says."""
+        notes = list(super().notes)
+        if self._form.separator != self._by_suffix and self.settings and self.settings.separator is None:
+            notes.append(f"columns are separated by {_spoken(self._form.separator)}")
+        if (
+            self._form.separator == "\t"
+            and self._form.quotes
+            and self.settings
+            and self.settings.quotes is None
+        ):
+            notes.append("values in double quotes are unquoted")
+        if self._form.decimal_comma and self.settings and self.settings.decimal_comma is None:
+            notes.append("numbers have a decimal comma: the right answer 3,5 is the number 3.5")
+        return tuple(notes)
+
+    def _sample(self) -> str:
+        """Return the beginning of the file, without the last line where it is cut."""
+        with self._reading() as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8", newline="").read(_SAMPLE_CHARS)
+        return text if len(text) < _SAMPLE_CHARS else text[: text.rfind("\n") + 1]
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The header."""
+        """The header, or the names that a person gives."""
         with self._rows() as rows:
-            return self._header(rows)
+            return self._head(rows)[0].columns
 
     def _read(self, report: Report) -> Iterator[Record]:
         path, columns = self.path, self.columns
@@ -60,9 +147,12 @@ class DelimitedSource(Source):
         path = self.path
         row = 0
         with self._rows() as rows:
-            columns = self._header(rows)
-            width = len(columns)
+            head, begins = self._head(rows)
+            width = len(head.columns)
             line = rows.line_num
+            if head.first is not None:
+                row = 1
+                yield row, begins, cast(list[str], head.first)
             is_done = False
             while not is_done:
                 try:
@@ -75,7 +165,7 @@ class DelimitedSource(Source):
                             yield row, begins, values
                         elif len(values) > 1 or (values and values[0].strip()):
                             row += 1
-                            report(self._ragged(columns, values, Origin(path, row, begins)))
+                            report(self._ragged(head.columns, values, Origin(path, row, begins)))
                     is_done = True
                 except csv.Error as error:
                     # The reader forgets the broken row and can go on with the next line.
@@ -87,18 +177,17 @@ class DelimitedSource(Source):
 
     @contextmanager
     def _rows(self) -> Iterator[Reader]:
+        form = self._form
         # newline="" leaves line breaks to the csv module, which knows which of them are quoted.
-        with reading(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
-            if self.delimiter == "\t":
-                yield csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
-            else:
-                yield csv.reader(text, delimiter=self.delimiter, strict=True)
+        with self._reading() as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
+            yield _reader(text, form.separator, quotes=form.quotes, strict=True)
 
-    def _header(self, rows: Reader) -> tuple[str, ...]:
+    def _head(self, rows: Reader) -> tuple[TableHead, int]:
+        """Return the column names and the line of the first row."""
         line = 0
         try:
             for names in rows:
-                if len(names) > 1 or (names and names[0].strip()):
+                if line >= self._form.n_skipped and (len(names) > 1 or (names and names[0].strip())):
                     break
                 line = rows.line_num
             else:
@@ -108,22 +197,26 @@ class DelimitedSource(Source):
             raise AuthorError(
                 Problem("SOURCE-009", f"the header cannot be split into columns: {error}", _QUOTE_FIX, where)
             ) from None
-        if len(names) == 1:
-            self._require_own_delimiter(names[0], line + 1)
-        require_good_names(self.path, names, line + 1)
-        return tuple(names)
+        settings = self.settings or FileSettings()
+        if len(names) == 1 and settings.separator is None:
+            self._require_own_separator(names[0], line + 1)
+        where = Origin(self.path, line=line + 1)
+        return table_head(settings, names, where), line + 1
 
-    def _require_own_delimiter(self, header: str, line: int) -> None:
-        for other in (";", "\t", ","):
-            if other != self.delimiter and other in header:
+    def _require_own_separator(self, header: str, line: int) -> None:
+        mine = self._form.separator
+        for other in SEPARATORS[:3]:
+            if other != mine and other in header:
                 fix = "write the file with commas and name it .csv, or with tabs and name it .tsv"
-                if self.delimiter == "," and other == "\t":
+                if self.settings is not None:
+                    fix = f"if so, add --separator {'tab' if other == chr(9) else repr(other)}"
+                elif mine == "," and other == "\t":
                     fix = "name the file .tsv"
-                elif self.delimiter == "\t" and other == ",":
+                elif mine == "\t" and other == ",":
                     fix = "name the file .csv"
                 what = (
-                    f"the header {header[:80]!r} is one column, read with {_SPOKEN[self.delimiter]} between"
-                    f" columns; the delimiter seems to be {_SPOKEN[other]}"
+                    f"the header {header[:80]!r} is one column, read with {_spoken(mine)} between"
+                    f" columns; the separator seems to be {_spoken(other)}"
                 )
                 raise AuthorError(Problem("SOURCE-009", what, fix, Origin(self.path, line=line)))
 
@@ -138,7 +231,7 @@ class DelimitedSource(Source):
         else:
             extra = listing((value[:40] for value in values[len(columns) :]), at_most=3)
             what = f"{found}; left over: {extra}"
-            fix = _QUOTE_FIX if self.delimiter == "," else "remove the tab inside a value"
+            fix = _QUOTE_FIX if self._form.quotes else "remove the tab inside a value"
         return Problem("SOURCE-005", what, fix, where)
 
     def _unsplittable(self, error: csv.Error, where: Origin, last: int) -> Problem:
@@ -150,7 +243,115 @@ class DelimitedSource(Source):
             what = f"a quote is opened in this row and never closed; it swallows everything up to line {last}"
         else:
             what = f"a quote is closed in the middle of a value on line {last} ({error})"
-        return Problem("SOURCE-005", what, _QUOTE_FIX, where)
+        fix = _QUOTE_FIX
+        if self._form.separator == "\t":
+            fix += "; if quotes are part of the text, add --no-quotes"
+        return Problem("SOURCE-005", what, fix, where)
+
+
+def infer_separator(path: str, text: str, usual: str) -> str:
+    """Return what separates the columns of a sample of a file; `usual` is what its suffix says.
+
+    A separator fits when the header has it and every row has as many columns as the header. Where several
+    fit, the file does not say which, and SOURCE-017 is raised.
+    """
+    # A tab-separated file in which quotes are text would seem to have broken rows.
+    widths = {
+        separator: [
+            (line, len(row))
+            for line, row in split_sample(text, separator, quotes=separator != "\t" or _shows_quotes(text))
+        ]
+        for separator in (usual, *(other for other in SEPARATORS if other != usual))
+    }
+    shares = {
+        separator: sum(width == rows[0][1] for _, width in rows[1:]) / max(1, len(rows) - 1)
+        for separator, rows in widths.items()
+        if rows and rows[0][1] > 1
+    }
+    fitting = [separator for separator, share in shares.items() if share == 1]
+    if len(fitting) > 1:
+        header, named = text.lstrip().partition("\n")[0].strip(), " and ".join(map(_spoken, fitting))
+        what = f"{named} each split every row into as many columns as the header {header[:80]!r}"
+        readings = [
+            FileReading(f"{_spoken(one)} separates columns", FileSettings(separator=one)) for one in fitting
+        ]
+        raise UndecidedFile("SOURCE-017", what, readings, Origin(path))
+    if fitting:
+        return fitting[0]
+    begins = {separator: line for separator, rows in widths.items() if (line := _begin_below(rows))}
+    if len(begins) == 1:
+        ((separator, line),) = begins.items()
+        what = f"line 1 has fewer columns than the rows from line {line} on"
+        settings = FileSettings(header_row=line, separator=None if separator == usual else separator)
+        reading = FileReading(f"the header is in line {line}", settings)
+        raise UndecidedFile("SOURCE-015", what, [reading], Origin(path, line=1))
+    best = max(shares, key=lambda separator: shares[separator], default=usual)
+    # Most rows fit: the others are reported one by one. Otherwise the suffix decides what is reported.
+    return best if shares.get(usual, 0) < 0.5 < shares.get(best, 0) else usual
+
+
+def _begin_below(widths: list[tuple[int, int]]) -> int | None:
+    """Return the line of the header where notes are above it: from there on all rows are equally wide."""
+    if len(widths) < 3 or (width := widths[-1][1]) < 2:
+        return None
+    at = next((at for at in range(len(widths), 0, -1) if widths[at - 1][1] != width), 0)
+    is_below = 0 < at <= min(_MOST_NOTES, len(widths) - 2) and all(other < width for _, other in widths[:at])
+    return widths[at][0] if is_below else None
+
+
+def split_sample(text: str, separator: str, *, quotes: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines and values of the rows of a sample, as far as they can be split.
+
+    The last row of a long sample may be cut, and is left out.
+    """
+    line = n = 0
+    held: tuple[int, list[str]] | None = None
+    # Line by line: the sample is not kept a second time.
+    lines = (match[0] for match in _LINE.finditer(text))
+    reader = _reader(lines, separator, quotes=quotes, strict=False)
+    try:
+        for row in reader:
+            if len(row) > 1 or (row and row[0].strip()):
+                if held is not None:
+                    yield held
+                held, n = (line + 1, row), n + 1
+            line = reader.line_num
+            if n > _SAMPLE_ROWS:
+                return
+    except csv.Error:
+        return
+    if held is not None and len(text) <= _SAMPLE_CHARS // 2:
+        yield held
+
+
+def _reader(lines: Iterable[str], separator: str, *, quotes: bool, strict: bool) -> Reader:
+    if quotes:
+        return csv.reader(lines, delimiter=separator, strict=strict)
+    return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+
+
+_QUOTE_OPENS = re.compile(r'(?:^|(?<=[\t\n]))"((?:[^"]|"")*"(?=[\t\r\n]|$))?')
+"""A quote at the beginning of a value; with the rest of the value where it is a quoted one."""
+
+
+def _shows_quotes(text: str) -> bool:
+    """Whether a tab-separated file writes values in quotes.
+
+    Every value that begins with a quote has to be a quoted one, and one of them has to need it: a quote in it
+    is doubled, or it holds a tab or a line break. Otherwise quotes are part of the text.
+    """
+    is_needed = False
+    for match in _QUOTE_OPENS.finditer(text):
+        if match[1] is None:
+            return False
+        value = match[1][:-1]
+        is_needed = is_needed or '""' in value or "\t" in value or "\n" in value
+    header = text[: text.find("\n")].rstrip("\r").split("\t")
+    return is_needed or all(len(name) > 1 and name[0] == name[-1] == '"' for name in header)
+
+
+def _spoken(separator: str) -> str:
+    return _SPOKEN.get(separator, repr(separator))
 
 
 _QUOTE_FIX = 'put values that hold a comma, a quote or a line break in "...", and write a quote in them as ""'

@@ -1,6 +1,7 @@
 """Finds the first byte that is not UTF-8 and guesses what the file is written in instead.
 
-The guess is shown with the text it yields, so that a person can judge it; nothing is read by a guess.
+The guess is shown with the text it yields, so that a person can judge it; nothing is read by a guess. A byte
+order mark is no guess: such a file is read as it says.
 """
 
 from __future__ import annotations
@@ -48,22 +49,52 @@ def looks_like_utf16(head: bytes) -> bool:
     return head.count(0) * 4 > len(head)
 
 
-def not_utf8(path: str, opened: Callable[[], BufferedReader]) -> AuthorError:
+def mark_of(head: bytes) -> str | None:
+    """Return the encoding that a byte order mark names, other than UTF-8."""
+    return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
+
+
+def not_encoded(path: str, encoding: str, error: UnicodeDecodeError, offset: int) -> AuthorError:
+    """Return the error of a file that is not in the encoding that it is said to have."""
+    byte, at = error.object[error.start], max(0, offset + error.start)
+    what = f"byte {byte:#04x} near offset {at:,} is not {encoding}: {error.reason}"
+    fix = "name the encoding of the file with --encoding, or omit it for UTF-8"
+    return AuthorError(Problem("SOURCE-004", what, fix, Origin(path)))
+
+
+def require_encoding(path: str, encoding: str) -> None:
+    """Raise SOURCE-004 unless Python knows a text encoding of this name."""
+    try:
+        "".encode(encoding)
+    except (LookupError, UnicodeError):
+        what = f"no text encoding is called {encoding!r}"
+        fix = "use a name such as utf-8, utf-16, cp1252, gb18030, cp932 (Shift-JIS) or cp949 (EUC-KR)"
+        raise AuthorError(Problem("SOURCE-004", what, fix, Origin(path))) from None
+
+
+def not_utf8(path: str, packer: str | None, opened: Callable[[], BufferedReader]) -> AuthorError:
     """Return the error of a file that is not UTF-8: where, what it seems to be, how to convert it."""
     fault = _find(opened)
     encoding = _guess(fault)
     what = f"byte {fault.byte:#04x} at offset {fault.offset:,} is not UTF-8"
-    name = shlex.quote(path)
     if encoding is None:
         what += "; the text around it is, so this one character is damaged"
         fix = f"write the character on line {fault.line} again"
     else:
         what += f"; as {encoding} the line reads {_preview(fault, encoding)!r}"
-        read, written = f"iconv -f {encoding} -t utf-8 {name}", name + ".utf8"
-        if path.lower().endswith(".gz"):
-            read = f"gzip -dc {name} | iconv -f {encoding} -t utf-8 | gzip"
-        fix = f"if that is right, convert the file: `{read} > {written} && mv {written} {name}`"
+        fix = f"if that is right, add --encoding {encoding}"
+        if packer != "zip":
+            fix += f", or convert the file: `{_conversion(path, packer, encoding)}`"
     return AuthorError(Problem("SOURCE-004", what, fix, Origin(path, line=fault.line)))
+
+
+def _conversion(path: str, packer: str | None, encoding: str) -> str:
+    """Return the command that converts a file to UTF-8."""
+    name = shlex.quote(path)
+    read, written = f"iconv -f {encoding} -t utf-8 {name}", name + ".utf8"
+    if packer is not None:
+        read = f"{packer} -dc {name} | iconv -f {encoding} -t utf-8 | {packer}"
+    return f"{read} > {written} && mv {written} {name}"
 
 
 def _find(opened: Callable[[], BufferedReader]) -> _Fault:
@@ -86,9 +117,6 @@ def _find(opened: Callable[[], BufferedReader]) -> _Fault:
 
 def _guess(fault: _Fault) -> str | None:
     """Return the likeliest encoding, or None when the file is UTF-8 with a damaged character."""
-    for mark, encoding in _MARKS:
-        if fault.head.startswith(mark):
-            return encoding
     if 0 in fault.head:
         # No other text has a NUL; in UTF-16 it is half of every ASCII character, at least of the line ends.
         return "utf-16le" if fault.head[1::2].count(0) > fault.head[::2].count(0) else "utf-16be"

@@ -23,7 +23,13 @@ def no_rows(path: str, found: str) -> AuthorError:
     )
 
 
-def require_good_names(path: str, names: Sequence[str], line: int | None = None) -> None:
+def not_installed(path: str, kind: str, package: str, extra: str) -> AuthorError:
+    """Return the error of a format whose package is not installed."""
+    what = f"reading {kind} files needs {package}, which is not installed"
+    return AuthorError(Problem("SOURCE-008", what, f"pip install 'assay-eval[{extra}]'", Origin(path)))
+
+
+def require_good_names(names: Sequence[str], where: Origin) -> None:
     """Raise an AuthorError unless every column has a name and no two share one."""
     unnamed = [str(place) for place, name in enumerate(names, 1) if not name.strip()]
     doubled = sorted(name for name, n in Counter(names).items() if n > 1 and name.strip())
@@ -32,12 +38,10 @@ def require_good_names(path: str, names: Sequence[str], line: int | None = None)
         few = ", ".join(unnamed[:12]) + (f" and {len(unnamed) - 12} more" if len(unnamed) > 12 else "")
         what = f"column {few} of {len(names)} has no name; the header is {listing(names)}"
         fix = "name or remove it; pandas leaves the index out with `to_csv(..., index=False)`"
-        problems.append(Problem("SOURCE-009", what, fix, Origin(path, line=line)))
+        problems.append(Problem("SOURCE-009", what, fix, where))
     if doubled:
         what = f"column name {listing(doubled)} stands more than once in the header {listing(names)}"
-        problems.append(
-            Problem("SOURCE-009", what, "give every column a name of its own", Origin(path, line=line))
-        )
+        problems.append(Problem("SOURCE-009", what, "give every column a name of its own", where))
     if problems:
         raise AuthorError(problems)
 

@@ -3,45 +3,181 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.sources.arrow import ArrowSource, ParquetSource
 from assay.sources.delimited import DelimitedSource
-from assay.sources.faults import no_rows
+from assay.sources.faults import damaged, no_rows
 from assay.sources.file_names import require_text
+from assay.sources.file_settings import OF_WORKBOOKS, FileReading, FileSettings, UndecidedFile
 from assay.sources.json_file import JsonSource
 from assay.sources.jsonl import JsonLinesSource
 from assay.sources.plain_text import PlainTextSource
+from assay.sources.shards import ShardedSource, Shards, shards_in
 from assay.sources.source import Source
+from assay.sources.stream import PACKERS, ZIP_FAULTS, Stored
+from assay.sources.text_source import TextSource
+from assay.sources.yaml_file import YamlSource
 
-_TEXT: dict[str, Callable[[str], Source]] = {
-    ".csv": lambda path: DelimitedSource(path, ","),
-    ".tsv": lambda path: DelimitedSource(path, "\t"),
+_TEXT: dict[str, Callable[[Stored, FileSettings | None], TextSource]] = {
+    ".csv": lambda stored, settings: DelimitedSource(stored, ",", settings),
+    ".tsv": lambda stored, settings: DelimitedSource(stored, "\t", settings),
     ".json": JsonSource,
     ".jsonl": JsonLinesSource,
     ".ndjson": JsonLinesSource,
     ".txt": PlainTextSource,
 }
-_FORMATS: dict[str, Callable[[str], Source]] = {
-    **_TEXT,
-    **{suffix + ".gz": make for suffix, make in _TEXT.items()},
+_OTHERS: dict[str, Callable[[str], Source]] = {
     ".parquet": ParquetSource,
     ".arrow": ArrowSource,
     ".feather": ArrowSource,
     ".ipc": ArrowSource,
+    ".yaml": YamlSource,
+    ".yml": YamlSource,
 }
-SUFFIXES = tuple(_FORMATS)
-"""Every suffix that can be read, in the order in which errors list them."""
+_WORKBOOKS = (".xlsx", ".xlsm", ".ods")
+_OLD_WORKBOOKS = (".xls", ".xlsb")
+_ARCHIVE = ".zip"
+_LISTED_TABLES = 12
+SUFFIXES = (
+    *_TEXT,
+    *_OTHERS,
+    *_WORKBOOKS,
+    *(suffix + packer for packer in PACKERS for suffix in _TEXT),
+)
+"""Every suffix by which a file is read, other than that of an archive."""
+LISTED = (
+    f"{', '.join((*_TEXT, *_OTHERS, *_WORKBOOKS))}; text formats also packed as"
+    f" {', '.join((*PACKERS, _ARCHIVE))}"
+)
+"""The suffixes in words, for messages."""
 
 
-def open_source(path: str | Path) -> Source:
-    """Return the source for a file, by its suffix. Reads nothing yet but makes sure that it is there."""
+def open_source(path: str | Path, settings: FileSettings | None = None) -> Source:
+    """Return the source for a file by its suffix, or for `hf://NAME:CONFIG@COMMIT#SPLIT`.
+
+    Reads nothing yet but makes sure that it is there. With settings, what they leave open is inferred from
+    the file; without, the suffix alone decides.
+    """
     place = Path(path)
     name = str(path)
     require_text(name)
+    if name.startswith("hf://"):
+        # Imported when used: a file needs no hub.
+        from assay.sources.hub_source import open_split
+
+        _require_settings(settings, name, "a dataset on the hub", frozenset())
+        return open_split(name)
+    if (shards := _shards(place)) is not None:
+        parts = [open_source(path, settings) for path in shards.paths]
+        return ShardedSource(name, parts, shards.n_expected)
+    _require_file(place, name)
+    archived = place.suffix.lower() == _ARCHIVE
+    suffix = known_suffix(place.name)
+    if suffix is None and not archived:
+        raise AuthorError(_unknown(place, name))
+    if place.stat().st_size == 0:
+        raise no_rows(name, "zero bytes")
+    if suffix is None:
+        return _open_member(name, settings)
+    if suffix in _OTHERS:
+        _require_settings(settings, name, f"a {suffix} file", frozenset())
+        return _OTHERS[suffix](name)
+    if suffix in _WORKBOOKS:
+        from assay.sources.workbook import WorkbookSource
+
+        _require_settings(settings, name, "a workbook", OF_WORKBOOKS)
+        return WorkbookSource(name, settings)
+    return _open_text(Stored(name), suffix, settings)
+
+
+def settings_for(path: str | Path, settings: FileSettings) -> FileSettings:
+    """Return the settings that also apply to another file, such as one of examples: all but its table."""
+    suffix = known_suffix(Path(path).name)
+    known: frozenset[str] = frozenset()
+    if suffix in _WORKBOOKS:
+        known = OF_WORKBOOKS
+    elif suffix is not None and suffix not in _OTHERS:
+        known = _open_text(Stored(str(path)), suffix, None).understands
+    return settings.only(known - {"sheet"})
+
+
+def known_suffix(name: str) -> str | None:
+    """Return the suffix, such as `.jsonl.gz`, by which a file of this name is read; None if by none."""
+    lowered = name.lower()
+    # Only one can fit: no suffix is the end of another one.
+    return next((suffix for suffix in SUFFIXES if lowered.endswith(suffix)), None)
+
+
+def _open_text(stored: Stored, suffix: str, settings: FileSettings | None) -> TextSource:
+    packer = next((packer for packer in PACKERS if suffix.endswith(packer)), "")
+    source = _TEXT[suffix.removesuffix(packer)](stored, settings)
+    _require_settings(settings, stored.path, source.kind, source.understands)
+    return source
+
+
+def _require_settings(settings: FileSettings | None, path: str, kind: str, known: frozenset[str]) -> None:
+    if settings is not None:
+        settings.require_known(path, kind, known)
+
+
+def _open_member(path: str, settings: FileSettings | None) -> Source:
+    """Return the source for the one data file of a zip archive, or the one that a person names."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
+    except ZIP_FAULTS as error:
+        raise damaged(path, "zip", error) from None
+    readable = {name: suffix for name in entries if (suffix := _text_suffix(name)) is not None}
+    chosen = settings.sheet if settings is not None else None
+    if chosen is not None and chosen not in readable:
+        what = f"the archive has no data file {chosen!r}{nearest(chosen, readable)}"
+        raise AuthorError(Problem("SOURCE-016", what, f"use one of {listing(readable)}", Origin(path)))
+    if not readable:
+        what = f"the archive has no file of text that can be read; it has {listing(entries) or 'no files'}"
+        raise AuthorError(Problem("SOURCE-016", what, "unpack it and name a data file", Origin(path)))
+    if chosen is None and len(readable) > 1:
+        what = f"the archive has {len(readable)} data files: {listing(readable)}"
+        readings = [
+            FileReading(f"{entries[name].file_size:,} bytes", FileSettings(sheet=name))
+            for name in list(readable)[:_LISTED_TABLES]
+        ]
+        raise UndecidedFile("SOURCE-016", what, readings, Origin(path))
+    member = next(iter(readable)) if chosen is None else chosen
+    if entries[member].flag_bits & 1:
+        what = f"{member!r} in the archive is protected by a password"
+        raise AuthorError(Problem("SOURCE-011", what, "unpack it and name the data file", Origin(path)))
+    if settings is not None:
+        settings = msgspec.structs.replace(settings, sheet=None)
+    return _open_text(Stored(path, member), readable[member], settings)
+
+
+def _text_suffix(name: str) -> str | None:
+    """Return the suffix of a data file inside an archive; None for the notes that packers leave beside."""
+    parts = Path(name).parts
+    if any(part.startswith((".", "__MACOSX")) for part in parts) or ".meta." in parts[-1]:
+        return None
+    return next((suffix for suffix in _TEXT if name.lower().endswith(suffix)), None)
+
+
+def _shards(place: Path) -> Shards | None:
+    """Return the parts of one table that a folder holds; None where it is no folder, or holds other files."""
+    try:
+        inside = sorted(place.iterdir()) if place.is_dir() else []
+    except PermissionError:
+        return None
+    files = [path for path in inside if path.is_file() and not path.name.startswith((".", "_"))]
+    suffixes = {path: suffix for path in files if (suffix := known_suffix(path.name)) is not None}
+    return shards_in(suffixes)
+
+
+def _require_file(place: Path, name: str) -> None:
     try:
         if not place.exists():
             raise AuthorError(_missing(place, name))
@@ -51,24 +187,19 @@ def open_source(path: str | Path) -> Source:
         what = f"the folder of the file cannot be looked into: {error.strerror}"
         fix = "check your rights to read it"
         raise AuthorError(Problem("SOURCE-001", what, fix, Origin(name))) from None
-    suffix = known_suffix(place.name)
-    if suffix is None:
-        found = f"its suffix is {place.suffix!r}" if place.suffix else "its name has no suffix"
-        if place.suffix.lower() == ".gz":
-            found = f"the name inside .gz is {place.stem!r}"
-        what = f"the format of the file is not known: {found}; known are {', '.join(SUFFIXES)}"
-        fix = "convert the file to one of these, or rename it if it is one already"
-        raise AuthorError(Problem("SOURCE-002", what, fix, Origin(name)))
-    if place.stat().st_size == 0:
-        raise no_rows(name, "zero bytes")
-    return _FORMATS[suffix](name)
 
 
-def known_suffix(name: str) -> str | None:
-    """Return the suffix, such as `.jsonl.gz`, by which a file of this name is read; None if by none."""
-    lowered = name.lower()
-    # Only one can fit: no suffix is the end of another one.
-    return next((suffix for suffix in SUFFIXES if lowered.endswith(suffix)), None)
+def _unknown(place: Path, name: str) -> Problem:
+    if place.suffix.lower() in _OLD_WORKBOOKS:
+        what = f"{place.suffix} workbooks are not supported: their readers drop error values without a word"
+        fix = "save the file as .xlsx, .ods or .csv"
+        return Problem("SOURCE-002", what, fix, Origin(name))
+    found = f"its suffix is {place.suffix!r}" if place.suffix else "its name has no suffix"
+    if place.suffix.lower() in PACKERS:
+        found = f"the name inside {place.suffix.lower()} is {place.stem!r}"
+    what = f"the format of the file is not known: {found}; known are {LISTED}"
+    fix = "convert the file to one of these, or rename it if it is one already"
+    return Problem("SOURCE-002", what, fix, Origin(name))
 
 
 def _missing(place: Path, name: str) -> Problem:

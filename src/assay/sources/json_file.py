@@ -1,4 +1,4 @@
-"""A .json file that holds a table: a list of objects, or an object around one such list."""
+"""A .json file that holds a table: a list of objects, an object around one, or columns of values."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.sources.faults import no_rows
+from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile, counted_rows
 from assay.sources.json_keys import repeated_key, repeated_problem
+from assay.sources.json_tables import nested_questions, rows_of_columns, tables_in
 from assay.sources.jsonl import JsonLinesSource, explain, kind_of
 from assay.sources.record import Record
-from assay.sources.source import Report, Source, raise_problem
-from assay.sources.stream import reading
+from assay.sources.source import Report, raise_problem
+from assay.sources.text_source import TextSource
 
 _FIX = 'write a list of objects, [{...}, ...], or an object around one such list, {"examples": [{...}, ...]}'
 
 
-class JsonSource(Source):
+class JsonSource(TextSource):
     """A JSON document, loaded whole: `[{...}, ...]` or `{"examples": [{...}, ...], ...}`.
 
     Many public datasets name JSON lines .json; a document whose first line is an object and which goes
-    on after it is read as lines. Otherwise records have a row and no line.
+    on after it is read as lines. Otherwise records have a row and no line. With settings, tables written
+    by columns and SQuAD's nested questions are read too.
     """
 
+    kind = "a JSON document"
+    understands = TextSource.understands | {"sheet"}
+
     def _read(self, report: Report) -> Iterator[Record]:
-        with reading(self.path, whole=True) as stream:
+        with self._reading(whole=True) as stream:
             text = stream.read()
             if text.isspace():
                 raise no_rows(self.path, "only blank lines")
@@ -42,7 +48,7 @@ class JsonSource(Source):
             raise AuthorError(repeated_problem(key, Origin(self.path)))
         del text
         if is_lines:
-            yield from JsonLinesSource(self.path)._read(report)
+            yield from JsonLinesSource(self.stored, self.settings)._read(report)
             return
         rows = self._table(document)
         if not rows:
@@ -58,22 +64,51 @@ class JsonSource(Source):
         if isinstance(document, list):
             # When no item is an object the shape is wrong, not the rows.
             if not document or any(isinstance(item, dict) for item in document):
-                return document
+                return self._flat(document)
             found = f"a list of {len(document)} whose first item is {kind_of(document[0])}"
         elif isinstance(document, dict):
-            tables = {key: value for key, value in document.items() if _is_table(value)}
+            tables = tables_in(document)
+            rows = (
+                None if self.settings is None or len(tables) == len(document) else rows_of_columns(document)
+            )
+            if rows is not None:
+                return rows
+            if self.settings is not None and self.settings.sheet is not None:
+                tables = {self.settings.sheet: self._chosen(tables, self.settings.sheet)}
             if len(tables) == 1:
-                return next(iter(tables.values()))
+                return self._flat(next(iter(tables.values())))
             if tables:
-                found = f"an object with several lists of objects: {listing(tables)}"
-            elif document and all(value == [] for value in document.values()):
+                raise self._several(tables)
+            if document and all(value == [] for value in document.values()):
                 return []
-            else:
-                found = f"an object without a list of objects, with the keys {listing(document)}"
+            found = f"an object without a list of objects, with the keys {listing(document)}"
         else:
             found = kind_of(document)
         what = f"expected a table of objects, found {found}"
         raise AuthorError(Problem("SOURCE-007", what, _FIX, Origin(self.path)))
+
+    def _flat(self, rows: list[Any]) -> list[Any]:
+        """Return SQuAD's questions, each with its context; other rows as they are."""
+        questions = None if self.settings is None else nested_questions(rows)
+        return rows if questions is None else questions
+
+    def _chosen(self, tables: dict[str, list[Any]], name: str) -> list[Any]:
+        if name in tables:
+            return tables[name]
+        what = f"the document has no list of objects {name!r}{nearest(name, tables)}"
+        fix = f"use one of {listing(tables)}" if tables else "omit --sheet: the document has no such list"
+        raise AuthorError(Problem("SOURCE-016", what, fix, Origin(self.path)))
+
+    def _several(self, tables: dict[str, list[Any]]) -> AuthorError:
+        what = f"the document has several lists of objects: {listing(tables)}"
+        if self.settings is None:
+            return AuthorError(
+                Problem("SOURCE-007", f"expected a table of objects; {what}", _FIX, Origin(self.path))
+            )
+        readings = [
+            FileReading(counted_rows(len(rows)), FileSettings(sheet=name)) for name, rows in tables.items()
+        ]
+        return UndecidedFile("SOURCE-016", what, readings, Origin(self.path))
 
     def _broken(self, text: str, error: Exception) -> AuthorError:
         fault, place = explain(text, error)
@@ -86,10 +121,6 @@ class JsonSource(Source):
         return AuthorError(
             Problem("SOURCE-006", f"broken JSON: {fault}", "mend the file at this place", where)
         )
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _is_lines(text: bytes) -> bool:

@@ -14,14 +14,16 @@ from assay.core.origin import Origin
 from assay.sources.faults import no_rows
 from assay.sources.json_keys import repeated_key, repeated_problem
 from assay.sources.record import Record
-from assay.sources.source import Report, Source, raise_problem
-from assay.sources.stream import reading
+from assay.sources.source import Report, raise_problem
+from assay.sources.text_source import TextSource
 
 _SHOWN_CHARS = 60
 
 
-class JsonLinesSource(Source):
-    """A file with one JSON object on each line, in UTF-8. Blank lines are skipped."""
+class JsonLinesSource(TextSource):
+    """A file with one JSON object on each line. Blank lines are skipped."""
+
+    kind = "a file of JSON lines"
 
     def _read(self, report: Report) -> Iterator[Record]:
         path = self.path
@@ -29,7 +31,7 @@ class JsonLinesSource(Source):
         # Once is enough: whoever walks the records has had the file checked.
         is_checked = report is not raise_problem
         row = 0
-        with reading(path) as stream:
+        with self._reading() as stream:
             # Bytes, not text: the decoder takes them as they are, and only "\n" may end a line.
             for number, line in enumerate(stream, 1):
                 if line.isspace():
@@ -39,8 +41,11 @@ class JsonLinesSource(Source):
                     fields = decode(line)
                 except (msgspec.DecodeError, RecursionError) as error:
                     where = Origin(path, row, number)
-                    if row == 1:
-                        _require_lines(line, where)
+                    if row == 1 and _is_document(line):
+                        if self.settings is None:
+                            raise AuthorError(_document_problem(line, where)) from None
+                        yield from self._as_document(report)
+                        return
                     report(broken_line(line, error, where))
                     continue
                 if is_checked and (key := repeated_key(line, fields)) is not None:
@@ -50,16 +55,25 @@ class JsonLinesSource(Source):
         if not row:
             raise no_rows(path, "only blank lines")
 
+    def _as_document(self, report: Report) -> Iterator[Record]:
+        # Imported here: a document may turn out to be lines as well, and imports this module.
+        from assay.sources.json_file import JsonSource
 
-def _require_lines(first: bytes, where: Origin) -> None:
-    """Raise one error for the whole file when it is a single JSON document spread over lines."""
+        return JsonSource(self.stored, self.settings)._read(report)
+
+
+def _is_document(first: bytes) -> bool:
+    """Whether a file is a single JSON document spread over lines, by its first line."""
     text = first.strip()
-    if text in (b"{", b"[") or text.startswith(b"[{"):
-        what = (
-            f"each line must be one JSON object; the first begins {_beginning(first)},"
-            " so this seems to be one JSON document"
-        )
-        raise AuthorError(Problem("SOURCE-006", what, "name the file .json", where))
+    return text in (b"{", b"[") or text.startswith(b"[{")
+
+
+def _document_problem(first: bytes, where: Origin) -> Problem:
+    what = (
+        f"each line must be one JSON object; the first begins {_beginning(first)},"
+        " so this seems to be one JSON document"
+    )
+    return Problem("SOURCE-006", what, "name the file .json", where)
 
 
 def broken_line(line: bytes, error: Exception, where: Origin) -> Problem:

@@ -14,10 +14,10 @@ import os
 import warnings
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from assay.core.media import MEDIA, AnyMedia, Medium
-from assay.sources.media_formats import Broken, Found, examine
+from assay.sources.media_formats import Broken, Found, examine, media_type_of
 
 _REMEMBERED = 100_000
 """Files whose facts are kept: a few hundred bytes each."""
@@ -77,6 +77,20 @@ def media_data(media_type: str, payload: str, medium: Medium, *, keeps_type: boo
         extent=found.extent,
         data=payload,
     )
+
+
+def media_address(value: Any, medium: Medium) -> Any:
+    """Return a value of a media column as authors write media: a path, or base64 with `data:` before it.
+
+    `datasets` keeps the bytes of a file, its path, or both. What is neither is returned as it is.
+    """
+    if not isinstance(value, dict):
+        return value
+    held = value.get("bytes")
+    if not isinstance(held, bytes):
+        return value.get("path")
+    kind = media_type_of(io.BytesIO(held), medium) or f"{medium}/octet-stream"
+    return f"data:{kind};base64,{base64.b64encode(held).decode()}"
 
 
 def _examined(stream: BinaryIO, medium: Medium) -> Found:

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from assay.core.origin import Origin
 from assay.sources.faults import no_rows
 from assay.sources.record import Record
-from assay.sources.source import Report, Source
-from assay.sources.stream import reading
+from assay.sources.source import Report
+from assay.sources.text_source import TextSource
 
 
-class PlainTextSource(Source):
+class PlainTextSource(TextSource):
     """A text in UTF-8, taken as it is: its line ends and the white space around it are part of it."""
 
+    kind = "a plain text"
+
     def _read(self, report: Report) -> Iterator[Record]:
-        with reading(self.path, whole=True) as stream:
+        with self._reading(whole=True) as stream:
             text = stream.read().decode()
         if not text.strip():
             raise no_rows(self.path, "only white space")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from assay.core.errors import AuthorError, Problem, Problems
+from assay.core.media import Medium
 from assay.sources.faults import unreadable
+from assay.sources.file_settings import UndecidedFile
 from assay.sources.record import Record
 
 HASH_BYTES = 16
@@ -63,6 +65,26 @@ class Source(ABC):
                 names.update(dict.fromkeys(record.fields))
         return tuple(names)
 
+    @property
+    def label_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Names that the data itself gives to integer labels, by column; empty where it gives none."""
+        return {}
+
+    @property
+    def media_columns(self) -> Mapping[str, Medium]:
+        """Columns that the data declares to be media: a value is a path, or base64 with `data:` before it."""
+        return {}
+
+    @property
+    def has_decimal_comma(self) -> bool:
+        """Whether a text such as `3,5` in this file is the number 3.5."""
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was inferred about how the file is written, in words."""
+        return ()
+
     def content_hash(self) -> str:
         """Return a hex hash of the file's bytes as they lie on the disk."""
         try:
@@ -90,6 +112,9 @@ def _all_problems(walk: Callable[[Report], Iterator[T]]) -> Iterator[T]:
         yield from walk(report)
     except _Enough:
         pass
+    except UndecidedFile:
+        # No row was read yet, and whoever asks the person needs the readings.
+        raise
     except AuthorError as error:
         # The file could not be read to its end: say so after what was found up to there.
         for problem in error.problems:

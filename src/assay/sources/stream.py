@@ -1,18 +1,23 @@
-"""A file's bytes, unpacked. Turns what a disk or a packer can do wrong into errors a person can mend."""
+"""A file's bytes as UTF-8, unpacked and decoded. Turns faults of a disk or a packer into clear errors."""
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
+import lzma
+import struct
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import BufferedReader
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from assay.sources.encoding import looks_like_utf16, not_utf8
+from assay.sources.arrow import open_zstd
+from assay.sources.encoding import looks_like_utf16, mark_of, not_encoded, not_utf8
 from assay.sources.faults import damaged, no_rows, too_large, unreadable
 
 LONGEST_LINE = 64_000_000
@@ -20,18 +25,46 @@ LONGEST_LINE = 64_000_000
 MOST_UNPACKED = 1_000_000_000
 """Bytes of a packed file that is read whole: a few thousand packed ones can unpack to any number."""
 _BLOCK = 1 << 17
+PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+"""Suffixes of packed files, and what they are called."""
+
+
+ZIP_FAULTS = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
+    *(KeyError, ValueError, NotImplementedError, RuntimeError, struct.error),
+)
+"""What reading a damaged zip archive may raise."""
+
+
+class Stored(NamedTuple):
+    """Where a text is stored and how it is encoded."""
+
+    path: str
+    member: str | None = None
+    """The file inside a zip archive."""
+    encoding: str | None = None
+    """None: UTF-8, or what a byte order mark says."""
+
+    @property
+    def packer(self) -> str | None:
+        """What the file is packed with."""
+        if self.member is not None:
+            return "zip"
+        lowered = self.path.lower()
+        return next((kind for suffix, kind in PACKERS.items() if lowered.endswith(suffix)), None)
 
 
 @contextmanager
-def reading(path: str, *, whole: bool = False) -> Iterator[BufferedReader]:
-    """Open a text file's bytes for reading: unpacked, the byte order mark left out.
+def reading(stored: Stored, *, whole: bool = False) -> Iterator[BufferedReader]:
+    """Open a text file's bytes for reading: unpacked, in UTF-8, without a byte order mark.
 
-    Lines are bounded; with `whole`, what the file unpacks to is. An error that bad bytes cause anywhere in
+    Lines are bounded; with `whole`, the unpacked size is. An error that bad bytes cause anywhere in
     the block is raised as an AuthorError.
     """
+    path = stored.path
     try:
         try:
-            with open_bytes(path, whole=whole) as stream:
+            with open_bytes(stored, whole=whole) as stream:
                 head = stream.peek(4096)
                 if not head:
                     raise no_rows(path, "zero bytes")
@@ -42,22 +75,99 @@ def reading(path: str, *, whole: bool = False) -> Iterator[BufferedReader]:
                     stream.read(len(codecs.BOM_UTF8))
                 yield stream
         except UnicodeDecodeError:
-            raise not_utf8(path, partial(open_bytes, path, whole=whole)) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        # Outermost: a damaged gzip file yields bytes that are not UTF-8 before it is found out.
-        raise damaged(path, "gzip", error) from None
-
-
-def open_bytes(path: str, *, whole: bool = False) -> BufferedReader:
-    """Open a file for reading, through gzip when its name ends in .gz."""
-    is_packed = path.lower().endswith(".gz")
-    try:
-        if whole and not is_packed:
-            return open(path, "rb")
-        inner = gzip.open(path, "rb") if is_packed else open(path, "rb", buffering=0)  # noqa: SIM115
+            raise not_utf8(path, stored.packer, partial(open_bytes, stored, whole=whole)) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        # Outermost: a damaged gzip file yields bytes that are not UTF-8 before the damage is found.
+        raise damaged(path, stored.packer or "text", error) from None
     except OSError as error:
-        raise unreadable(path, error) from None
-    return BufferedReader(_Bounded(path, cast(io.RawIOBase, inner), whole=whole), _BLOCK)
+        # bz2 and zstd raise these without a number; the system's own errors have one.
+        if stored.packer is None or error.errno is not None:
+            raise
+        raise damaged(path, stored.packer, error) from None
+
+
+def open_bytes(stored: Stored, *, whole: bool = False) -> BufferedReader:
+    """Open a file for reading: unpacked by its suffix, and decoded unless it is UTF-8."""
+    try:
+        encoding = stored.encoding or _marked(stored)
+        if whole and stored.packer is None and encoding is None:
+            return open(stored.path, "rb")
+        inner = _open_unpacked(stored)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise unreadable(stored.path, error) from None
+    if encoding is not None:
+        inner = _Decoded(stored.path, inner, encoding)
+    return BufferedReader(_Bounded(stored.path, inner, whole=whole), _BLOCK)
+
+
+def marked_encoding(stored: Stored) -> str | None:
+    """Return the encoding that a byte order mark names, other than UTF-8."""
+    try:
+        return None if stored.encoding is not None else _marked(stored)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
+        return None  # `reading` reports what is wrong with the file.
+
+
+def _marked(stored: Stored) -> str | None:
+    with _open_unpacked(stored) as stream:
+        return mark_of(stream.read(4) or b"")
+
+
+def _open_unpacked(stored: Stored) -> io.RawIOBase:
+    path = stored.path
+    opened: Any
+    if stored.member is not None:
+        with zipfile.ZipFile(path) as archive:
+            opened = archive.open(stored.member)
+    elif stored.packer == "gzip":
+        opened = gzip.open(path, "rb")  # noqa: SIM115
+    elif stored.packer == "bzip2":
+        opened = bz2.open(path, "rb")  # noqa: SIM115
+    elif stored.packer == "xz":
+        opened = lzma.open(path, "rb")  # noqa: SIM115
+    elif stored.packer == "zstd":
+        opened = open_zstd(path)
+    else:
+        opened = open(path, "rb", buffering=0)  # noqa: SIM115
+    return cast(io.RawIOBase, opened)
+
+
+class _Decoded(io.RawIOBase):
+    """Bytes in another encoding, handed on in UTF-8."""
+
+    def __init__(self, path: str, inner: io.RawIOBase, encoding: str) -> None:
+        self._path = path
+        self._inner = inner
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._offset = 0
+        self._ready = memoryview(b"")
+        self._is_done = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._is_done:
+            block = self._inner.read(_BLOCK) or b""
+            self._is_done = not block
+            try:
+                text = self._decoder.decode(block, final=self._is_done)
+            except UnicodeDecodeError as error:
+                raise not_encoded(self._path, self._encoding, error, self._offset) from None
+            self._offset += len(block)
+            # Halves of surrogate pairs, which a decoder may let pass, are no text in UTF-8.
+            self._ready = memoryview(text.encode("utf-8", errors="replace"))
+        n = min(len(buffer), len(self._ready))
+        buffer[:n] = self._ready[:n]
+        self._ready = self._ready[n:]
+        return n
+
+    def close(self) -> None:
+        self._inner.close()
+        super().close()
 
 
 class _Bounded(io.RawIOBase):

@@ -1,0 +1,131 @@
+"""Datasets that are named as on the Hugging Face hub: which rows are meant, and what a person reads of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem, UsageError
+from assay.core.origin import Origin
+from assay.dialects.parts.compiled import Compiled
+from assay.dialects.parts.described_task import DescribedTask
+from assay.dialects.table.eval_task import ANY_CONFIG, FILE_NAME, EvalTask, eval_tasks, has_fields
+from assay.sources.hub_dataset import PREFERRED, HubDataset
+from assay.sources.hub_name import HubName, parse_hub_name
+from assay.sources.hub_source import is_streaming
+from assay.sources.yaml_file import read_yaml
+
+SHOTS_PREFERRED = ("train", "training", "validation", "valid", "val", "dev", "test")
+"""Splits that examples are taken from where nobody names one, the first that is there."""
+_TRAIN = ("train", "training")
+
+
+class HubTable(NamedTuple):
+    """The rows of a config and split at a commit."""
+
+    address: str
+    """What opens it, now and later: `hf://NAME:CONFIG@COMMIT#SPLIT`."""
+    name: str
+    """What the task is called."""
+    notes: tuple[str, ...]
+    task: EvalTask | None = None
+    """How the `eval.yaml` of the repository asks and scores the rows, where that is used."""
+
+
+def tables_on_hub(
+    name: HubName,
+    split: str | None,
+    *,
+    preferred: Sequence[str] = PREFERRED,
+    uses_eval_file: bool = False,
+) -> list[HubTable]:
+    """Find and download what a name means: a table for each of its configs, which commas separate.
+
+    `uses_eval_file`: where the name has no config and no split, the tasks of the repository's `eval.yaml`
+    come first.
+    """
+    if split is not None and name.split not in (None, split):
+        what = f"the name asks for split {name.split!r}, and --split for {split!r}"
+        raise UsageError(Problem("USAGE-004", what, "write one of them"))
+    dataset = HubDataset.find(name)
+    notes: tuple[str, ...] = ()
+    if uses_eval_file and name.config is None and (name.split or split) is None:
+        tasks, notes = _described(dataset)
+        if tasks:
+            return [_task(dataset, one) for one in tasks]
+    configs = name.config.split(",") if name.config else [None]
+    tables = [_table(dataset, one, name.split or split, preferred) for one in configs]
+    return [one._replace(notes=(*one.notes, *notes)) for one in tables]
+
+
+def _table(dataset: HubDataset, config: str | None, split: str | None, preferred: Sequence[str]) -> HubTable:
+    """Find the rows of a config and split, and download them where they are not streamed."""
+    chosen = dataset.require_config(config)
+    rows = dataset.require_split(chosen, split, preferred=preferred)
+    notes = _notes(dataset, chosen, rows, split)
+    if dataset.has_table(chosen, rows) or (not is_streaming() and dataset.has_room(chosen, rows)):
+        # Downloaded here: what is wrong with it shows before a model is loaded.
+        dataset.tables(chosen, rows)
+    else:
+        why = "as asked" if is_streaming() else "the disk has no room for the split"
+        notes.append(f"rows are streamed from the hub each time they are read: {why}")
+    own = f"{dataset.name}:{chosen}" if len(dataset.configs) > 1 else dataset.name
+    return HubTable(str(dataset.pinned(chosen, rows)), own, tuple(notes))
+
+
+def _described(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ...]]:
+    """Return the tasks of the repository's `eval.yaml`, or why they are not used, where it has one."""
+    file = dataset.find_file(FILE_NAME)
+    if file is None:
+        return [], ()
+    document = read_yaml(str(file))
+    if not has_fields(document):
+        why = "its tasks do not say which column is what (field_spec)"
+        return [], (f"the repository's {FILE_NAME} is not used: {why}",)
+    try:
+        return eval_tasks(document, Origin(f"hf://{dataset.name}/{FILE_NAME}")), ()
+    except AuthorError as error:
+        plain = HubName(dataset.name, revision=dataset.asked.revision, split="SPLIT").short
+        fix = f"read the rows as a plain table: assay run {plain}; docs/shapes.md lists what can be run"
+        raise AuthorError([msgspec.structs.replace(one, fix=fix) for one in error.problems]) from None
+
+
+def _task(dataset: HubDataset, task: EvalTask) -> HubTable:
+    # The file says "default" where the repository has one config, whatever its name is.
+    is_only = task.config == ANY_CONFIG and task.config not in dataset.configs
+    table = _table(dataset, None if is_only else task.config, task.split, PREFERRED)
+    address = parse_hub_name(table.address)
+    assert address is not None
+    plain = address._replace(revision=dataset.asked.revision).short
+    which = f"task {task.id!r} of " if task.id else ""
+    note = f"asked and scored by {which}the repository's {FILE_NAME}; assay run {plain} reads a plain table"
+    name = f"{dataset.name}:{task.id}" if task.id else dataset.name
+    return HubTable(table.address, name, (*table.notes, note), task)
+
+
+def _notes(dataset: HubDataset, config: str, split: str, wanted: str | None) -> list[str]:
+    notes = [f"read from the hub: {dataset.name}, config {config}, split {split}, commit {dataset.commit}"]
+    if wanted is None and split in _TRAIN:
+        notes.append(f"the only split is {split!r}: models may have been trained on it")
+    if wanted is not None and wanted != split:
+        notes.append(f"the dataset calls the split {wanted!r} {split!r}")
+    return notes
+
+
+def record_reads(compiled: Sequence[Compiled], reads: Iterable[HubName]) -> tuple[str, ...]:
+    """Make what was read from the hub part of tasks and of their identity; return what a person reads of it.
+
+    The tasks of a table have its rows' whole address; those of a dialect may have read several configs each.
+    """
+    names = list(reads)
+    for one in compiled:
+        task = one.task
+        assert isinstance(task, DescribedTask)
+        if names:
+            is_table = task.spec.dialect == "table"
+            read = (name if is_table else HubName(name.repository, revision=name.revision) for name in names)
+            task.record("hub", list(dict.fromkeys(map(str, read))))
+    commits = dict.fromkeys((name.repository, name.revision) for name in names)
+    return tuple(f"read from the hub: {repository}, commit {commit}" for repository, commit in commits)

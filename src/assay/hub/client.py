@@ -1,0 +1,70 @@
+"""The hub's own client, quiet: its settings decide where the hub is, who asks, and where files are kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from assay.core.secrets import without_user_info
+
+_BARS_VARIABLE = "HF_HUB_DISABLE_PROGRESS_BARS"
+"""Set by a person, it cannot be overridden."""
+
+
+def hub_client() -> Any:
+    """Return the package huggingface_hub; ModuleNotFoundError when it is not installed."""
+    client = import_module("huggingface_hub")
+    # Its parts are attributes once they are imported.
+    for part in ("constants", "errors", "utils"):
+        import_module(f"huggingface_hub.{part}")
+    return client
+
+
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE, or a run that is kept offline, forbids any request to the hub."""
+    return bool(hub_client().constants.HF_HUB_OFFLINE)
+
+
+def endpoint() -> str:
+    """Return the hub's address, as HF_ENDPOINT sets it, without a password."""
+    return without_user_info(str(hub_client().constants.ENDPOINT))
+
+
+def cache_folder() -> Path:
+    """Return the folder of the hub's cache, as HF_HUB_CACHE and HF_HOME set it."""
+    return Path(hub_client().constants.HF_HUB_CACHE).expanduser()
+
+
+def has_token() -> bool:
+    """Whether a token is sent: HF_TOKEN, or one that `hf auth login` stored."""
+    return bool(hub_client().get_token())
+
+
+@contextmanager
+def quiet_client(*, shows_bars: bool = False) -> Iterator[Any]:
+    """Yield the client without its warnings, which are raised as well, and without its progress bars."""
+    client = hub_client()
+    tools = client.utils
+    level, hid_bars = tools.logging.get_verbosity(), tools.are_progress_bars_disabled()
+    tools.logging.set_verbosity(tools.logging.CRITICAL)
+    _switch_bars(tools, on=shows_bars)
+    try:
+        yield client
+    finally:
+        tools.logging.set_verbosity(level)
+        _switch_bars(tools, on=not hid_bars)
+
+
+def _switch_bars(tools: Any, *, on: bool) -> None:
+    if _BARS_VARIABLE not in os.environ:
+        (tools.enable_progress_bars if on else tools.disable_progress_bars)()
+
+
+def shown_folder(folder: Path) -> str:
+    """Return a folder as people write it, with ~ for their home."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

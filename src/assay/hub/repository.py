@@ -1,0 +1,254 @@
+"""A repository of the hub: its files at a commit, its branches and tags, and what the cache holds of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from assay.core.errors import listing
+from assay.hub.client import cache_folder, is_offline, quiet_client, shown_folder
+from assay.hub.troubles import HubTrouble, TroubleKind, first_line, hub_calls
+
+RepositoryKind = Literal["model", "dataset"]
+
+DEFAULT_REVISION = "main"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
+_ANSWER_WITHIN_S = 30.0
+_RETRY_WAITS_S = (0.5, 2.0)
+"""Waits before the next attempts to look a repository up, when the hub fails."""
+_PATHS_AT_ONCE = 500
+_MOST_SIMILAR = 3
+_LOOKED_AT = 50
+_LIKE = 75
+"""Percent of likeness from which on another name is suggested."""
+
+
+def is_commit(revision: str) -> bool:
+    """Whether a revision is a whole commit, which never changes, and no branch or tag."""
+    return _COMMIT.fullmatch(revision) is not None
+
+
+class RepositoryFile(NamedTuple):
+    """One file at a commit, as the hub lists it."""
+
+    path: str
+    size: int
+    blob: str | None = None
+    """The name of its content in the cache: its SHA-256 where it is stored outside git, else git's own id."""
+    is_large: bool = False
+    """Whether it is stored outside git, so that `blob` is a SHA-256."""
+
+
+class Snapshot(NamedTuple):
+    """A repository at one commit."""
+
+    commit: str
+    files: dict[str, RepositoryFile]
+    is_cached: bool = False
+    """Whether the cache alone was read: `files` are those it holds."""
+    unreached: str | None = None
+    """Why the cache was read although the hub was asked; None: the hub answered, or nobody asked it."""
+    name: str = ""
+    """What the hub calls the repository today; empty where it was not asked."""
+    is_gated: bool = False
+    """Whether files may be read only by those who were granted access."""
+
+
+class Repository:
+    """A model or dataset by name, at a revision."""
+
+    def __init__(self, name: str, revision: str | None = None, kind: RepositoryKind = "model") -> None:
+        self.name = name
+        self.kind: RepositoryKind = kind
+        self.revision = revision or DEFAULT_REVISION
+        """The branch, tag or commit that was asked for."""
+
+    # --- asked of the hub ---
+
+    def resolve(self) -> Snapshot:
+        """Return the commit that the revision names now, with its files; from the cache when offline.
+
+        A branch whose commit is cached is used when the hub cannot be reached: `unreached` says why.
+        """
+        if is_offline():
+            return self._cached_snapshot()
+        try:
+            return self.listed()
+        except HubTrouble as trouble:
+            if not trouble.may_pass or (commit := self.cached_commit()) is None:
+                raise
+            return self._read_cache(commit)._replace(unreached=trouble.detail)
+
+    def listed(self, *, with_sizes: bool = True) -> Snapshot:
+        """Return the commit that the revision names now, with its files, as the hub lists them."""
+        for wait_s in (*_RETRY_WAITS_S, None):
+            try:
+                return self._ask(with_sizes)
+            except HubTrouble as trouble:
+                # A server that fails once in a while answers the next time; no server does not.
+                if wait_s is None or trouble.kind is not TroubleKind.SERVER or not trouble.may_pass:
+                    raise
+                time.sleep(wait_s)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _ask(self, with_sizes: bool) -> Snapshot:
+        with quiet_client() as client, hub_calls():
+            try:
+                found = client.HfApi().repo_info(
+                    self.name,
+                    repo_type=self.kind,
+                    revision=self.revision,
+                    files_metadata=with_sizes,
+                    timeout=_ANSWER_WITHIN_S,
+                )
+                files = [_read_file(one.rfilename, one) for one in found.siblings or ()]
+            except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+                what = f"its answer is not that of a hub: {first_line(error)}"
+                raise HubTrouble(TroubleKind.SERVER, what) from error
+        listed = {file.path: file for file in files}
+        return Snapshot(found.sha, listed, name=found.id, is_gated=bool(found.gated))
+
+    def check_access(self) -> None:
+        """Raise where its files may not be read; what a gated repository lists is public."""
+        with quiet_client() as client, hub_calls():
+            client.HfApi().auth_check(self.name, repo_type=self.kind)
+
+    def find_files(self, paths: Sequence[str]) -> list[RepositoryFile]:
+        """Return files with their sizes, where a list of all files would be long."""
+        found: list[RepositoryFile] = []
+        with quiet_client() as client, hub_calls():
+            for begin in range(0, len(paths), _PATHS_AT_ONCE):
+                some = list(paths[begin : begin + _PATHS_AT_ONCE])
+                found += [
+                    _read_file(one.path, one)
+                    for one in client.HfApi().get_paths_info(
+                        self.name, some, revision=self.revision, repo_type=self.kind
+                    )
+                ]
+        return found
+
+    def revisions(self) -> list[str]:
+        """Return the names of its branches and tags; empty where the hub does not list them."""
+        with suppress(HubTrouble), quiet_client() as client, hub_calls():
+            refs = client.HfApi().list_repo_refs(self.name, repo_type=self.kind)
+            return [ref.name for ref in (*refs.branches, *refs.tags)]
+        return []
+
+    def similar(self) -> list[str]:
+        """Return names that the hub's search finds for this one, the most similar first; empty: it fails."""
+        from rapidfuzz import fuzz
+
+        organization, _, alone = self.name.rpartition("/")
+        begin = alone[: max(3, len(alone) * 2 // 3)]
+        searches: list[dict[str, str]] = [{"search": alone}, {"search": begin}]
+        searches += [{"author": organization}] if organization else []
+        found: dict[str, float] = {}
+        for words in searches:
+            with suppress(HubTrouble), quiet_client() as client, hub_calls():
+                api = client.HfApi()
+                search = api.list_models if self.kind == "model" else api.list_datasets
+                for one in search(**words, limit=_LOOKED_AT):
+                    is_like = fuzz.ratio(one.id.rpartition("/")[2].lower(), alone.lower())
+                    found[one.id] = max(is_like, fuzz.ratio(one.id.lower(), self.name.lower()))
+        ranked = sorted(found, key=lambda name: (-found[name], name))
+        return [name for name in ranked if found[name] >= _LIKE][:_MOST_SIMILAR]
+
+    # --- read from the cache ---
+
+    @property
+    def folder(self) -> Path:
+        """Return its folder in the cache."""
+        return cache_folder() / "--".join((f"{self.kind}s", *self.name.split("/")))
+
+    def snapshot_folder(self, commit: str) -> Path:
+        """Return the folder in which the files of a commit are found by their paths."""
+        return self.folder / "snapshots" / commit
+
+    def cached_commits(self) -> list[str]:
+        """Return the commits of which the cache holds something."""
+        return _names(self.folder / "snapshots")
+
+    def cached_commit(self) -> str | None:
+        """Return the commit that the revision named when the cache was filled; None: not known there."""
+        commits = self.cached_commits()
+        if is_commit(self.revision):
+            return self.revision if self.revision in commits else None
+        ref = self.folder / "refs" / self.revision
+        if ref.is_file() and (commit := ref.read_text("utf-8").strip()) in commits:
+            return commit
+        if _SHORT_COMMIT.fullmatch(self.revision):
+            return next((one for one in commits if one.startswith(self.revision)), None)
+        return None
+
+    def held(self) -> Snapshot | None:
+        """Return what the cache has of the revision; None: nothing. Asks nobody."""
+        commit = self.cached_commit()
+        return None if commit is None else self._read_cache(commit)
+
+    def cached_revisions(self) -> list[str]:
+        """Return the branches, tags and commits under which the cache holds something."""
+        refs = self.folder / "refs"
+        named = [ref for ref in sorted(refs.rglob("*")) if ref.is_file()] if refs.is_dir() else []
+        known = {ref.read_text("utf-8").strip(): str(ref.relative_to(refs)) for ref in named}
+        return [known.get(commit, commit) for commit in self.cached_commits()]
+
+    def _cached_snapshot(self) -> Snapshot:
+        commit = self.cached_commit()
+        if commit is None:
+            held = self.cached_revisions()
+            what = (
+                f"the cache has {self.name} at {listing(held)}, not at {self.revision!r}"
+                if held
+                else f"{self.name} is not in the cache {shown_folder(cache_folder())}"
+            )
+            raise HubTrouble(TroubleKind.OFFLINE, what)
+        return self._read_cache(commit)
+
+    def _read_cache(self, commit: str) -> Snapshot:
+        folder = self.snapshot_folder(commit)
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = {str(path.relative_to(folder)): path.stat().st_size for path in paths}
+        return Snapshot(commit, {path: RepositoryFile(path, files[path]) for path in files}, is_cached=True)
+
+    def remember(self, commit: str, *, is_complete: bool) -> None:
+        """Keep which commit the revision names, for a later run offline; a cache may be read-only.
+
+        A commit that is not completely here does not replace another one.
+        """
+        ref = self.folder / "refs" / self.revision
+        is_known = ref.is_file() and (not is_complete or ref.read_text("utf-8") == commit)
+        if is_commit(self.revision) or is_known:
+            return
+        with suppress(OSError):
+            ref.parent.mkdir(parents=True, exist_ok=True)
+            handle, draft = tempfile.mkstemp(dir=ref.parent, prefix=".")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(commit)
+            os.replace(draft, ref)
+
+
+def cached_names(kind: RepositoryKind = "model") -> list[str]:
+    """Return the names of all repositories that the cache holds files of."""
+    prefix = f"{kind}s--"
+    folders = [name for name in _names(cache_folder()) if name.startswith(prefix)]
+    held = [name for name in folders if _names(cache_folder() / name / "snapshots")]
+    return [name.removeprefix(prefix).replace("--", "/", 1) for name in held]
+
+
+def _read_file(path: str, said: Any) -> RepositoryFile:
+    size = int(said.size or 0)
+    if said.lfs is not None:
+        return RepositoryFile(path, size, said.lfs.sha256, is_large=True)
+    return RepositoryFile(path, size, said.blob_id)
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(child.name for child in folder.iterdir()) if folder.is_dir() else []

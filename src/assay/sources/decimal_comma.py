@@ -1,0 +1,32 @@
+"""Numbers written with a decimal comma, as in most of Europe and South America. Knows texts only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_SHAPE = re.compile(r"[-+−]?(?:\d+|\d{1,3}(?:[. ]\d{3})+),\d+")
+_CERTAIN = re.compile(r"[-+−]?(?:0,\d+|\d+,(?:\d\d|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+)")
+"""Neither a list of two digits nor a group of thousands."""
+_POINT = re.compile(r"[-+−]?(?:\d+\.(?:\d\d?|\d{4,})|\d{1,3}(?:,\d{3})+(?:\.\d+)?)")
+"""A number with a decimal point, or with commas between thousands."""
+
+
+def shows_decimal_comma(cells: Iterable[str]) -> bool:
+    """Whether numbers among these cells are certainly written with a decimal comma, and none with a point."""
+    is_shown = False
+    for cell in cells:
+        text = cell.strip()
+        if _CERTAIN.fullmatch(text):
+            is_shown = True
+        elif _POINT.fullmatch(text):
+            return False
+    return is_shown
+
+
+def with_point(text: str) -> str:
+    """Return a number that is written with a decimal comma as one with a point; another text as it is."""
+    stripped = text.strip()
+    if not _SHAPE.fullmatch(stripped):
+        return text
+    return re.sub(r"[. ]", "", stripped).replace(",", ".")

@@ -1,0 +1,51 @@
+"""What the library `datasets` says about columns, in the plain form in which it writes it down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.core.media import Medium
+
+_LABELS_SHOWN = 6
+
+
+def label_names(features: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the names of integer labels by column."""
+    return {
+        column: tuple(feature["names"])
+        for column, feature in features.items()
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" and feature.get("names")
+    }
+
+
+def media_columns(features: Mapping[str, Any]) -> dict[str, Medium]:
+    """Return the columns whose values are pictures, sounds or films."""
+    kinds = {
+        column: str(feature.get("_type", "")).lower()
+        for column, feature in features.items()
+        if isinstance(feature, dict)
+    }
+    return {column: Medium(kind) for column, kind in kinds.items() if kind in set(Medium)}
+
+
+def type_names(features: Mapping[str, Any]) -> dict[str, str]:
+    """Return the type of every column in few words."""
+    return {column: _type_name(feature) for column, feature in features.items()}
+
+
+def _type_name(feature: Any) -> str:
+    if isinstance(feature, list):
+        return f"list of {_type_name(feature[0])}"
+    kind = feature.get("_type")
+    if kind == "Value":
+        return str(feature["dtype"]).removeprefix("large_")
+    if kind == "ClassLabel":
+        names = feature.get("names") or []
+        shown = ", ".join(names[:_LABELS_SHOWN]) + (", ..." if len(names) > _LABELS_SHOWN else "")
+        return f"label ({shown})"
+    if "feature" in feature:
+        return f"list of {_type_name(feature['feature'])}"
+    if kind is None:
+        return "{" + ", ".join(f"{name}: {_type_name(one)}" for name, one in feature.items()) + "}"
+    return str(kind).lower()

@@ -1,0 +1,133 @@
+"""How a file is written, as far as a person says so. Knows no format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from assay.core.errors import AuthorError, Problem
+from assay.core.origin import Origin
+
+OF_WORKBOOKS = frozenset({"sheet", "has_header", "header_row", "columns"})
+"""The settings that have an effect on workbooks; their reader is imported when one is opened."""
+_FLAGS = {"has_header": "--header"}
+"""Settings that the command line switches on and off."""
+
+
+class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Settings of a file. None: Assay decides from what the file holds, or stops where that is not clear."""
+
+    sheet: str | None = None
+    """Which table of the file: a sheet of a workbook, a list of a JSON document, a file of an archive."""
+    has_header: bool | None = None
+    """Whether the first row holds the column names."""
+    header_row: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Line of a text file, or row of a sheet, that holds the column names."""
+    columns: tuple[str, ...] | None = None
+    """Column names of a file that has no header."""
+    separator: str | None = None
+    """What separates the columns."""
+    quotes: bool | None = None
+    """Whether a value in double quotes may hold separators and line breaks."""
+    encoding: str | None = None
+    """Text encoding, by the name that Python knows."""
+    decimal_comma: bool | None = None
+    """Whether numbers are written with a decimal comma."""
+
+    @property
+    def says_header(self) -> bool:
+        """Whether a person settled where the column names come from."""
+        return not (self.has_header is None and self.header_row is None and self.columns is None)
+
+    @property
+    def is_headerless(self) -> bool:
+        """Whether the first row is data."""
+        return self.has_header is False or (self.columns is not None and self.has_header is None)
+
+    def given(self) -> tuple[str, ...]:
+        """Return the names of the settings that have a value."""
+        return tuple(name for name in self.__struct_fields__ if getattr(self, name) is not None)
+
+    def only(self, names: frozenset[str]) -> FileSettings:
+        """Return these settings without the ones that a format does not have."""
+        others = {name: None for name in self.given() if name not in names}
+        return msgspec.structs.replace(self, **others)
+
+    def require_known(self, path: str, kind: str, names: frozenset[str]) -> None:
+        """Raise SOURCE-019 for settings that have no effect on a format, or contradict each other."""
+        where = Origin(path)
+        problems = [
+            Problem("SOURCE-019", f"{name!r} has no effect on {kind}", f"omit {flag_of(name)}", where)
+            for name in self.given()
+            if name not in names
+        ]
+        if self.is_headerless and self.header_row is not None:
+            what = f"'header_row' is {self.header_row}, but the file is said to have no header"
+            problems.append(
+                Problem("SOURCE-019", what, "omit --header-row, or --no-header and --columns", where)
+            )
+        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
+            what = f"the separator is {self.separator!r}, expected one character other than a quote"
+            problems.append(Problem("SOURCE-019", what, "write for example --separator ';'", where))
+        if problems:
+            raise AuthorError(problems)
+
+
+def flag_of(name: str) -> str:
+    """Return the option of the command line that gives a setting."""
+    return _FLAGS.get(name, "--" + name.replace("_", "-"))
+
+
+class FileReading(NamedTuple):
+    """One way to read a file."""
+
+    what: str
+    """In a few words, for a person who chooses."""
+    settings: FileSettings
+    """The settings that state it."""
+
+    def command(self, path: str) -> str:
+        """Return the command that reads the file so."""
+        return f"assay run {shlex.quote(path)} {_as_options(self.settings)}"
+
+
+class UndecidedFile(AuthorError):
+    """A file can be read in several ways, or not without being told how; the person chooses."""
+
+    def __init__(self, code: str, what: str, readings: Sequence[FileReading], where: Origin) -> None:
+        self.what = what
+        self.readings = tuple(readings)
+        # The meaning has a line of its own: behind a command, zsh would take it for arguments.
+        choices = "".join(f"\n    {one.command(where.path)}\n        {one.what}" for one in readings)
+        asks = f"or answer the questions of assay init {shlex.quote(where.path)}"
+        super().__init__(Problem(code, what, f"run one of these commands, {asks}{choices}", where))
+
+
+def _as_options(settings: FileSettings) -> str:
+    options = []
+    for name in settings.given():
+        value = getattr(settings, name)
+        if isinstance(value, bool):
+            options.append(flag_of(name) if value else "--no-" + flag_of(name).removeprefix("--"))
+        else:
+            options += [flag_of(name), _quoted(value)]
+    return " ".join(options)
+
+
+def _quoted(value: object) -> str:
+    """Return a value as it is written on a command line."""
+    if isinstance(value, tuple):
+        listed = io.StringIO()
+        csv.writer(listed, lineterminator="").writerow(value)
+        return shlex.quote(listed.getvalue())
+    return "tab" if value == "\t" else shlex.quote(str(value))
+
+
+def counted_rows(n: int) -> str:
+    """Return how many rows a table has, in words."""
+    return "1 row" if n == 1 else f"{n:,} rows"

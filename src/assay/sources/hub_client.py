@@ -1,0 +1,256 @@
+"""Datasets' repositories on the Hugging Face hub: looked up, fetched, remembered, and their errors in words.
+
+The client's own settings count: HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE. Knows nothing of configs,
+splits and rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from assay.core.errors import AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.core.sizes import shown_size
+from assay.hub.client import endpoint, hub_client, quiet_client
+from assay.hub.downloads import download_files
+from assay.hub.repository import Repository, RepositoryFile
+from assay.hub.troubles import HubTrouble, TroubleKind, hub_calls
+from assay.sources.dataset_folder import DatasetMissing
+from assay.sources.hub_name import SCHEME, HubName
+
+INSTALL = "pip install 'assay-eval[datasets]'"
+
+
+class DatasetCommit(NamedTuple):
+    """A dataset's repository at one commit."""
+
+    name: str
+    """As the hub calls it today."""
+    commit: str
+    files: tuple[str, ...] = ()
+    """Its paths; empty where the hub was not asked."""
+
+    @property
+    def repository(self) -> Repository:
+        """The repository, by which the hub is asked."""
+        return Repository(self.name, self.commit, "dataset")
+
+
+class HubUnavailable(DatasetMissing):
+    """The hub cannot be asked: no network, offline, too many requests. What it has is not known."""
+
+
+def find_repository(name: HubName) -> DatasetCommit:
+    """Look a dataset up; raise when it is not there or the hub cannot be asked."""
+    with reporting(name):
+        found = Repository(name.repository, name.revision, "dataset").listed(with_sizes=False)
+        if found.is_gated:
+            Repository(found.name, kind="dataset").check_access()
+        return DatasetCommit(found.name, found.commit, tuple(found.files))
+
+
+def cached_repository(name: HubName) -> DatasetCommit | None:
+    """Return what a name and revision meant when they were last looked up on this machine, by any tool."""
+    if name.is_pinned:
+        assert name.revision is not None
+        return DatasetCommit(name.repository, name.revision)
+    repository = Repository(name.repository, name.revision, "dataset")
+    own, clients = _own_ref(name), repository.folder / "refs" / repository.revision
+    newest = max(
+        (ref for ref in (own, clients) if ref.is_file()), key=lambda ref: ref.stat().st_mtime, default=None
+    )
+    if newest is None:
+        return None
+    words = newest.read_text(encoding="utf-8").split()
+    return DatasetCommit(words[0] if newest == own else name.repository, words[-1])
+
+
+def remember(name: HubName, repository: DatasetCommit) -> None:
+    """Note what a name and revision mean today, for runs without a network."""
+    if not name.is_pinned:
+        ref = _own_ref(name)
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(f"{repository.name} {repository.commit}\n", encoding="utf-8")
+
+
+def _own_ref(name: HubName) -> Path:
+    return _own_folder(name.repository) / "refs" / (name.revision or "main")
+
+
+def cached_snapshot(repository: DatasetCommit, n_files: int | None) -> Path | None:
+    """Return the folder of a commit's files in the client's cache; None where it is known to lack some.
+
+    `n_files`: how many files the commit has, where the hub said so.
+    """
+    with quiet_client() as client:
+        try:
+            folder = client.snapshot_download(
+                repository.name, repo_type="dataset", revision=repository.commit, local_files_only=True
+            )
+        except (OSError, ValueError):
+            return None
+    n_held = sum(path.is_file() for path in Path(folder).rglob("*"))
+    return Path(folder) if n_files is None or n_held >= n_files else None
+
+
+def tables_folder(repository: DatasetCommit) -> Path:
+    """Return where the tables made of a repository's files are kept, beside the client's own files."""
+    return _own_folder(repository.name) / repository.commit
+
+
+def _own_folder(name: str) -> Path:
+    return Path(hub_client().constants.HF_ASSETS_CACHE) / "assay" / name.replace("/", "--")
+
+
+def fetch(name: HubName, at: DatasetCommit, files: Sequence[RepositoryFile], *, what: str = "") -> None:
+    """Fetch files into the client's cache, those that are not there. `what`: in words, if not the rows."""
+    with reporting(name):
+        download_files(at.repository, at.commit, files, what=what)
+
+
+def find_files(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> list[RepositoryFile]:
+    """Return files with the sizes that they have on the hub."""
+    with reporting(name):
+        return at.repository.find_files(paths)
+
+
+def parquet_rows(name: HubName, at: DatasetCommit, paths: Sequence[str]) -> int:
+    """Return how many rows parquet files on the hub have; only their ends are read."""
+    import pyarrow.parquet
+
+    n_rows = 0
+    with reporting(name), quiet_client() as client:
+        files = client.HfFileSystem(endpoint=client.constants.ENDPOINT)
+        for path in paths:
+            with files.open(f"datasets/{at.name}@{at.commit}/{path}") as stream:
+                n_rows += pyarrow.parquet.read_metadata(stream).num_rows
+    return n_rows
+
+
+def nearest_names(repository: str) -> list[str]:
+    """Return names on the hub that are like one that is not there, the nearest first."""
+    return Repository(repository, kind="dataset").similar()
+
+
+def not_installed(error: ModuleNotFoundError) -> HubUnavailable:
+    """Return the error of a machine without the extra."""
+    what = f"reading a dataset from the hub needs the package {error.name!r}, which is not installed"
+    fix = INSTALL if error.name in ("datasets", "huggingface_hub", "pyarrow") else f"pip install {error.name}"
+    return HubUnavailable(Problem("HUB-001", what, fix))
+
+
+@contextmanager
+def reporting(name: HubName) -> Iterator[None]:
+    """Turn what goes wrong between the client and the hub into errors that say how to fix it."""
+    try:
+        with _needing_packages(), hub_calls():
+            yield
+    except HubTrouble as trouble:
+        raise _worded(trouble, name) from trouble
+
+
+@contextmanager
+def _needing_packages() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise not_installed(error) from error
+
+
+def _worded(trouble: HubTrouble, name: HubName) -> AuthorError:
+    kind, detail = trouble.kind, trouble.detail
+    again = "run the same command again"
+    if kind is TroubleKind.NO_REPOSITORY:
+        return DatasetMissing(_no_repository(name))
+    if kind is TroubleKind.NO_REVISION:
+        return DatasetMissing(_no_revision(name))
+    if kind in (TroubleKind.NO_ACCESS, TroubleKind.DISABLED, TroubleKind.TOKEN):
+        return DatasetMissing(_no_access(trouble, name))
+    if kind is TroubleKind.OFFLINE:
+        return offline_and_absent(name)
+    if kind is TroubleKind.NO_ROOM:
+        return AuthorError(disk_full(name))
+    if kind is TroubleKind.RATE_LIMIT:
+        after = f"; it accepts requests again in {trouble.wait_s} s" if trouble.wait_s else ""
+        what = f"the hub rejects further requests for now: too many were sent from here (status 429){after}"
+        fix = f"wait and {again}, which continues; a token (HF_TOKEN) has a higher limit"
+        return HubUnavailable(_problem("HUB-007", what, fix, name))
+    if kind in (TroubleKind.INTERRUPTED, TroubleKind.DAMAGED):
+        fix = f"{again}: it continues with the files that are not complete yet"
+        return HubUnavailable(_problem("HUB-011", f"the download was interrupted: {detail}", fix, name))
+    if kind is TroubleKind.UNREACHABLE:
+        what = f"the hub at {endpoint()} cannot be reached: {detail}"
+        fix = (
+            "check the network (HTTPS_PROXY, HF_ENDPOINT); or load the dataset where there is one, copy that "
+            "machine's HF_HOME here and run with --offline; or give the path of a file, or --data-root"
+        )
+        return HubUnavailable(_problem("HUB-008", what, fix, name))
+    what = f"the hub at {endpoint()} failed: {detail}"
+    return HubUnavailable(_problem("HUB-008", what, f"{again} later, which continues", name))
+
+
+def _no_access(trouble: HubTrouble, name: HubName) -> Problem:
+    page = f"{endpoint()}/datasets/{name.repository}"
+    if trouble.kind is TroubleKind.DISABLED:
+        what, fix = f"the hub has disabled the dataset ({trouble.detail})", f"see {page}, or use another copy"
+    elif trouble.kind is TroubleKind.NO_ACCESS and trouble.status == 403:
+        what = "the dataset is gated, and the account of your token has no access to it"
+        fix = f"ask for access on {page}; when it is granted, run the same command again"
+    elif trouble.kind is TroubleKind.NO_ACCESS:
+        what = "the dataset is gated: the hub gives it only to accounts that were granted access"
+        fix = f"ask for access on {page}, then set HF_TOKEN to a token of that account (or `hf auth login`)"
+    elif trouble.status == 403:
+        what = f"the hub denies access ({trouble.detail})"
+        fix = "give HF_TOKEN a token that may read this dataset"
+    else:
+        what = f"the hub rejects the token ({trouble.detail})"
+        fix = (
+            "set HF_TOKEN to a valid token of yours, or unset it and run `hf auth logout` for public datasets"
+        )
+    return _problem("HUB-005", what, fix, name)
+
+
+def _no_revision(name: HubName) -> Problem:
+    known = Repository(name.repository, kind="dataset").revisions()
+    what = f"the dataset has no revision {name.revision!r}{nearest(name.revision or '', known)}"
+    has = f": {listing(known, at_most=8)}" if known else ""
+    return _problem("HUB-012", what, f"use a branch, a tag or a commit of it{has}", name)
+
+
+def _no_repository(name: HubName) -> Problem:
+    near = nearest_names(name.repository)
+    what = f"there is no dataset {name.repository!r} on the hub {endpoint()}, or it is private"
+    fix = "check the name; for a private dataset set HF_TOKEN"
+    if near:
+        fix = f"did you mean {', '.join(near)}? For a private dataset set HF_TOKEN"
+    return _problem("HUB-002", what, fix, name)
+
+
+def disk_full(name: HubName, needed: int | None = None) -> Problem:
+    """Return the problem of a cache that has no room."""
+    place = hub_client().constants.HF_HOME
+    what = f"the disk that holds the hub's cache is full ({place})"
+    if needed is not None:
+        what = (
+            f"the dataset needs {shown_size(needed)} on the disk of the hub's cache ({place}), which has less"
+        )
+    fix = "make room, or set HF_HOME to a folder on a larger disk; the same command then continues"
+    return _problem("HUB-010", what, fix, name)
+
+
+def offline_and_absent(name: HubName, found: str = "") -> HubUnavailable:
+    """Return the error of a dataset that is not in the cache, where the network may not be used."""
+    place = hub_client().constants.HF_HOME
+    what = (
+        f"the network may not be used (--offline, HF_HUB_OFFLINE), and the hub's cache {place} does not hold "
+    )
+    what += found or "the dataset"
+    fix = "run once without --offline and HF_HUB_OFFLINE; or set HF_HOME to a cache that has it"
+    return HubUnavailable(_problem("HUB-009", what, fix, name))
+
+
+def _problem(code: str, what: str, fix: str, name: HubName) -> Problem:
+    return Problem(code, what, fix, Origin(f"{SCHEME}{name.repository}"))

@@ -1,0 +1,486 @@
+"""A dataset of the Hugging Face hub at one commit: its configs, its splits, and their rows as Arrow files.
+
+The library `datasets` decides which files of the repository are which config and split, and what types their
+columns have, so that rows are those that every other tool loads. Only the files of a split that is read are
+downloaded. The table that the library makes of them is kept beside the hub's cache, by commit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.errors import AssayError, AuthorError, Problem, listing, nearest
+from assay.core.origin import Origin
+from assay.hub.client import is_offline
+from assay.hub.repository import RepositoryFile
+from assay.sources import hub_client
+from assay.sources.arrow import ArrowSource
+from assay.sources.dataset_folder import SPELLINGS, SYNONYMS, DatasetMissing
+from assay.sources.datasets_library import library
+from assay.sources.feature_types import type_names
+from assay.sources.hub_client import DatasetCommit
+from assay.sources.hub_name import HubName
+
+PREFERRED = ("test", "validation", "valid", "val", "dev")
+"""Splits that are evaluated where nobody names one, the first that is there."""
+_INFO = "dataset_info.json"
+_ONE_CONFIG = "default"
+_PART = re.compile(r"-\d{5}-of-(\d{5})\b")
+_COUNTED_BYTES = 50_000_000
+"""Files of texts up to this size are downloaded when somebody asks how many rows they have."""
+_ROOM = 3
+"""Times the size of the files: what is unpacked and made of them takes room too."""
+
+
+class SplitFacts(NamedTuple):
+    """A split, as far as it is known without its rows."""
+
+    name: str
+    n_rows: int | None
+
+
+class _Facts(msgspec.Struct):
+    """What the hub said about a commit, kept for runs without a network: configs and splits never change."""
+
+    configs: tuple[str, ...] = ()
+    default: str | None = None
+    splits: dict[str, dict[str, int | None]] = {}
+    n_files: int | None = None
+    """Of the whole repository: a cache that has fewer is not complete."""
+
+
+class HubDataset:
+    """One repository at one commit."""
+
+    def __init__(self, asked: HubName, repository: DatasetCommit, *, is_offline: bool) -> None:
+        self.asked = asked
+        """As the person wrote it."""
+        self.repository = repository
+        self._is_offline = is_offline
+        self._builders: dict[str | None, Any] = {}
+        self._files: dict[tuple[str, str], list[RepositoryFile]] = {}
+        self._facts_file = hub_client.tables_folder(repository) / "facts.json"
+        self._facts = _read_facts(self._facts_file)
+        if repository.files:
+            self._facts.n_files = len(repository.files)
+
+    @classmethod
+    def find(cls, name: HubName) -> HubDataset:
+        """Look a dataset up: on the hub, or offline in the caches. Raise where it is not."""
+        with hub_client.reporting(name):
+            if not is_offline():
+                repository = hub_client.find_repository(name)
+                hub_client.remember(name, repository)
+                return cls(name, repository, is_offline=False)
+            cached = hub_client.cached_repository(name) or _newest_prepared(name)
+            dataset = None if cached is None else cls(name, cached, is_offline=True)
+        if dataset is None or not dataset.configs:
+            raise hub_client.offline_and_absent(name)
+        return dataset
+
+    @classmethod
+    def of_pinned(cls, name: HubName) -> HubDataset:
+        """Return the dataset at the commit in its name; the hub is asked only for what is not here."""
+        assert name.revision is not None
+        with hub_client.reporting(name):
+            dataset = cls(name, DatasetCommit(name.repository, name.revision), is_offline=is_offline())
+            has_table = name.config and name.split and dataset._found_table(name.config, name.split)
+        return dataset if has_table else cls.find(name)
+
+    @property
+    def name(self) -> str:
+        """What the hub calls the dataset."""
+        return self.repository.name
+
+    @property
+    def commit(self) -> str:
+        """The commit whose files are read."""
+        return self.repository.commit
+
+    @cached_property
+    def configs(self) -> tuple[str, ...]:
+        """The names of the configs, in the repository's order."""
+        if not self._is_offline:
+            with self._loading() as datasets:
+                self._facts.configs = tuple(datasets.get_dataset_config_names(*self._place))
+            self._keep_facts()
+        elif not self._facts.configs:
+            made = (one.config for one in self._prepared())
+            return tuple(dict.fromkeys((*self._snapshot_configs, *made)))
+        return self._facts.configs
+
+    @cached_property
+    def default_config(self) -> str | None:
+        """The config that is meant where none is named; None where the repository does not say."""
+        if not self._is_offline:
+            self._facts.default = self.configs[0] if len(self.configs) == 1 else self._declared_default()
+            self._keep_facts()
+        elif self._snapshot_configs:
+            return self._declared_default()
+        elif not self._facts.configs:
+            return _ONE_CONFIG if _ONE_CONFIG in self.configs else None
+        return self._facts.default
+
+    def _declared_default(self) -> str | None:
+        with self._loading() as datasets:
+            default: str | None = datasets.get_dataset_default_config_name(*self._place)
+            return default
+
+    def require_config(self, config: str | None) -> str:
+        """Return the config that is meant; raise where it is not there, or where it is not clear which."""
+        if config is None and self.default_config is not None:
+            return self.default_config
+        if config is not None and config in self.configs:
+            return config
+        commands = "; ".join(
+            f"assay run {HubName(self.name, one, self.asked.revision, self.asked.split).short}"
+            for one in self.configs[:20]
+        )
+        more = f" and {len(self.configs) - 20} more" if len(self.configs) > 20 else ""
+        if config is None:
+            what = f"the dataset has {len(self.configs)} configs: {listing(self.configs, at_most=20)}"
+            raise AuthorError(self._problem("HUB-003", what, f"name one: {commands}{more}"))
+        what = f"the dataset has no config {config!r}{nearest(config, self.configs)}"
+        raise DatasetMissing(self._problem("HUB-003", what, f"use one of: {commands}{more}"))
+
+    def splits(self, config: str) -> tuple[SplitFacts, ...]:
+        """Return the splits of a config, in the repository's order."""
+        made = {
+            split: n for one in self._prepared() if one.config == config for split, n in one.splits.items()
+        }
+        if not self._is_offline or config in self._snapshot_configs:
+            builder = self._builder(config)
+            declared = {str(name): one.num_examples for name, one in (builder.info.splits or {}).items()}
+            found: dict[str, int | None] = {}
+            found |= {str(name): declared.get(str(name)) or None for name in _split_files(builder)}
+            if not self._is_offline:
+                self._facts.splits[config] = found
+                self._keep_facts()
+        else:
+            # What the hub said when it was last asked; other tools leave only what they loaded.
+            found = {**(self._facts.splits.get(config) or made)}
+        return tuple(SplitFacts(split, made.get(split) or n) for split, n in found.items())
+
+    def require_split(self, config: str, split: str | None, *, preferred: Sequence[str] = PREFERRED) -> str:
+        """Return the split that is meant; raise where it is not there, or where it is not clear which."""
+        names = [one.name for one in self.splits(config)]
+        if split is None:
+            chosen = next((name for name in preferred if name in names), None)
+            if chosen is None and len(names) == 1:
+                chosen = names[0]
+            if chosen is not None:
+                return chosen
+            what = f"config {config!r} has the splits {listing(names)}, and no name says which to evaluate"
+            raise AuthorError(self._problem("HUB-004", what, f"name one: {self._split_flags(names)}"))
+        for group in ((split,), _alike(split, SPELLINGS), _alike(split, SYNONYMS)):
+            found = next((name for name in group if name in names), None)
+            if found is not None:
+                return found
+        what = f"config {config!r} has no split {split!r}{nearest(split, names)}; it has {listing(names)}"
+        raise DatasetMissing(self._problem("HUB-004", what, f"use one of: {self._split_flags(names)}"))
+
+    def n_rows(self, config: str, split: str) -> int | None:
+        """Return how many rows a split has; None where only large files would tell."""
+        known = self._known_rows(config, split)
+        if known is not None or self._is_offline:
+            return known
+        if self._builder(config).name == "parquet":
+            return hub_client.parquet_rows(self.asked, self.repository, self._paths(config, split))
+        if self._size(config, split) > _COUNTED_BYTES:
+            return None
+        self.tables(config, split)
+        return self._known_rows(config, split)
+
+    def _known_rows(self, config: str, split: str) -> int | None:
+        return next(one.n_rows for one in self.splits(config) if one.name == split)
+
+    def _paths(self, config: str, split: str) -> list[str]:
+        """Return the paths of a split's files inside the repository."""
+        begin = f"hf://datasets/{self.name}@{self.commit}/"
+        return [str(file).removeprefix(begin) for file in _split_files(self._builder(config))[split]]
+
+    def columns(self, config: str, split: str) -> Mapping[str, str]:
+        """Return the columns of a config with their types, without downloading it where that can be."""
+        features = None
+        if not self._is_offline or config in self._snapshot_configs:
+            builder = self._builder(config)
+            features = builder.info.features
+            if features is None and self._found_table(config, split) is None:
+                with self._loading():
+                    features = builder.as_streaming_dataset(split=split)._resolve_features().features
+        if features is None:
+            return ArrowSource(self.tables(config, split)[0]).column_types
+        return type_names(features.to_dict())
+
+    def tables(self, config: str, split: str) -> tuple[Path, ...]:
+        """Return the Arrow files of a split in their order; download and make them where they are missing."""
+        found = self._found_table(config, split)
+        if found is None and self._is_offline and config not in self._snapshot_configs:
+            what = f"config {config!r}, split {split!r} of the dataset at commit {self.commit[:12]}"
+            raise hub_client.offline_and_absent(self.asked, what)
+        return found or self._make_table(config, split)
+
+    def load(self, config: str) -> Any:
+        """Return all splits of a config as `datasets.load_dataset` does, from its own cache."""
+        place, *revision = self._place
+        with self._loading() as datasets:
+            if self._is_offline and self._snapshot is None:
+                # Offline the library finds the newest table that it made itself.
+                return datasets.load_dataset(self.name, config)
+            return datasets.load_dataset(place, config, **({"revision": revision[0]} if revision else {}))
+
+    def find_file(self, path: str) -> Path | None:
+        """Return a small file of the repository, downloaded first where it is not here; None: it has none."""
+        if path in self.repository.files:
+            found = hub_client.find_files(self.asked, self.repository, [path])
+            hub_client.fetch(self.asked, self.repository, found, what=path)
+        file = self.repository.repository.snapshot_folder(self.commit) / path
+        return file if file.is_file() else None
+
+    def has_table(self, config: str, split: str) -> bool:
+        """Whether the Arrow files of a split are on this machine."""
+        return self._found_table(config, split) is not None
+
+    def has_room(self, config: str, split: str) -> bool:
+        """Whether the disk has room for a split that is not on this machine."""
+        return self._is_offline or self._lacks_room(config, split) is None
+
+    @contextmanager
+    def streamed(self, name: HubName) -> Iterator[Any]:
+        """Yield the rows of a split as the library streams them."""
+        with self._loading():
+            yield self._builder(name.config or _ONE_CONFIG).as_streaming_dataset(split=name.split)
+
+    def pinned(self, config: str, split: str) -> HubName:
+        """Return the name under which the rows of a split can be read again."""
+        return HubName(self.name, config, self.commit, split)
+
+    # --- what is on this machine ---
+
+    def _keep_facts(self) -> None:
+        self._facts_file.parent.mkdir(parents=True, exist_ok=True)
+        # Another process may read it at any time.
+        with tempfile.NamedTemporaryFile(dir=self._facts_file.parent, delete=False) as stream:
+            stream.write(msgspec.json.encode(self._facts))
+        os.replace(stream.name, self._facts_file)
+
+    @cached_property
+    def _snapshot(self) -> Path | None:
+        return hub_client.cached_snapshot(self.repository, self._facts.n_files) if self._is_offline else None
+
+    @cached_property
+    def _snapshot_configs(self) -> tuple[str, ...]:
+        """The configs whose files are in the hub's cache, where the hub itself may not be asked."""
+        if self._snapshot is None:
+            return ()
+        try:
+            with self._loading() as datasets:
+                configs = datasets.get_dataset_config_names(str(self._snapshot))
+                return tuple(one for one in configs if _is_whole(self._builder(one)))
+        except AuthorError:
+            # Some of its files were never fetched, by whatever tool it was.
+            return ()
+
+    def _found_table(self, config: str, split: str) -> tuple[Path, ...] | None:
+        for one in self._prepared():
+            if one.config == config and split in one.splits:
+                return one.files(split)
+        return None
+
+    def _prepared(self) -> Iterator[_Prepared]:
+        """Yield the tables of this commit: those made here, and those that `load_dataset` made."""
+        yield from _prepared_in(hub_client.tables_folder(self.repository), "*/*")
+        with library() as datasets:
+            cache = Path(datasets.config.HF_DATASETS_CACHE)
+        name = self.name.replace("/", "___")
+        # With other arguments the library adds a hash to the config's name: those may be other rows.
+        for one in _prepared_in(cache / name, f"*/*/{self.commit}"):
+            if one.folder.parent.parent.name == one.config:
+                yield one
+
+    # --- what the library makes ---
+
+    @property
+    def _place(self) -> tuple[Any, ...]:
+        """What the library is given: the repository and its commit, or the folder of its files."""
+        if self._snapshot is not None:
+            return (str(self._snapshot),)
+        return (self.name, self.commit)
+
+    def _builder(self, config: str) -> Any:
+        if config not in self._builders:
+            place, *revision = self._place
+            with self._loading() as datasets:
+                self._builders[config] = datasets.load_dataset_builder(
+                    place, config, **({"revision": revision[0]} if revision else {})
+                )
+        return self._builders[config]
+
+    def _make_table(self, config: str, split: str) -> tuple[Path, ...]:
+        builder = self._builder(config)
+        files = _split_files(builder)
+        folder = hub_client.tables_folder(self.repository) / config / split
+        if not self._is_offline:
+            if (needed := self._lacks_room(config, split)) is not None:
+                raise AuthorError(hub_client.disk_full(self.asked, needed))
+            hub_client.fetch(self.asked, self.repository, self._listed(config, split))
+        # The other splits' files are neither downloaded nor read.
+        builder.config.data_files = type(builder.config.data_files)({split: files[split]})
+        try:
+            with self._loading():
+                builder.download_and_prepare(str(folder), verification_mode="no_checks")
+        finally:
+            builder.config.data_files = files
+            del self._builders[config]
+        made = next(_prepared_in(folder.parent, split), None)
+        if made is None or split not in made.splits:
+            what = f"config {config!r}, split {split!r}: `datasets` made no table of its files"
+            raise AuthorError(self._problem("HUB-013", what, "check the files of the repository"))
+        return made.files(split)
+
+    def _lacks_room(self, config: str, split: str) -> int | None:
+        """Return how many bytes a split needs where the disk has less; None where it has enough."""
+        folder = hub_client.tables_folder(self.repository)
+        folder.mkdir(parents=True, exist_ok=True)
+        needed = _ROOM * self._size(config, split)
+        return None if needed <= shutil.disk_usage(folder).free else needed
+
+    def _size(self, config: str, split: str) -> int:
+        return sum(file.size for file in self._listed(config, split))
+
+    def _listed(self, config: str, split: str) -> list[RepositoryFile]:
+        """Return the files of a split, as the hub lists them."""
+        if (config, split) not in self._files:
+            paths = self._paths(config, split)
+            self._files[config, split] = hub_client.find_files(self.asked, self.repository, paths)
+        return self._files[config, split]
+
+    @contextmanager
+    def _loading(self) -> Iterator[Any]:
+        """Yield the library; turn what it raises into errors that say how to fix it."""
+        try:
+            with hub_client.reporting(self.asked), library() as datasets:
+                yield datasets
+        except AssayError:
+            raise
+        except Exception as error:
+            raise self._unloadable(error) from error
+
+    def _unloadable(self, error: Exception) -> AuthorError:
+        said = _innermost(error)
+        scripts = [path for path in self.repository.files if path.endswith(".py")]
+        if "scripts are no longer supported" in str(error) or (scripts and not self._data_files):
+            script = scripts[0] if scripts else f"{self.name.rpartition('/')[2]}.py"
+            what = f"the repository loads its data by a script ({script}), which `datasets` no longer runs"
+            fix = "use a copy of the dataset in data files"
+            near = [one for one in hub_client.nearest_names(self.name) if one != self.name]
+            fix += f" ({', '.join(near)})" if near else ""
+            fix += "; or export it with `datasets<4` to Parquet, and give the path of that file"
+            return AuthorError(self._problem("HUB-006", what, fix))
+        if type(error).__name__ in ("EmptyDatasetError", "DataFilesNotFoundError"):
+            held = listing(self.repository.files)
+            what = f"the repository has no data files that `datasets` reads: it holds {held}"
+            fix = "name another dataset; or download a file of it and give its path"
+            return AuthorError(self._problem("HUB-006", what, fix))
+        if (missing := _missing_package(error)) is not None:
+            return hub_client.not_installed(missing)
+        what = f"the files of the repository cannot be read: {said}"
+        fix = "report it on the dataset's page; or name a config, split or @revision that is in order"
+        return AuthorError(self._problem("HUB-013", what, fix))
+
+    @property
+    def _data_files(self) -> list[str]:
+        from assay.sources.files import known_suffix
+
+        return [path for path in self.repository.files if known_suffix(path)]
+
+    def _split_flags(self, names: Sequence[str]) -> str:
+        return ", ".join(f"--split {name}" for name in names)
+
+    def _problem(self, code: str, what: str, fix: str) -> Problem:
+        return Problem(code, what, fix, Origin(f"hf://{self.name}"))
+
+
+def _read_facts(file: Path) -> _Facts:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Facts)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return _Facts()
+
+
+class _Prepared(NamedTuple):
+    """A folder of tables that the library made."""
+
+    folder: Path
+    config: str
+    splits: Mapping[str, int]
+    """How many rows each has."""
+
+    def files(self, split: str) -> tuple[Path, ...]:
+        """Return the files of a split in their order."""
+        return (
+            *self.folder.glob(f"*-{split}.arrow"),
+            *sorted(self.folder.glob(f"*-{split}-?????-of-?????.arrow")),
+        )
+
+
+def _prepared_in(root: Path, pattern: str) -> Iterator[_Prepared]:
+    for info in sorted(root.glob(f"{pattern}/{_INFO}")):
+        with library() as datasets:
+            said = datasets.DatasetInfo.from_directory(str(info.parent))
+        splits = {str(name): one.num_examples for name, one in (said.splits or {}).items()}
+        made = _Prepared(info.parent, said.config_name or _ONE_CONFIG, splits)
+        if all(map(made.files, splits)):
+            yield made
+
+
+def _newest_prepared(name: HubName) -> DatasetCommit | None:
+    """Return the commit of the newest table that `load_dataset` made, where nothing else names a commit."""
+    if name.revision is not None:
+        return None
+    with library() as datasets:
+        cache = Path(datasets.config.HF_DATASETS_CACHE)
+    folders = list(cache.glob(f"{name.repository.replace('/', '___')}/*/*/*/{_INFO}"))
+    newest = max(folders, key=lambda path: path.stat().st_mtime, default=None)
+    return None if newest is None else DatasetCommit(name.repository, newest.parent.name)
+
+
+def _split_files(builder: Any) -> Any:
+    """Return the files of a config by split."""
+    files = builder.config.data_files
+    return {} if files is None else files
+
+
+def _is_whole(builder: Any) -> bool:
+    """Whether no file is missing of those that were written in several parts."""
+    for files in _split_files(builder).values():
+        parts = [int(match[1]) for file in files if (match := _PART.search(str(file)))]
+        if parts and len(parts) < max(parts):
+            return False
+    return True
+
+
+def _alike(split: str, groups: Sequence[Sequence[str]]) -> Sequence[str]:
+    return next((group for group in groups if split in group), ())
+
+
+def _missing_package(error: BaseException | None) -> ModuleNotFoundError | None:
+    while error is not None and not isinstance(error, ModuleNotFoundError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

@@ -1,0 +1,53 @@
+"""Files of a dataset on the hub, for whoever asks a folder of datasets for them: the same questions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from assay.sources.hub_dataset import HubDataset
+from assay.sources.hub_name import HubName
+from assay.sources.hub_reads import note_read
+
+
+def load_splits(name: HubName) -> Any:
+    """Return all splits of a config as the library loads them; without a revision, of the newest commit."""
+    dataset = HubDataset.find(name)
+    config = dataset.require_config(name.config)
+    note_read(HubName(dataset.name, config, dataset.commit))
+    return dataset.load(config)
+
+
+def addresses_of(name: HubName) -> dict[str, str]:
+    """Return what opens each split of a config, downloaded first where it is not here."""
+    dataset = HubDataset.find(name)
+    config = dataset.require_config(name.config)
+    splits = [name.split] if name.split else [one.name for one in dataset.splits(config)]
+    for split in splits:
+        dataset.tables(config, split)
+    return {split: str(dataset.pinned(config, split)) for split in splits}
+
+
+class HubFiles:
+    """A dataset on the hub, looked up when it is first asked for."""
+
+    def __init__(self, name: HubName) -> None:
+        self._name = name
+
+    @cached_property
+    def _dataset(self) -> HubDataset:
+        return HubDataset.find(self._name)
+
+    def files(self, *, config: str | None = None, split: str | None = None) -> tuple[Path, ...]:
+        """Return the Arrow files of a config and split, downloaded first where they are not here."""
+        chosen = self._dataset.require_config(config)
+        rows = self._dataset.require_split(chosen, split)
+        files = self._dataset.tables(chosen, rows)
+        note_read(self._dataset.pinned(chosen, rows))
+        return files
+
+    def configs(self, split: str | None = None) -> tuple[str, ...]:
+        """Return the configs; empty when there is only one."""
+        configs = self._dataset.configs
+        return tuple(sorted(configs)) if len(configs) > 1 else ()

@@ -1,0 +1,94 @@
+"""What is read from the hub while a dataset is compiled, whoever reads it, so that the run can record it.
+
+Authors' code calls `datasets.load_dataset` itself: inside `noting_loads` those calls are noted too, their
+errors say how to fix them, and old names without an organization (`gsm8k`) are looked up, which the library
+does not do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from assay.sources.datasets_library import library
+from assay.sources.hub_name import HubName, parse_hub_name
+
+_reads: ContextVar[dict[HubName, None] | None] = ContextVar("hub_reads", default=None)
+
+
+@contextmanager
+def noting_reads() -> Iterator[dict[HubName, None]]:
+    """Gather what is read inside, each once, in order."""
+    noted: dict[HubName, None] = {}
+    before = _reads.set(noted)
+    try:
+        yield noted
+    finally:
+        _reads.reset(before)
+
+
+def note_read(name: HubName) -> None:
+    """Note a name with its commit."""
+    if (noted := _reads.get()) is not None:
+        noted[name] = None
+
+
+@contextmanager
+def noting_loads() -> Iterator[None]:
+    """Note what authors' code loads from the hub by `load_dataset`, where it has imported the library."""
+    module: Any = sys.modules.get("datasets.load")
+    if module is None:
+        yield
+        return
+    original = module.load_dataset_builder
+
+    def load_dataset_builder(path: str, *args: Any, **settings: Any) -> Any:
+        name = _on_hub(module, path)
+        if name is None:
+            return original(path, *args, **settings)
+        return _load_builder(original, name, args, settings)
+
+    module.load_dataset_builder = load_dataset_builder
+    try:
+        with library():
+            yield
+    finally:
+        module.load_dataset_builder = original
+
+
+def _on_hub(module: Any, path: str) -> HubName | None:
+    """Return the name of a dataset on the hub; None for formats and for what is on this machine."""
+    if path in module._PACKAGED_DATASETS_MODULES or os.path.exists(path):
+        return None
+    name = parse_hub_name(path if "/" in path else f"hf://{path}")
+    return name if name is not None and name.config is None and name.split is None else None
+
+
+def _load_builder(original: Any, name: HubName, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    # Imported when used: they import the hub's client.
+    from assay.hub.client import is_offline
+    from assay.sources.hub_client import find_repository, reporting
+
+    name = name._replace(revision=settings.get("revision"))
+    path = name.repository
+    if not is_offline():
+        # Asked first: the library tries for half a minute to reach a hub that is not there.
+        path, commit, _ = find_repository(name)
+        settings = {**settings, "revision": commit}
+    with reporting(name):
+        builder = original(path, *args, **settings)
+    read = HubName(path, builder.config.name, builder.hash)
+    if read.is_pinned:
+        note_read(read)
+    prepare = builder.download_and_prepare
+
+    def download_and_prepare(*args: Any, **settings: Any) -> Any:
+        with reporting(name):
+            return prepare(*args, **settings)
+
+    builder.download_and_prepare = download_and_prepare
+    return builder

@@ -1,0 +1,151 @@
+"""The rows of a split of a dataset on the hub: from the Arrow files that were made of it, or streamed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property
+from typing import Any
+
+from assay.core.errors import AuthorError, Problem
+from assay.core.ids import digest
+from assay.core.media import Medium
+from assay.core.origin import Origin
+from assay.sources.arrow import ArrowSource
+from assay.sources.faults import no_rows
+from assay.sources.feature_types import label_names, media_columns
+from assay.sources.hub_dataset import HubDataset
+from assay.sources.hub_name import HubName, parse_hub_name
+from assay.sources.hub_reads import note_read
+from assay.sources.media_files import media_address
+from assay.sources.record import Record
+from assay.sources.source import HASH_BYTES, Report, Source
+
+_ROWS_AT_ONCE = 1024
+_streams = ContextVar("streams", default=False)
+
+
+@contextmanager
+def streaming(streams: bool = True) -> Iterator[None]:
+    """Stream the datasets that are opened inside, and keep no copy of them."""
+    before = _streams.set(streams)
+    try:
+        yield
+    finally:
+        _streams.reset(before)
+
+
+def is_streaming() -> bool:
+    """Whether datasets are streamed although the disk has room for them."""
+    return _streams.get()
+
+
+def open_split(address: str) -> Source:
+    """Return the source for `hf://NAME:CONFIG@COMMIT#SPLIT`; download it where it is not in the cache.
+
+    A split that has no room on the disk is streamed.
+    """
+    name = parse_hub_name(address)
+    if name is None or not name.is_pinned or name.config is None or name.split is None:
+        what = "this is not the address of a split on the hub, with its commit"
+        fix = "write hf://ORG/NAME:CONFIG@COMMIT#SPLIT"
+        raise AuthorError(Problem("HUB-002", what, fix, Origin(address)))
+    dataset = HubDataset.of_pinned(name)
+    note_read(name)
+    if not dataset.has_table(name.config, name.split) and (
+        is_streaming() or not dataset.has_room(name.config, name.split)
+    ):
+        return HubStream(name, dataset)
+    return HubTable(name, dataset)
+
+
+class HubSource(Source):
+    """A split at a commit."""
+
+    def __init__(self, name: HubName) -> None:
+        super().__init__(str(name))
+        self.name = name
+
+    @property
+    @abstractmethod
+    def label_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of integer labels, as the dataset's features declare them."""
+
+    def content_hash(self) -> str:
+        """Return a hash of what the hub calls these rows: a commit never changes."""
+        return digest(tuple(self.name), size=HASH_BYTES)
+
+
+class HubTable(HubSource):
+    """Rows in Arrow files of the cache, read a piece at a time."""
+
+    def __init__(self, name: HubName, dataset: HubDataset) -> None:
+        super().__init__(name)
+        assert name.config is not None
+        assert name.split is not None
+        self._parts = tuple(map(ArrowSource, dataset.tables(name.config, name.split)))
+
+    def _read(self, report: Report) -> Iterator[Record]:
+        row = 0
+        for part in self._parts:
+            for record in part._read(report):
+                row += 1
+                yield Record(record.fields, Origin(self.path, row))
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names in the schema."""
+        return self._parts[0].columns
+
+    @property
+    def label_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of integer labels, as the dataset's features declare them."""
+        return self._parts[0].label_names
+
+    @property
+    def media_columns(self) -> Mapping[str, Medium]:
+        """Columns that the features declare to be media."""
+        return self._parts[0].media_columns
+
+
+class HubStream(HubSource):
+    """Rows that are fetched from the hub whenever they are read; none are kept."""
+
+    def __init__(self, name: HubName, dataset: HubDataset) -> None:
+        super().__init__(name)
+        self._dataset = dataset
+
+    @cached_property
+    def _features(self) -> Any:
+        with self._dataset.streamed(self.name) as rows:
+            return rows.features or rows._resolve_features().features
+
+    def _read(self, report: Report) -> Iterator[Record]:
+        row = 0
+        media = self.media_columns
+        with self._dataset.streamed(self.name) as rows:
+            for table in rows.with_format("arrow").iter(_ROWS_AT_ONCE):
+                for fields in table.to_pylist():
+                    row += 1
+                    for column, medium in media.items():
+                        fields[column] = media_address(fields[column], medium)
+                    yield Record(fields, Origin(self.path, row))
+        if not row:
+            raise no_rows(self.path, f"{len(self.columns)} columns and no rows")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(self._features)
+
+    @property
+    def label_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of integer labels, as the dataset's features declare them."""
+        return label_names(self._features.to_dict())
+
+    @property
+    def media_columns(self) -> Mapping[str, Medium]:
+        """Columns that the features declare to be media."""
+        return media_columns(self._features.to_dict())

@@ -1,0 +1,38 @@
+"""What all files of text share: how they are stored, packed and encoded."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from io import BufferedReader
+
+from assay.sources.encoding import require_encoding
+from assay.sources.file_settings import FileSettings
+from assay.sources.source import Source
+from assay.sources.stream import Stored, marked_encoding, reading
+
+
+class TextSource(Source):
+    """A file of text, plain or packed, in UTF-8 or in the encoding that its mark or a person names."""
+
+    kind: str
+    """What the format is called in messages."""
+    understands = frozenset({"encoding"})
+    """The settings that have an effect."""
+
+    def __init__(self, stored: Stored, settings: FileSettings | None = None) -> None:
+        super().__init__(stored.path)
+        self.settings = settings
+        """None: nothing is inferred, the suffix alone decides."""
+        encoding = settings.encoding if settings is not None else None
+        if encoding is not None:
+            require_encoding(stored.path, encoding)
+        self.stored = stored if encoding is None else stored._replace(encoding=encoding)
+
+    def _reading(self, *, whole: bool = False) -> AbstractContextManager[BufferedReader]:
+        return reading(self.stored, whole=whole)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was inferred about the file."""
+        encoding = marked_encoding(self.stored)
+        return () if encoding is None else (f"the file is {encoding}, by its byte order mark",)

@@ -1,0 +1,93 @@
+"""YAML: a list of mappings, or a mapping around one list called `tests`, as promptfoo writes them.
+
+The one place that imports PyYAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
+from assay.sources.faults import no_rows, unreadable
+from assay.sources.record import Record
+from assay.sources.source import Report, Source
+
+_TESTS = "tests"
+_FIX = "write a list of mappings, each beginning with '- ', or a mapping with such a list as 'tests'"
+_BESIDE_TESTS = ("defaultTest", "scenarios")
+"""Keys of promptfoo's config that change the tests."""
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+class YamlSource(Source):
+    """A YAML document, loaded whole. Records know the line on which they begin."""
+
+    def _read(self, report: Report) -> Iterator[Record]:
+        node, loader = _composed(self.path)
+        if node is None:
+            raise no_rows(self.path, "an empty document")
+        rows = self._rows(node, loader)
+        if not rows:
+            raise no_rows(self.path, "an empty list")
+        for row, one in enumerate(rows, 1):
+            where = Origin(self.path, row, one.start_mark.line + 1)
+            fields = loader.construct_object(one, deep=True)
+            if isinstance(fields, dict) and all(isinstance(name, str) for name in fields):
+                yield Record(fields, where)
+            else:
+                what = f"expected a mapping with texts as keys, found {fields!r:.60}"
+                report(Problem("SOURCE-007", what, _FIX, where))
+
+    def _rows(self, node: Any, loader: Any) -> list[Any]:
+        keys = {} if node.id != "mapping" else {loader.construct_object(key): one for key, one in node.value}
+        if changed := [key for key in _BESIDE_TESTS if key in keys]:
+            what = f"the file has {listing(changed)} beside 'tests', which changes every test"
+            fix = "write what it says into the tests, and remove it"
+            raise AuthorError(Problem("SOURCE-007", what, fix, Origin(self.path)))
+        table = keys.get(_TESTS, node)
+        if table.id == "sequence":
+            found: list[Any] = table.value
+            return found
+        seen = f"a mapping with the keys {listing(map(str, keys))}" if keys else f"a {table.id}"
+        what = f"expected a list of mappings, found {seen}"
+        raise AuthorError(Problem("SOURCE-007", what, _FIX, Origin(self.path)))
+
+
+def read_yaml(path: str) -> Any:
+    """Return what a YAML document says; AuthorError where it cannot be read."""
+    node, loader = _composed(path)
+    return None if node is None else loader.construct_object(node, deep=True)
+
+
+def _composed(path: str) -> tuple[Any, Any]:
+    """Return a document's nodes, and the loader that makes values of them."""
+    import yaml
+
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        loader = _loader()(text)
+        return loader.get_single_node(), loader
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} is not utf-8"
+        raise AuthorError(Problem("SOURCE-004", what, "save the file as utf-8", Origin(path))) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        what = f"broken YAML: {getattr(error, 'problem', None) or error}"
+        where = Origin(path, line=None if mark is None else mark.line + 1)
+        raise AuthorError(Problem("SOURCE-006", what, "correct the file at this place", where)) from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def _loader() -> Any:
+    """Return a loader that reads values as JSON has them: a date stays a text."""
+    import yaml
+
+    resolvers = {
+        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    return type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
