@@ -11,16 +11,18 @@ Knows nothing of datasets and models. Imports jinja2, so import this module only
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import update_wrapper
 from string import Formatter
-from typing import Any
+from types import BuiltinMethodType
+from typing import Any, cast
 
 from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, nodes
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.runtime import Context
+from jinja2.nodes import EvalContext
+from jinja2.runtime import Context, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace, generate_lorem_ipsum
 
@@ -40,8 +42,12 @@ _ITEM = 16
 _CALL = 5
 """A call or a filter takes as long as so many rounds of a loop."""
 _CLOCK_EVERY = 64
+_UNWATCHED_SECONDS = 0.1
+"""Time that passes before processor time counts."""
 _MOST_YIELDED = 100_000
 """Items of what has no length, such as the result of `map`: no range that it is made of is longer."""
+_SHORT = 1_000
+"""Of texts that are together no longer, no filter but `format` makes more than about the square of it."""
 
 
 _TEXTS = (str, bytes, bytearray)
@@ -51,6 +57,11 @@ _CONTAINERS = (*_COLLECTIONS, Mapping, Namespace)
 _OWNERS = (str, bytes, list, dict, int)
 _NUMBERS = (int, float)
 _MULTIPLIED = (str, bytes, list, tuple)
+_WEIGHTLESS = frozenset((bool, float, type(None)))
+_PLAIN = frozenset((int, *_WEIGHTLESS))
+_ALL_TEXTS = frozenset((str,))
+_SCOPES = frozenset(("_loop_vars", "_block_vars"))
+"""What Jinja hands to calls inside loops and blocks beside their arguments."""
 
 
 class JinjaFailure(Exception):
@@ -83,31 +94,86 @@ class _Budget:
     depth = 0
     clock_at = MAX_STEPS - _CLOCK_EVERY
     """The clock is looked at when so many steps are left."""
+    watch_from = 0.0
     deadline = 0.0
 
     def step(self, n: int = 1) -> None:
         self.steps -= n
         if self.steps < self.clock_at:
-            self._look_at_clock()
+            self.look_at_clock()
 
-    def _look_at_clock(self) -> None:
+    def look_at_clock(self) -> None:
+        """Raise where no step or no time is left."""
         if self.steps < 0:
             raise JinjaLimit(f"it takes more than {MAX_STEPS:,} steps (loop rounds, calls and operators)")
         self.clock_at = self.steps - _CLOCK_EVERY
-        now = time.thread_time()
-        self.deadline = self.deadline or now + MAX_SECONDS
-        if now > self.deadline:
-            raise JinjaLimit(f"it takes longer than {MAX_SECONDS:g} s of processor time")
+        # Asking for processor time takes microseconds. It is no more than the time that has passed.
+        now = time.monotonic()
+        if not self.watch_from:
+            self.watch_from = now + _UNWATCHED_SECONDS
+        elif now > self.watch_from:
+            used = time.thread_time()
+            self.deadline = self.deadline or used + MAX_SECONDS
+            if used > self.deadline:
+                raise JinjaLimit(f"it takes longer than {MAX_SECONDS:g} s of processor time")
 
     def spend(self, characters: int) -> None:
         self.characters -= characters
         if self.characters < 0:
             raise JinjaLimit(f"it makes more than {MAX_CHARACTERS:,} characters")
 
+    # The program that is made of a template calls the next four.
+
+    def add(self, *parts: Any) -> Any:
+        """Return the sum of values, added from left to right."""
+        self.steps -= len(parts)
+        if self.steps < self.clock_at:
+            self.look_at_clock()
+        if _ALL_TEXTS.issuperset(map(type, parts)):
+            self.spend(sum(map(len, parts)))
+            return "".join(parts)
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+            if isinstance(total, _MULTIPLIED):
+                self.spend(len(total))
+        return total
+
+    def join(self, *parts: Any) -> str:
+        """Return the texts of values, one behind the other."""
+        self.pay(parts)
+        return "".join(parts) if _ALL_TEXTS.issuperset(map(type, parts)) else str_join(parts)
+
+    def weigh(self, value: Any) -> Any:
+        """Return a list, tuple or dict that a template has written, once it is paid for."""
+        self.pay(value)
+        return value
+
+    def text(self, value: Any) -> str:
+        """Return a value as the text that is written. Texts pay when they are joined."""
+        kind = type(value)
+        if kind is str:
+            return value  # type: ignore[no-any-return]
+        if kind not in _PLAIN and isinstance(value, _CONTAINERS):
+            self.pay(value)
+        return str(value)
+
     def pay(self, value: Any) -> None:
         """Spend what a value weighs when it is written out. Every item that is looked at is a step."""
-        if type(value) is str:
+        kind = type(value)
+        if kind is str:
             self.spend(len(value))
+            return
+        # Each item is a step: a list that is too long is not looked at as a whole.
+        if (
+            (kind is tuple or kind is list)
+            and len(value) < self.steps
+            and _ALL_TEXTS.issuperset(map(type, value))
+        ):
+            self.steps -= len(value) + 1
+            if self.steps < self.clock_at:
+                self.look_at_clock()
+            self.spend(sum(map(len, value)) + _ITEM * (len(value) + 1))
             return
         todo = [value]
         n_items = n_characters = 0
@@ -121,7 +187,7 @@ class _Budget:
             elif kind is dict:
                 todo += one.keys()
                 todo += one.values()
-            elif isinstance(one, _OTHERS):
+            elif kind not in _WEIGHTLESS and isinstance(one, _OTHERS):
                 self._open(one, todo)
             n_items += 1
             if n_items == _CLOCK_EVERY:
@@ -145,17 +211,21 @@ class _Budget:
 
     def pay_result(self, result: Any) -> None:
         """Spend what a result weighs whose items were paid for when they were made."""
-        if isinstance(result, _TEXTS):
+        kind = type(result)
+        if kind is str:
+            self.characters -= len(result)
+            if self.characters < 0:
+                self.spend(0)
+        elif kind in _PLAIN:
+            pass
+        elif isinstance(result, _TEXTS):
             self.spend(len(result))
         elif isinstance(result, _COLLECTIONS):
             self.spend(_ITEM * len(result))
 
 
-class _Current(threading.local):
-    budget: _Budget | None = None
-
-
-_current = _Current()
+_current: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+_current_budget = _current.get
 
 
 def compile_jinja(environment: Environment, text: str) -> Template:
@@ -163,7 +233,7 @@ def compile_jinja(environment: Environment, text: str) -> Template:
     if len(text) > MAX_SOURCE:
         limit = JinjaLimit(f"the template has {len(text):,} characters, {MAX_SOURCE:,} are allowed")
         raise JinjaFailure(str(limit), None, limit)
-    outer, _current.budget = _current.budget, _Budget()
+    token = _current.set(_Budget())
     try:
         # Jinja works constant expressions out when it compiles.
         return environment.from_string(text)
@@ -174,7 +244,7 @@ def compile_jinja(environment: Environment, text: str) -> Template:
     except Exception as error:  # Python's own compiler refuses, for one, too many nested loops.
         raise JinjaFailure(_in_words(error), None, error) from error
     finally:
-        _current.budget = outer
+        _current.reset(token)
 
 
 def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
@@ -184,7 +254,7 @@ def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
     context = environment.context_class(
         environment, {**environment.globals, **values}, template.name, template.blocks
     )
-    outer, _current.budget = _current.budget, _Budget()
+    token = _current.set(_Budget())
     try:
         return environment.concat(template.root_render_func(context))
     except RecursionError as error:
@@ -193,7 +263,7 @@ def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
     except Exception as error:  # A template is a program of its own and may raise anything.
         raise JinjaFailure(_in_words(error), _line(template, error), error) from error
     finally:
-        _current.budget = outer
+        _current.reset(token)
 
 
 def _in_words(error: Exception) -> str:
@@ -327,8 +397,16 @@ _FILTERS: dict[str, _Weigh] = {
     "list": lambda items: _ITEM * _length(items),
 }
 """Filters whose result, or whose work, may be much larger than what they are given."""
-_LIGHT = frozenset(("capitalize", "length", "lower", "string", "trim", "upper"))
-"""Filters that take a text and return one that is no larger."""
+_OF_TEXT: dict[str, Callable[[str], Any]] = {
+    "capitalize": str.capitalize,
+    "count": len,
+    "length": len,
+    "lower": str.lower,
+    "string": str,
+    "trim": str.strip,
+    "upper": str.upper,
+}
+"""What filters do with a plain text and nothing else; none makes a larger one."""
 _SHALLOW = frozenset(
     [
         "abs",
@@ -366,35 +444,69 @@ _SHALLOW = frozenset(
 
 def _bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     weigh = _FILTERS.get(name)
-    pay = _Budget.pay_result if name in _SHALLOW else _Budget.pay
+    is_shallow = name in _SHALLOW
     # The first argument may be Jinja's own: the context, the environment.
     n_own = int(getattr(function, "jinja_pass_arg", None) is not None)
-    is_light = name in _LIGHT
+    of_text = _OF_TEXT.get(name)
+    # The width in a text such as `%9999d` is the one number that texts alone can carry.
+    max_short = _SHORT if name != "format" else -1
 
     def bounded(*args: Any, **kwargs: Any) -> Any:
-        budget = _current.budget
+        budget = _current_budget()
         if budget is None:
             return function(*args, **kwargs)
-        budget.step(_CALL)
-        if is_light and type(args[0]) is str and not kwargs:
-            budget.spend(2 * len(args[0]))
-            return function(*args)
-        if name == "join" and not hasattr(args[n_own], "__len__"):
-            # What a generator yields is counted before it is joined.
-            args = (*args[:n_own], list(args[n_own]), *args[n_own + 1 :])
-        for one in args[n_own:]:
-            pay(budget, one)
+        budget.steps -= _CALL
+        if budget.steps < budget.clock_at:
+            budget.look_at_clock()
+        own = args[n_own:] if n_own else args
+        n_characters, are_texts = 0, not kwargs
+        for one in own:
+            if type(one) is str:
+                n_characters += len(one)
+                continue
+            are_texts = False
+            if not is_shallow:
+                budget.pay(one)
+            elif type(one) is list:
+                n_characters += _ITEM * len(one)
+            else:
+                budget.pay_result(one)
+        if are_texts and of_text is not None and len(own) == 1:
+            budget.spend(2 * n_characters)
+            return of_text(own[0])
+        if are_texts and n_characters <= max_short:
+            result = function(*args)
+            budget.spend(n_characters)
+            budget.pay_result(result)
+            return result
+        budget.spend(n_characters)
         if kwargs:
             budget.pay(kwargs)
         if weigh is not None:
-            budget.spend(_weight(weigh, args[n_own:], kwargs))
+            budget.spend(_weight(weigh, own, kwargs))
         result = function(*args, **kwargs)
         budget.pay_result(result)
         return result
 
-    update_wrapper(bounded, function)
-    bounded.is_bounded = True  # type: ignore[attr-defined]
-    return bounded
+    made = update_wrapper(_bounded_join(bounded) if name == "join" else bounded, function)
+    made.is_bounded = True  # type: ignore[attr-defined]
+    return made
+
+
+def _bounded_join(bounded: Callable[..., str]) -> Callable[..., str]:
+    def join(eval_ctx: EvalContext, value: Any, d: Any = "", attribute: Any = None) -> str:
+        # What a generator yields is counted before it is joined.
+        parts = value if hasattr(value, "__len__") else list(value)
+        budget = _current_budget()
+        is_plain = type(parts) is list and type(d) is str and attribute is None and not eval_ctx.autoescape
+        if budget is None or not is_plain or not _ALL_TEXTS.issuperset(map(type, parts)):
+            return bounded(eval_ctx, parts, d, attribute)
+        budget.step(_CALL)
+        budget.pay(parts)
+        budget.spend(2 * len(parts) * len(d))
+        return cast("str", d.join(parts))
+
+    return join
 
 
 def _weight(weigh: _Weigh, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
@@ -406,7 +518,7 @@ def _weight(weigh: _Weigh, args: Sequence[Any], kwargs: Mapping[str, Any]) -> in
 
 def _lorem_ipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
     """Return Jinja's blind text, paid for before it is made: a word takes about a microsecond."""
-    if (budget := _current.budget) is not None:
+    if (budget := _current_budget()) is not None:
         budget.spend(abs(n) * abs(max) * 64)
     return generate_lorem_ipsum(n, html, min, max)
 
@@ -417,17 +529,50 @@ def _lorem_ipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -
 class _Generator(CodeGenerator):
     """Writes the same program as Jinja's, and has it draw on the budget."""
 
+    def write_commons(self) -> None:
+        super().write_commons()
+        self.writeline("budget = environment.current_budget()")
+
     def blockvisit(self, nodes_: Iterable[nodes.Node], frame: Frame) -> None:
         every = list(nodes_)
         n = sum(len(node.nodes) if isinstance(node, nodes.Output) else 1 for node in every)
-        self.writeline(f"environment.step({n + 1})")
+        # What `budget.step` does, without the call.
+        self.writeline(f"budget.steps -= {n + 1}")
+        self.writeline("if budget.steps < budget.clock_at: budget.look_at_clock()")
         super().blockvisit(every, frame)
 
+    def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:
+        parts: list[nodes.Expr] = [node]
+        while isinstance(first := parts[0], nodes.Add):
+            parts[:1] = [first.left, first.right]
+        self._call("add", parts, frame)
+
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
-        joined = "markup_join" if frame.eval_ctx.autoescape else "str_join"
-        self.write(f"{joined}(")
-        self._weighed(super().visit_Tuple, nodes.Tuple(node.nodes, "load"), frame)
+        if frame.eval_ctx.autoescape:
+            self.write("markup_join(")
+            self._weighed(super().visit_Tuple, nodes.Tuple(node.nodes, "load"), frame)
+            self.write(")")
+        else:
+            self._call("join", node.nodes, frame)
+
+    def _call(self, method: str, arguments: Iterable[nodes.Expr], frame: Frame) -> None:
+        self.write(f"budget.{method}(")
+        for one in arguments:
+            self.visit(one, frame)
+            self.write(", ")
         self.write(")")
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
+            super()._output_child_pre(node, frame, finalize)
+            self.write("budget.weigh(")
+        else:
+            self.write("budget.text(")
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
+            self.write(")")
+        super()._output_child_post(node, frame, finalize)
 
     def visit_List(self, node: nodes.List, frame: Frame) -> None:
         self._weighed(super().visit_List, node, frame)
@@ -442,7 +587,7 @@ class _Generator(CodeGenerator):
             super().visit_Tuple(node, frame)
 
     def _weighed(self, visit: Callable[[Any, Frame], None], node: nodes.Node, frame: Frame) -> None:
-        self.write("environment.weighed(")
+        self.write("budget.weigh(")
         visit(node, frame)
         self.write(")")
 
@@ -451,10 +596,10 @@ class _Bounds(SandboxedEnvironment):
     """What both kinds of sandbox share."""
 
     code_generator_class = _Generator
-    intercepted_binops = frozenset(("+", "*", "**", "%"))
+    intercepted_binops = frozenset(("*", "**", "%"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs, finalize=self.weighed_output)
+        super().__init__(*args, **kwargs)
         self.bound()
 
     def bound(self) -> None:
@@ -465,33 +610,14 @@ class _Bounds(SandboxedEnvironment):
         self.globals["lipsum"] = _lorem_ipsum
 
     @staticmethod
-    def step(n: int) -> None:
-        """Take steps; called at the beginning of every block."""
-        if (budget := _current.budget) is not None:
-            budget.step(n)
-
-    @staticmethod
-    def weighed(value: Any) -> Any:
-        """Return a list, tuple or dict that a template has written, once it is paid for."""
-        if (budget := _current.budget) is not None:
-            budget.pay(value)
-        return value
-
-    @staticmethod
-    def weighed_output(value: Any) -> Any:
-        """Return a value that is about to be written out, once it is paid for. Texts pay when joined."""
-        if (
-            type(value) is not str
-            and isinstance(value, _CONTAINERS)
-            and (budget := _current.budget) is not None
-        ):
-            budget.pay(value)
-        return value
+    def current_budget() -> _Budget:
+        """Return what the rendering that goes on in this thread may use; called where a program begins."""
+        return _current_budget() or _Budget()
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
         """Join the pieces of a rendering."""
-        if (budget := _current.budget) is None:
+        if (budget := _current_budget()) is None:
             return "".join(parts)
         pieces = list(parts)
         budget.spend(sum(map(len, pieces)))
@@ -499,15 +625,20 @@ class _Bounds(SandboxedEnvironment):
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a macro, a function or a method."""
-        budget = _current.budget
+        budget = _current_budget()
         if budget is None:
             return super().call(__context, __obj, *args, **kwargs)
         budget.step(_CALL)
         if args:
             budget.pay(args)
         if kwargs:
-            budget.pay(kwargs)
-        __self._pay_for_method(budget, __obj, args, kwargs)
+            budget.pay({name: one for name, one in kwargs.items() if name not in _SCOPES})
+        _pay_for_method(budget, __obj, args, kwargs)
+        if type(__obj) is BuiltinMethodType and type(__obj.__self__) is str:
+            # No macro of the template, nor anything that the sandbox forbids.
+            result = __obj(*args, **{name: one for name, one in kwargs.items() if name not in _SCOPES})
+            budget.pay_result(result)
+            return result
         budget.depth += 1
         if budget.depth > MAX_DEPTH:
             raise JinjaLimit(f"calls are more than {MAX_DEPTH} deep, as of a macro that calls itself")
@@ -516,27 +647,11 @@ class _Bounds(SandboxedEnvironment):
         budget.pay_result(result)
         return result
 
-    @staticmethod
-    def _pay_for_method(budget: _Budget, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        method = getattr(method, "__wrapped__", method)  # Jinja puts a function of its own around str.format
-        owner = getattr(method, "__self__", None)
-        if not isinstance(owner, _OWNERS):
-            return
-        if not isinstance(owner, int):
-            budget.spend(len(owner) // 4)
-        if (weigh := _METHODS.get(method.__name__)) is not None:
-            budget.spend(_weight(weigh, (owner, *args), kwargs))
-
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Work an operator out, once its result is paid for."""
-        if (budget := _current.budget) is None:
+        if (budget := _current_budget()) is None:
             return super().call_binop(context, operator, left, right)
         budget.step()
-        if operator == "+":
-            result = left + right
-            if isinstance(result, _MULTIPLIED):
-                budget.spend(len(result))
-            return result
         if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
             _require_small(operator, left, right)
         elif operator == "*":
@@ -548,6 +663,18 @@ class _Bounds(SandboxedEnvironment):
             budget.pay(right)
             budget.spend(len(left) + _percent_widths(left, right))
         return super().call_binop(context, operator, left, right)
+
+
+def _pay_for_method(budget: _Budget, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    if type(method) is not BuiltinMethodType:
+        method = getattr(method, "__wrapped__", method)  # Jinja puts a function of its own around str.format
+    owner = getattr(method, "__self__", None)
+    if not isinstance(owner, _OWNERS):
+        return
+    if not isinstance(owner, int):
+        budget.spend(len(owner) // 4)
+    if (weigh := _METHODS.get(method.__name__)) is not None:
+        budget.spend(_weight(weigh, (owner, *args), kwargs))
 
 
 def _require_small(operator: str, left: Any, right: Any) -> None:

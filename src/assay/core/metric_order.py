@@ -15,11 +15,18 @@ NEVER = ("bp", "sys_len", "ref_len", "type")
 """What an evaluator may return beside its scores."""
 
 
+def rank_of(name: str) -> int:
+    """Return a metric's rank by its name: those of the originals' list, then all others, then no scores."""
+    known = name.casefold()
+    if known in NEVER:
+        return len(FIRST) + 1
+    return FIRST.index(known) if known in FIRST else len(FIRST)
+
+
 def in_order(metrics: Sequence[Metric]) -> list[Metric]:
     """Return the metrics of one dataset, what it is told by first, those of no rank as they are."""
 
     def rank(metric: Metric) -> tuple[int, bool]:
-        name = metric.metric.casefold()
-        return (FIRST.index(name) if name in FIRST else len(FIRST), not metric.is_headline)
+        return rank_of(metric.metric), not metric.is_headline
 
     return sorted((one for one in metrics if one.metric not in NEVER), key=rank)

@@ -18,7 +18,7 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     """As the person named it, without secrets."""
     weights: str = ""
-    """Hash of the weight files, or the revision of a hub repository."""
+    """Hash of the weight files, or the name of a hub repository and its commit."""
     dtype: str = ""
     template: str = ""
     """Hash of the chat template."""
@@ -29,6 +29,8 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     server: Literal["reports", "named", "unknown"] | None = None
     """How the model behind a server is identified: the server reports it, a person named it, or not at all.
     None: the model is on this machine, and its files identify it."""
+    revision: str = ""
+    """The branch, tag or commit of a hub repository that was asked for; `weights` has the commit it named."""
 
     @property
     def digest(self) -> str:
@@ -37,8 +39,13 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def deciding(self) -> ModelIdentity:
-        """Return what decides the answers: how a served model came to be known does not."""
-        return msgspec.structs.replace(self, server=None)
+        """Return what decides the answers: how a model came to be known does not."""
+        return msgspec.structs.replace(self, server=None, revision="")
+
+    @property
+    def commit(self) -> str | None:
+        """Return the commit of a hub repository; None where the model is not from the hub."""
+        return self.weights.rpartition("@")[2] if self.revision else None
 
 
 class ModelCard(msgspec.Struct, frozen=True):

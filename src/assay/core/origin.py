@@ -15,9 +15,11 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     row: int | None = None
     """Record number, counted from 1, the header not counted."""
     line: int | None = None
-    """Physical line number, counted from 1, on which the record begins."""
+    """Physical line number, counted from 1, on which the record begins; of a sheet, its row."""
     column: str | None = None
     """The field of the record."""
+    sheet: str | None = None
+    """The sheet of a workbook, whose rows `line` counts then."""
 
     def at(self, column: str) -> Origin:
         """Return the same record's place, narrowed to one column."""
@@ -25,7 +27,11 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         text = self.path
-        if self.row is not None:
+        if self.sheet is not None:
+            text += f" sheet {shortened(repr(self.sheet), SHOWN_VALUE)}"
+            # The rows of a sheet have numbers that a person sees beside them.
+            text += "" if self.line is None else f" row {self.line}"
+        elif self.row is not None:
             text += f" row {self.row}"
             if self.line is not None:
                 text += f" (line {self.line})"

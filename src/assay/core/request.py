@@ -124,6 +124,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """Solved examples that the prompt shows."""
     n_shots_left_out: int = 0
     """Examples that the prompt would show as well, if the model could read so much."""
+    examples: tuple[int, int] | None = None
+    """Where in the final text the solved examples begin and end, where the dialect says so."""
     key: str = ""
     """Hash of what is asked, filled in by itself; a sampled repeat is an ask of its own."""
 
@@ -146,7 +148,8 @@ def request(
     ask: Ask,
     n_shots: int = 0,
     n_shots_left_out: int = 0,
+    examples: tuple[int, int] | None = None,
 ) -> Request:
     """Make a request whose id says where it belongs."""
     id_ = f"{task}/{sample_id}/{track}/{role}/{index}"
-    return Request(id_, task, sample_id, track, role, index, ask, n_shots, n_shots_left_out)
+    return Request(id_, task, sample_id, track, role, index, ask, n_shots, n_shots_left_out, examples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -135,6 +136,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """Which of the outputs passed the sample's tests, where they are programs."""
     judged: tuple[JudgeReply, ...] = ()
     """What a judge was asked about the answers and replied; empty where none was asked."""
+    details: tuple[dict[str, Any], ...] = ()
+    """What the evaluator of a config says of each answer, by its own names; empty where it says nothing."""
 
 
 class Metric(msgspec.Struct, frozen=True):

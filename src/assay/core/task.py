@@ -53,6 +53,8 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Answers asked for each question: voted on, or counted for pass@k; where nobody says, one."""
     cot: str | None = None
     """The way of reasoning, by the dataset's own name for it."""
+    is_scored: bool = True
+    """Whether answers are scored in this run: where they are not, a dataset needs no right answers."""
     limit: Limit | None = None
     """For dialects that must cut a dataset down themselves."""
     takes_parameters: bool = False

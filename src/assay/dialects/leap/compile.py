@@ -40,7 +40,7 @@ from assay.dialects.leap.registry import NamedTask, RegisteredDataset, find_task
 from assay.dialects.leap.task import LeapTask
 from assay.dialects.parts.author_draws import drawing as author_drawing
 from assay.sources.dataset_folder import DatasetMissing
-from assay.sources.datasets_library import offline
+from assay.sources.hub_reads import noting_loads
 
 DIALECT = "leap"
 _KINDS = {GREEDY_UNTIL: "free answer", ROLLING: "text"}
@@ -197,7 +197,11 @@ class _Compilation:
         """Make the author's object, which loads its rows."""
         root = self._tools.data_root
         given = {"data_dir": str(root)} if root is not None and takes(self._cls, "data_dir") else {}
-        with self._author.calling("the class"), offline(), author_drawing(self._settings.seed, self._name):
+        with (
+            self._author.calling("the class"),
+            noting_loads(),
+            author_drawing(self._settings.seed, self._name),
+        ):
             return self._cls(**given)
 
     def _load_pool(self, task: Task) -> None:

@@ -1,8 +1,8 @@
-"""The rows of a task, loaded by the library `datasets` from folders on this machine.
+"""The rows of a task, loaded by the library `datasets` from folders on this machine or from the hub.
 
-Nothing is downloaded: the library is kept offline while it works. What a task names is looked up in the
-folder of datasets as its document says; what the library cannot find there although it is there (a config of
-a folder without metadata, a file of a split that nobody reads) is given to it, and noted.
+What a task names is looked up in the folder of datasets as its document says, and then on the hub; what the
+library cannot find in a folder although it is there (a config of a folder without metadata, a file of a split
+that nobody reads) is given to it, and noted.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from assay.core.errors import AuthorError, Problem, listing, nearest
 from assay.core.origin import Origin
 from assay.dialects.leap.authoring import ClassicTask, Loaded, Task
@@ -21,6 +23,8 @@ from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
 from assay.sources.datasets_library import library
 from assay.sources.files import known_suffix
 from assay.sources.hub import Hub
+from assay.sources.hub_files import load_splits
+from assay.sources.hub_name import parse_hub_name
 
 CODE = "LEAP-007"
 _CARD = "README.md"
@@ -54,7 +58,11 @@ class TaskData:
             raise AuthorError(_problem(task, "DATASET_PATH is not set", fix))
         root = Path(data_dir) if data_dir is not None else self._root
         if task.IN_HF_HUB or (isinstance(task, ClassicTask) and task.DATA_FILES is None):
-            folder = _folder(task, root, task.DATASET_NAME or None)
+            try:
+                folder = _folder(task, root, task.DATASET_NAME or None)
+            except DatasetMissing as missing:
+                task.dataset = _from_hub(task, missing)
+                return
             task.dataset, task._loaded = self._from_hub_layout(task, folder)
         else:
             task.dataset, task._loaded = self._from_files(task, _folder(task, root).path)
@@ -169,6 +177,19 @@ def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
         what = f"DATASET_PATH {path!r} is no folder in {str(root)!r}"
         fix = f"{problem.fix.replace('--data-root', '--task-dir')}: the folder that holds the datasets"
         raise DatasetMissing(_problem(task, what, fix)) from error
+
+
+def _from_hub(task: Task, missing: DatasetMissing) -> Any:
+    """Return the splits of a dataset on the hub; raise what was missing where the hub has no such name."""
+    name = parse_hub_name(f"hf://{task.DATASET_PATH}")
+    if name is None:
+        raise missing
+    try:
+        return load_splits(name._replace(config=task.DATASET_NAME or None))
+    except DatasetMissing as error:
+        (here,), there = missing.problems, error.problems[0]
+        both = {"what": f"{here.what}; {there.what}", "fix": f"{there.fix}; or {here.fix}"}
+        raise DatasetMissing(msgspec.structs.replace(here, **both)) from error
 
 
 def _check_builder(task: Task, builder: str, datasets: Any) -> None:

@@ -24,7 +24,7 @@ from assay.core.task import Rehearse
 from assay.dialects.llmbox.example_arguments import ExampleArguments
 from assay.dialects.llmbox.prepared import Prepared
 from assay.dialects.llmbox.prompts import Shot
-from assay.dialects.llmbox.rehearsal import TargetTask, comparable, rehearsal, written
+from assay.dialects.llmbox.rehearsal import TargetTask, comparable, no_use, rehearsal, written
 from assay.dialects.llmbox.task import Asking, ClassTask, Found
 
 _SAMPLING = Sampling(max_tokens=64, temperature=0.9, top_p=0.9, stop=("\nInput:",))
@@ -143,6 +143,9 @@ class Ape:
         ]
         results = rehearse(tasks)
         usable = comparable(results, self._author, "ape")
+        if not any(scores[at].value is not None for scores in results for at in usable):
+            why = f"{self._measure(rows)} gives no values of samples to compare instructions by"
+            raise no_use(self._author, "ape", f"{why}: let it set `last_score_lists`")
         sign = 1.0 if self._is_free or _is_more_better(rows) else -1.0
         return [sign * _mean([scores[at] for at in usable]) for scores in results], len(usable)
 

@@ -155,7 +155,7 @@ def _namespaces(
     }
     equivalence = {name: metrics[name] for name in ("is_equiv", "_strip_string")}
     conversations = {"Conversation": conversation.Conversation}
-    # Authors name the hub's library to say how to download; nothing is downloaded here.
+    # Authors name the hub's library to say how to download; that has no effect here.
     hub_library = {} if find_spec("datasets") else {"datasets": {"DownloadConfig": DownloadConfig}}
     return {
         **hub_library,

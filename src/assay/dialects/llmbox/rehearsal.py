@@ -136,7 +136,7 @@ def comparable(results: Sequence[Sequence[Score]], author: Author, way: str) -> 
     ]
     if rows:
         return rows
-    raise _no_use(author, way, str(failed[0].why))
+    raise no_use(author, way, str(failed[0].why))
 
 
 def written(
@@ -154,16 +154,17 @@ def written(
     texts = (clean(scores[at].answer or "") for at in usable)
     found = [text for text in dict.fromkeys(texts) if text]
     if not found:
-        raise _no_use(author, way, "it wrote nothing")
+        raise no_use(author, way, "it wrote nothing")
     return found
 
 
-def _no_use(author: Author, way: str, why: str) -> BackendError:
+def no_use(author: Author, way: str, why: str) -> BackendError:
+    """Return the error that what was asked before the samples leads to nothing."""
     return BackendError(
         author.problem(
             "LLMBOX-012",
             f"{way} asked the model before the samples, and nothing usable came of it: {why}",
-            f"mend that and run the same command with --retry-failed, or leave {way} away",
+            f"fix that and run the same command with --retry-failed, or omit {way}",
         )
     )
 

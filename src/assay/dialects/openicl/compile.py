@@ -97,6 +97,7 @@ class _Compilation:
             is_whole=self._settings.score_by is None and not self._settings.is_chat,
             keeps_spaces=is_faithful,
             has_own_length=self._has_own_length(),
+            asks_one_by_one=self._is_blanked and parts.inference.sampling.temperature > 0,
         )
         self._check_turns(asking)
         samples = self._samples(labels)
@@ -196,7 +197,6 @@ class _Compilation:
             added = {"subdivision": part, "idx": self._test.numbers[number]}
             return reference(golds[number], {**added, **rows[number]}, prompt)
 
-        is_blanked = self._settings.is_faithful and self._entry.is_aisbenchs
         return Evaluation(
             self._parts.scoring,
             self._test,
@@ -204,8 +204,14 @@ class _Compilation:
             labels,
             self._inference,
             referred,
-            blanks_failures=is_blanked and self._inference.form == "answer",
+            blanks_failures=self._is_blanked,
         )
+
+    @property
+    def _is_blanked(self) -> bool:
+        """Whether an answer that failed counts as an empty one, as in AISBench."""
+        is_aisbenchs = self._settings.is_faithful and self._entry.is_aisbenchs
+        return is_aisbenchs and self._inference.form == "answer"
 
     def _is_each_a_label(self, samples: Sequence[Sample]) -> bool:
         """Whether every right answer is one of the labels; else an error, unless the original is followed."""

@@ -77,6 +77,11 @@ def of_all(
         return made
     kinds = {type(error) for error in raised}
     kind = kinds.pop() if len(kinds) == 1 else AuthorError
+    if kind.__init__ is not AuthorError.__init__:
+        # It is made of more than problems, such as the ways to read a table.
+        if len(raised) == 1:
+            raise raised[0]
+        kind = AuthorError
     places: dict[Problem, dict[Origin | None, None]] = {}
     for problem in (problem for error in raised for problem in error.problems):
         nowhere = msgspec.structs.replace(problem, where=None)

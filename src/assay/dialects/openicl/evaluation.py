@@ -101,10 +101,13 @@ class Evaluation:
         if self._scoring.sees_prompts and answers:
             first = answers[0].request
             self._prompts[self.row(first.sample_id)] = shown_text(first.ask.prompt)
-        for _, response in sorted(answers, key=lambda one: one.request.index):
+        came = sorted(answers, key=lambda one: one.request.index)
+        if self._blanks_failures:
+            came = [one for one in came if not isinstance(one.response.outcome, Failure)]
+        for _, response in came:
             outcome = response.outcome
             if isinstance(outcome, Failure):
-                return self._blanks() if self._blanks_failures else outcome
+                return outcome
             if isinstance(outcome, Completion):
                 for output in outcome.outputs:
                     texts = output.turns or (output.text,)
@@ -126,11 +129,9 @@ class Evaluation:
             # Each time that a row is asked, every turn is a request of its own.
             n_turns = len(found) // self._inference.sampling.n
             return tuple(found[at : at + n_turns] for at in range(0, len(found), n_turns))
-        return tuple(found)
-
-    def _blanks(self) -> Raw:
-        """Return what is found in empty answers, as many as the row was asked for."""
-        return (found_in("", self._scoring.predictions),) * self._inference.sampling.n
+        # AISBench puts an empty answer for each that failed behind those that came.
+        n_lost = self._inference.sampling.n - len(found) if len(came) < len(answers) else 0
+        return (*found, *(found_in("", self._scoring.predictions) for _ in range(n_lost)))
 
     def _found_in_labels(self) -> dict[str, Any]:
         different = dict.fromkeys(map(tuple, self._labels))

@@ -108,6 +108,9 @@ WITHOUT_EFFECT = (
 CHANGES_ANSWERS = ("peft_path", "peft_kwargs", "openai_proxy_url", "lora_path")
 """What would make another model of it and is not followed: an error, where it is set."""
 DRAWING = ("temperature", "top_p", "do_sample", "seed", "stop", "num_return_sequences", "max_tokens")
+LENGTHS = ("max_tokens", "max_completion_tokens")
+REASONING = ("o1", "o3", "o4", "gpt-5")
+"""Parts of the names of models whose length OpenCompass sends as `max_completion_tokens`."""
 OF_SERVERS = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
 """Arguments that the model behind an address takes by these names."""
 USUAL = {"ignore_eos": False, "lora_data_map_file": None}

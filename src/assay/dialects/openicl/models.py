@@ -24,8 +24,10 @@ from assay.dialects.openicl.model_keys import (
     CHANGES_ANSWERS,
     DRAWING,
     FAMILIES,
+    LENGTHS,
     OF_SERVERS,
     OFFICIAL,
+    REASONING,
     REFUSED,
     STREAMING,
     TGI,
@@ -42,6 +44,10 @@ CODE = "OPENICL-040"
 _ADAPTERS = "lora_data_map_file"
 _OF_THE_PROGRAM = ("num_return_sequences", "max_tokens", _ADAPTERS)
 """Keys of generation_kwargs that say what AISBench itself does."""
+_DEFAULT_LENGTH = 4096
+"""The tokens that AISBench asks a service for where neither model nor dataset names a length."""
+_DEFAULT_TEMPERATURE = 0.7
+"""What OpenCompass's classes send without a temperature, `OpenAISDK` excepted."""
 
 
 class Drawing(NamedTuple):
@@ -84,6 +90,8 @@ class ModelConfig(msgspec.Struct, frozen=True):
     """Folder of its tokenizer, where its speed is measured and the config names one."""
     faithful_args: dict[str, str] = {}
     """Further arguments of a run that reproduces the original."""
+    faithful_temperature: float | None = None
+    """The temperature of such a run, where it is another; 1 where the server chooses it."""
 
     def __repr__(self) -> str:
         return f"ModelConfig({self.abbr!r}, {self.model!r})"
@@ -133,6 +141,7 @@ class _Reading:
         self._notes: list[str] = []
         self._args: dict[str, str] = {}
         self._faithful_args: dict[str, str] = {}
+        self._faithful_temperature: float | None = None
 
     def model(self) -> ModelConfig | None:
         before = self._problems.total
@@ -172,6 +181,7 @@ class _Reading:
             pacing,
             self._tokenizer(family) if self._is_timed else None,
             self._faithful_args,
+            self._faithful_temperature,
         )
 
     # --- what kind of model it is ---
@@ -288,12 +298,6 @@ class _Reading:
             key = "ENV"
         if (timeout := self._number("timeout", least=0)) is not None:
             self._args["timeout_s"] = f"{timeout:g}"
-        for name_of in ("extra_body", "openai_extra_kwargs"):
-            more = self._entry.get(name_of) or {}
-            if isinstance(more, Mapping):
-                self._extra(more)
-            else:
-                self._wrong(name_of, more, "a dict")
         return f"openai:{name}@{_before_endpoint(base)}", None if key in ("ENV", "") else key
 
     def local(self) -> tuple[str, None]:
@@ -344,6 +348,8 @@ class _Reading:
         if family == "vllm_service":
             self._decoding(said)
         elif family == "openai_service":
+            said |= self._added_fields()
+            self._decoding_of_service(said)
             self._extra(said)
         else:
             self._unfollowed(said, family)
@@ -360,6 +366,10 @@ class _Reading:
         if not all(isinstance(one, str) for one in stop):
             self._wrong("stop words", stop, "texts")
         samples = self._number("num_return_sequences", said, least=1, of=of)
+        if family == "vllm_service" and samples and samples > 1 and not temperature:
+            self._faithful_temperature = (
+                1.0  # Equal requests would be sent once; the original sends them all.
+            )
         seed = self._number("seed", said, of=of)
         return Drawing(
             temperature,
@@ -383,6 +393,63 @@ class _Reading:
         self._args["decoding"] = sent
         # The original sends num_return_sequences too, and retries lost connections alone.
         self._faithful_args = {"decoding": whole, "retry_statuses": "false"}
+        if last_name(self._entry["type"]) not in (*TGI, *TRITON):
+            # It asks for likelihoods as for texts, and has the server write as much.
+            length = self._entry.get("max_out_len")
+            length = length if isinstance(length, int) and length > 0 else _DEFAULT_LENGTH
+            scored = {**json.loads(whole), "max_tokens": length, "stream": False}
+            self._faithful_args["scoring_fields"] = json.dumps(scored)
+
+    def _added_fields(self) -> dict[str, Any]:
+        """Return the fields that an OpenCompass config adds to every request."""
+        found: dict[str, dict[str, Any]] = {}
+        for name in ("openai_extra_kwargs", "extra_body"):
+            more = self._entry.get(name) or {}
+            if not isinstance(more, Mapping):
+                self._wrong(name, more, "a dict")
+                more = {}
+            found[name] = dict(more)
+        arguments, body = found.values()
+        inner = arguments.pop("extra_body", None)
+        added = {**arguments, **(inner if isinstance(inner, Mapping) else body)}
+        for key in LENGTHS:
+            if key in added:
+                what = (
+                    f"{key} in extra_body or openai_extra_kwargs replaces the length that each dataset sets"
+                )
+                self._problem(what, f"remove it, and write max_out_len={added[key]!r:.20}")
+        return added
+
+    def _decoding_of_service(self, said: Mapping[str, Any]) -> None:
+        """Set what a faithful run sends: the fields of the original's class, null for the server's choice."""
+        kind, name = last_name(self._entry["type"]), self._text("path")
+        added = {key: value for key, value in said.items() if key not in _OF_THE_PROGRAM}
+        temperature = added.pop("temperature", None)
+        if temperature is None and kind != "OpenAISDK":
+            temperature = _DEFAULT_TEMPERATURE
+        is_reasoning = any(part in name for part in REASONING)
+        fields: dict[str, Any] = {"n": 1}
+        if kind == "OpenAI":
+            asked = {key: self._entry.get(key) for key in ("logprobs", "top_logprobs")}
+            fields |= {"stop": None, **asked, "logprobs": asked["logprobs"] or False}
+        if kind == "OpenAI" or not is_reasoning:
+            fields["temperature"] = temperature
+        else:
+            temperature = None
+        try:
+            decoding = json.dumps({**fields, **added})
+        except TypeError as error:
+            self._problem(f"extra_body cannot be sent: {error}", "use plain values")
+            return
+        is_stream = kind in STREAMING
+        self._faithful_args = {
+            "decoding": decoding,
+            "stream": "true" if is_stream else "false",
+            "omit": "stream_options" if is_stream else "stream",
+        }
+        if is_reasoning:
+            self._faithful_args["max_tokens_name"] = "max_completion_tokens"
+        self._faithful_temperature = temperature if isinstance(temperature, int | float) else 1.0
 
     def _extra(self, said: Mapping[str, Any]) -> None:
         """Hand on what only the server knows, as fields of its calls."""

@@ -88,8 +88,8 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
     Difference(
         "stop_texts",
         lambda one: one.inference.form == "answer" and bool(one.inference.sampling.stop),
-        "AISBench reads stopping_criteria and does not pass them on",
-        "answers end at them, as OpenCompass has it",
+        "AISBench does not pass stopping_criteria on, and OpenCompass passes them to local models alone",
+        "answers end at them, whichever model is asked",
     ),
     Difference(
         "repeats",
@@ -146,7 +146,7 @@ DIFFERENCES: tuple[Difference[Traits], ...] = (
         "relative paths count from a folder of the environment or of the installation, and what is not there "
         "is downloaded",
         "they count from the working folder, --data-root, the config's folder or the checkout, in this "
-        "order; nothing is downloaded",
+        "order; a name that is in none of them is looked up on the hub, and nothing else is downloaded",
         is_reproduced=False,
     ),
 )

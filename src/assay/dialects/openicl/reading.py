@@ -20,7 +20,7 @@ from assay.dialects.openicl.ranges import rows_in
 from assay.dialects.parts.per_row import PerRow
 from assay.dialects.parts.plain_rows import plain_row
 from assay.dialects.parts.row_names import RowNames
-from assay.sources.datasets_library import offline
+from assay.sources.hub_reads import noting_loads
 from assay.sources.mapped_rows import MappedRows, rows_of
 
 COLUMNS = "OPENICL-013"
@@ -96,7 +96,7 @@ def load(entry: DatasetEntry, code: Code, config: Path, where: Origin) -> Loaded
     _check_repeats(cls, entry, where)
     arguments, notes = _placed(_taken(cls, entry.load_arguments), code, config)
     _check_arguments(cls, arguments, where)
-    with offline(), author.calling("load"):
+    with noting_loads(), author.calling("load"):
         loaded = _loaded(cls, entry, arguments)
     splits = _splits(loaded, author)
     reader = entry.reader_cfg

@@ -55,6 +55,7 @@ def _settings(found: Found, entry: DatasetEntry, parts: EntryParts, asked: Asked
         "code": _code(found, parts, asked.code),
         "load": _written(entry.load_arguments),
         "reader": _written(msgspec.to_builtins(entry.reader_cfg)),
+        **({"split": parts.data.test.name} if parts.data.test.name else {}),
         "prompt_format": templates.format,
         "prompt_template": _component(entry.infer_cfg.prompt_template),
         "ice_template": _component(entry.infer_cfg.ice_template),

@@ -45,6 +45,8 @@ class Asking(NamedTuple):
     """Whether a prompt may end in spaces, as the template has it."""
     has_own_length: bool
     """Whether rows say how much may be written about them."""
+    asks_one_by_one: bool = False
+    """Whether several answers to a row are requests of their own, each of which may fail alone."""
 
 
 class ConfigTask(DescribedTask):
@@ -71,9 +73,11 @@ class ConfigTask(DescribedTask):
         counts = (len(shown), len(picked) - len(shown))
         track = asking.inference.method
         made = []
-        for role, index, ask in self._asks(number, [asking.train.rows[at] for at in shown]):
+        examples = [asking.train.rows[at] for at in shown]
+        for role, index, ask in self._asks(number, examples):
             shown_here = (0, 0) if role == "unconditional" else counts
-            made.append(request(self._spec.name, sample.id, track, role, index, ask, *shown_here))
+            place = self._place_of_examples(ask, examples) if role == "option" else None
+            made.append(request(self._spec.name, sample.id, track, role, index, ask, *shown_here, place))
         return made
 
     def shown(self, sample: Sample, method: str) -> Prompt:
@@ -114,13 +118,20 @@ class ConfigTask(DescribedTask):
         """Name the scorer, with what the config says of evaluation."""
         return self._scorers
 
+    def _place_of_examples(self, ask: Ask, shots: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
+        templates = self._asking.templates
+        return templates.place_of_examples(ask.prompt, shots) if isinstance(templates, Templates) else None
+
     def _asks(self, number: int, shots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int, Ask]]:
         asking = self._asking
         row, inference, templates = asking.test.rows[number], asking.inference, asking.templates
         match inference.form:
             case "answer":
-                prompt = self._ended(templates.generation(row, shots))
-                yield "answer", 0, Generate(prompt, self._sampling(row))
+                prompt, sampling = self._ended(templates.generation(row, shots)), self._sampling(row)
+                n = sampling.n if asking.asks_one_by_one else 1
+                one = msgspec.structs.replace(sampling, n=1) if n > 1 else sampling
+                for repeat in range(n):
+                    yield "answer", repeat, Generate(prompt, one)
             case "chat":
                 yield from self._chat(row)
             case "choices":

@@ -89,14 +89,54 @@ def read_answer(value: Any, options: Options, form: AnswerForm) -> tuple[int, ..
             return None
         return tuple(index for one in several if one for index in one)
     index = _READERS[form](value, options)
-    return None if index is None else (index,)
+    if index is not None:
+        return (index,)
+    return _by_several_labels(value, options) if form == "label" and isinstance(value, str) else None
 
 
 def _by_label(value: Any, options: Options) -> int | None:
     text = str(value).strip()
     if text not in options.labels:
         text = _plain(text)  # Ａ for A
-    return options.labels.index(text) if text in options.labels else None
+    if text in options.labels:
+        return options.labels.index(text)
+    return _by_written_label(text, options)
+
+
+_OPTION_WORD = re.compile(
+    r"^(?:option|choice|answer|alternative|opt|ans|op|选项|보기)[\s_\-]*(\w+)$", re.IGNORECASE
+)
+_LABEL_AND_TEXT = re.compile(r"^[(\[]?\s*(\w{1,2})\s*[)\].:、]\s*(.+)$", re.DOTALL)
+
+
+def _by_written_label(text: str, options: Options) -> int | None:
+    """Return the option that a text names by its label with something around it.
+
+    `a`, `(A)`, `A.`, `Option A`, `option_a`, and `A. Paris` where Paris is that option's text.
+    """
+    labels = [label.casefold() for label in options.labels]
+    bare = text.casefold().strip("()[]{}. :*")
+    word = _OPTION_WORD.match(bare)
+    for candidate in (bare, word[1] if word else ""):
+        if labels.count(candidate) == 1:
+            return labels.index(candidate)
+    if (match := _LABEL_AND_TEXT.match(text)) is not None and labels.count(match[1].casefold()) == 1:
+        index = labels.index(match[1].casefold())
+        if composed(match[2].strip()) == composed(options.texts[index].strip()):
+            return index
+    return None
+
+
+def _by_several_labels(text: str, options: Options) -> tuple[int, ...] | None:
+    """Return the options that one text names together: `A,C`, `A and C`, `AC`."""
+    parts = [part for part in re.split(r"[\s,;/|&、，]+|\band\b", text) if part]
+    if len(parts) == 1 and text.isalpha() and text.isupper():
+        parts = list(text)
+    if len(parts) < 2:
+        return None
+    found = [_by_label(part, options) for part in parts]
+    indexes = tuple(index for index in found if index is not None)
+    return indexes if len(indexes) == len(set(indexes)) == len(parts) else None
 
 
 def _by_text(value: Any, options: Options) -> int | None:
@@ -108,7 +148,10 @@ def _by_text(value: Any, options: Options) -> int | None:
 def _by_index(value: Any, options: Options, first: int) -> int | None:
     if isinstance(value, bool):
         return None
+    # A column of numbers that has a gap comes out of pandas as 1.0, 2.0.
     text = _plain(str(value).strip())
+    if text not in options.texts:
+        text = text.removesuffix(".0")
     index = int(text) - first if text.isdecimal() else -1
     return index if 0 <= index < len(options.texts) else None
 
@@ -138,6 +181,10 @@ class AnswerForms:
         self.n = 0
         self.fits: dict[AnswerForm, int] = dict.fromkeys(FORMS, 0)
         self.differ: set[frozenset[AnswerForm]] = set()
+        self.lowest: int | None = None
+        """The lowest number among the answers that can be indexes."""
+        self.several: set[AnswerForm] = set()
+        """The readings by which some answer names more than one option."""
         self._trusts_labels = trusts_labels
 
     @property
@@ -149,16 +196,25 @@ class AnswerForms:
         """Take one row's answer."""
         self.n += 1
         if self._trusts_labels:
-            self.fits["label"] += read_answer(value, options, "label") is not None
+            gold = read_answer(value, options, "label")
+            if gold is not None:
+                self._count("label", gold)
             return
         readings = {form: gold for form in FORMS if (gold := read_answer(value, options, form)) is not None}
-        for form in readings:
-            self.fits[form] += 1
+        for form, gold in readings.items():
+            self._count(form, gold)
+        if (gold := readings.get("index1")) is not None:
+            self.lowest = min((self.lowest or gold[0] + 1, *(index + 1 for index in gold)))
         forms = list(readings)
         for i, one in enumerate(forms):
             for other in forms[i + 1 :]:
                 if readings[one] != readings[other]:
                     self.differ.add(frozenset((one, other)))
+
+    def _count(self, form: AnswerForm, gold: tuple[int, ...]) -> None:
+        self.fits[form] += 1
+        if len(gold) > 1:
+            self.several.add(form)
 
     def best(self) -> AnswerForm:
         """Return the reading that fits most rows; the documented one, by label, wins ties."""

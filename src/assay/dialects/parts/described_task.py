@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from assay.core.request import Kind
 from assay.core.task import TaskSpec
 
@@ -19,6 +21,11 @@ class DescribedTask:
     def spec(self) -> TaskSpec:
         """Return what the manifest records."""
         return self._spec
+
+    def record(self, name: str, value: object) -> None:
+        """Record one more setting: something that decides the samples, found out beside the dialect."""
+        settings = {**self._spec.settings, name: value}
+        self._spec = msgspec.structs.replace(self._spec, settings=settings)
 
     @property
     def kinds(self) -> frozenset[Kind]:

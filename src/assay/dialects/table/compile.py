@@ -17,25 +17,31 @@ from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.sizes import shown_size
 from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.parts.choices import FORMS
 from assay.dialects.parts.described_task import KINDS
 from assay.dialects.parts.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks
 from assay.dialects.parts.fewshot import ShotPolicy, ShotPool
 from assay.dialects.parts.kept_samples import KeptSamples
 from assay.dialects.parts.requested import Lengths, chosen_rows
 from assay.dialects.parts.template import TemplateFailure, field, has_field, template_limit
+from assay.dialects.table.adapted import AdaptedSource
+from assay.dialects.table.chat_prompt import STOPS as CHAT_STOPS
+from assay.dialects.table.chat_prompt import ChatDialogue
 from assay.dialects.table.facts import facts_of
 from assay.dialects.table.label_map import LabelMap
-from assay.dialects.table.layout import OPTION_LIST, Layout, values_of
-from assay.dialects.table.meta import TableMeta, meta_path, read_meta
-from assay.dialects.table.prompts import make_dialogue, make_label_map, prompt_version
+from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout, values_of
+from assay.dialects.table.meta import SeveralRight, TableMeta, meta_path, read_meta
+from assay.dialects.table.prompts import has_bare_text, make_dialogue, make_label_map, prompt_version
 from assay.dialects.table.quirks import quirks_of
 from assay.dialects.table.rows import Rows
+from assay.dialects.table.shapes import check_shape, read_shape, shape_notes, shape_scorer, shape_settings
 from assay.dialects.table.survey import Survey, survey
 from assay.dialects.table.task import Prompting, Style, TableTask, asked_by
 from assay.dialects.table.texts import TextTask, check_texts, is_joined, windows_of
-from assay.sources.delimited import DelimitedSource
 from assay.sources.file_names import on_disk
-from assay.sources.files import open_source
+from assay.sources.file_settings import FileSettings
+from assay.sources.files import open_source, settings_for
+from assay.sources.hub_name import is_address
 from assay.sources.json_file import JsonSource
 from assay.sources.source import Source
 
@@ -72,6 +78,8 @@ class ModelDefaults(msgspec.Struct, frozen=True):
     """Texts that end an answer, beside those of the table."""
     marks: RoleMarks | None = None
     """How the model wants roles to be marked in a text."""
+    joins_turns: bool = False
+    """Whether the original sends the model all turns as one text."""
 
 
 def compile_table(
@@ -90,25 +98,35 @@ def compile_table(
     """
     notes: list[str] = []
     model = model or ModelDefaults()
-    source = open_source(path)
-    source.check()
-    notes += _held_whole(source)
     said, meta_where = _all_said(path, said or TableMeta(), meta_file, notes)
+    source = _open_table(path, said.file_settings, settings)
+    notes += (*_held_whole(source), *source.notes)
+    notes += _unshown_media(source, said)
+    has_decimal_comma = source.has_decimal_comma
     said = TableMeta(
         windows=settings.windows, window_tokens=settings.window_tokens, stride=settings.stride
     ).over(said)
-    found = survey(source, said, faithful=settings.is_faithful)
+    source, said = read_shape(source, said, notes, settings)
+    if said.eval_task is not None and settings.samples is None and said.eval_task.epochs > 1:
+        settings = msgspec.structs.replace(settings, samples=said.eval_task.epochs)
+    found = _survey_all(source, said, settings)
+    found.layout = msgspec.structs.replace(found.layout, has_decimal_comma=has_decimal_comma)
     layout = found.layout
     notes += found.notes
     name = composed(said.abbr or Path(path).name.split(".")[0])
     if layout.data_type == "text":
         task = _text_task(path, name, source, said, settings, found, notes)
         return CompiledTable(task, found, None, tuple(notes), said)
+    check_shape(said, settings, path)
     notes += _without_effect(said, layout, settings)
     methods = _methods(settings, said, layout, source)
     where = meta_where if said.template or said.human_prompt or said.bot_prompt else Origin(path)
-    make = partial(make_dialogue, faithful=settings.is_faithful, marks=model.marks)
-    label_map = make_label_map(said, layout, where, faithful=settings.is_faithful, marks=model.marks)
+    # The original leaves texts outside turns out of a chat.
+    drops = settings.is_faithful and settings.is_chat and not model.joins_turns
+    make = partial(make_dialogue, faithful=settings.is_faithful, marks=model.marks, drops_bare_text=drops)
+    label_map = make_label_map(
+        said, layout, where, faithful=settings.is_faithful, marks=model.marks, drops_bare_text=drops
+    )
     if label_map is not None:
         _check_label_map(label_map, methods, where, is_chat=settings.is_chat)
         # Other methods than ppl are rejected; the default prompt stands for the question where one is needed.
@@ -123,8 +141,13 @@ def compile_table(
         without_options = make(said, layout, where, hides_options=True)
     # Options that are to be scored by their own words are not shown beforehand.
     ppl_dialogue = without_options if ppl_target == "text" else dialogue
+    several_right = None
+    if not settings.is_faithful and found.has_several_right:
+        several_right = said.several_right or "exact"
+    notes += _matching_notes(said, layout, methods, several_right, is_faithful=settings.is_faithful)
+    notes += shape_notes(source, said)
     shown = (dialogue, ppl_dialogue) if label_map is None else label_map.all
-    _check_prompts(source, layout, shown, faithful=settings.is_faithful)
+    _check_prompts(source, layout, found.filled, shown, faithful=settings.is_faithful)
     if "prob" in methods and not shows_options:
         raise _plan_problem(
             "TABLE-007",
@@ -132,9 +155,11 @@ def compile_table(
             "show them in the prompt ({option_list}), or use method ppl or gen",
             source,
         )
-    pool, shot_source = _shot_pool(source, said, found, settings, name, asked_by(without_options), find_split)
-    if shot_source is not None and pool is not None:
-        _check_prompts(shot_source, layout, shown, faithful=settings.is_faithful)
+    pool, shot_source, found_shots = _shot_pool(
+        source, said, found, settings, name, asked_by(without_options), find_split
+    )
+    if shot_source is not None and found_shots is not None:
+        _check_prompts(shot_source, layout, found_shots.filled, shown, faithful=settings.is_faithful)
     sampling = Sampling(
         max_tokens=settings.max_tokens or said.max_tokens or model.max_tokens or DEFAULT_MAX_TOKENS,
         temperature=settings.temperature or 0.0,
@@ -145,19 +170,27 @@ def compile_table(
     )
     notes += _repeats(settings, methods)
     prompting = Prompting(
-        Style(dialogue, "label" if shows_options else "text"),
+        Style(
+            dialogue,
+            "label" if shows_options else "text",
+            shows_solution=layout.answer_form in ("after_hashes", "boxed"),
+        ),
         Style(ppl_dialogue, ppl_target),
         settings.is_chat,
         settings.is_faithful,
         settings.score_by or "sum",
         sampling,
         label_map,
+        shape_scorer(source, said),
+        _gen_style(make, said, layout, where, shows_options) if several_right == "exact" else None,
+        said.match or "stated",
+        several_right,
     )
     rows = _rows(said, settings, found, source, name, notes)
     lengths = None
     if said.output_config is not None:
         lengths = Lengths(said.output_config, len(rows), settings.seed, name, settings.is_faithful)
-    recorded = _recorded(said, layout, settings, prompting, pool)
+    recorded = _recorded(said, layout, settings, prompting, pool) | shape_settings(source)
     spec = TaskSpec(
         name,
         "table",
@@ -170,11 +203,62 @@ def compile_table(
         found.n_rows,
         recorded,
         quirks_of(
-            methods, layout.data_type, said, is_faithful=settings.is_faithful, has_shots=pool is not None
+            methods,
+            layout.data_type,
+            said,
+            is_faithful=settings.is_faithful,
+            has_shots=pool is not None,
+            has_bare_text=settings.is_chat and not model.joins_turns and has_bare_text(said.template),
         ),
     )
     table = TableTask(spec, Rows(source, layout, found.twins, rows, lengths), prompting, pool)
     return CompiledTable(table, found, pool, tuple(notes), said)
+
+
+def _survey_all(source: Source, said: TableMeta, settings: TaskSettings) -> Survey:
+    """Survey a table; where that fails, report first all rows that do not have the shape of the table."""
+    try:
+        return survey(
+            source,
+            said,
+            faithful=settings.is_faithful,
+            seed=settings.seed,
+            is_scored=settings.is_scored,
+        )
+    except AuthorError:
+        if isinstance(source, AdaptedSource):
+            source.check()
+        raise
+
+
+def _gen_style(
+    make: Callable[..., Dialogue], said: TableMeta, layout: Layout, where: Origin, shows_options: bool
+) -> Style:
+    """Return how all of several right options are asked for; a person's own prompt stays as it is."""
+    dialogue = make(said, layout, where, asks_for_all=shows_options)
+    return Style(dialogue, "label" if shows_options else "text", names_all=True)
+
+
+def _matching_notes(
+    said: TableMeta,
+    layout: Layout,
+    methods: tuple[str, ...],
+    several_right: SeveralRight | None,
+    *,
+    is_faithful: bool,
+) -> list[str]:
+    """Say where a choice of what counts as right has no effect, or cannot be kept."""
+    notes = []
+    if said.match is not None and (is_faithful or layout.data_type != "qa"):
+        why = "faithful runs compare to the letter" if is_faithful else f"this is a {layout.data_type} table"
+        notes.append(f"match {said.match!r} is for free answers and has no effect: {why}")
+    if said.several_right is not None and several_right is None:
+        why = "faithful runs count any right option" if is_faithful else "no row has several right options"
+        notes.append(f"several_right {said.several_right!r} has no effect: {why}")
+    others = [method for method in methods if method != "gen"]
+    if several_right == "exact" and others:
+        notes.append(f"{listing(others)} can choose one option: any of several right options counts there")
+    return notes
 
 
 def _check_label_map(label_map: LabelMap, methods: tuple[str, ...], where: Origin, *, is_chat: bool) -> None:
@@ -202,11 +286,36 @@ def _repeats(settings: TaskSettings, methods: tuple[str, ...]) -> list[str]:
     return []
 
 
+def _open_table(path: str, asked: FileSettings, settings: TaskSettings) -> Source:
+    """Open the file of a table, or of its examples, and check every row.
+
+    What is not said about the file is inferred from it, but for a faithful run: the original infers nothing.
+    """
+    source = open_source(path, None if settings.is_faithful and not asked.given() else asked)
+    source.check()
+    return source
+
+
 def _held_whole(source: Source) -> list[str]:
     """Say that a large document does not stream, as files of lines and columns do."""
     if not isinstance(source, JsonSource) or (size := Path(source.path).stat().st_size) < _LARGE_DOCUMENT:
         return []
     return [f"a .json document is read whole, {shown_size(size)} of it; JSON lines (.jsonl) take no memory"]
+
+
+def _unshown_media(source: Source, said: TableMeta) -> list[str]:
+    """Raise where rows have media, which a table's prompt cannot show; note it beside an own prompt."""
+    if not source.media_columns:
+        return []
+    column, medium = next(iter(source.media_columns.items()))
+    what = f"the column holds {medium} files, which the prompt of a table cannot show"
+    if said.template or said.human_prompt:
+        return [f"{column}: {what}"]
+    fix = (
+        "write a config with a media template (docs/dialects/openicl.md); to ask about the text alone, "
+        "say so with a template, such as --template '{question}'"
+    )
+    raise PlanError(Problem("HUB-014", what, fix, Origin(source.path, column=column)))
 
 
 def _text_task(
@@ -293,23 +402,30 @@ def _plan_problem(code: str, what: str, fix: str, source: Source) -> PlanError:
 
 
 def _check_prompts(
-    source: Source, layout: Layout, dialogues: tuple[Dialogue, ...], *, faithful: bool
+    source: Source,
+    layout: Layout,
+    filled: frozenset[str],
+    dialogues: tuple[Dialogue, ...],
+    *,
+    faithful: bool,
 ) -> None:
     """Find the rows that lack what a prompt shows, or on which a Jinja prompt fails.
 
+    `filled`: columns that were found to have a value in every row, which need no look at the rows.
     The original leaves `{field}` as it is where a row lacks the field; it has no Jinja.
     """
+    if all(isinstance(one, ChatDialogue) for one in dialogues):
+        return  # Their rows were checked when they were read.
     problems = Problems()
     different = tuple(dict.fromkeys(dialogues))
     plain = () if faithful else tuple(dialogue for dialogue in different if dialogue.is_plain)
     braces = sorted({name for dialogue in plain for name in dialogue.fields})
     has_jinja = not all(dialogue.is_plain for dialogue in different)
     # Rows that were found to have options have a list of them; most have all else too, seen at a glance.
-    wanted = [name for name in braces if name != OPTION_LIST or layout.data_type != "mcq"]
-    if not has_jinja and not wanted:
-        return
-    # A cell of a csv file is always a text, and a row without all its cells was refused when it was read.
-    if not has_jinja and isinstance(source, DelimitedSource) and set(wanted) <= set(source.columns):
+    made = {OPTION_LIST} if layout.data_type == "mcq" else set()
+    made |= {FULL_QUESTION} if layout.joins_question else set()
+    wanted = [name for name in braces if name not in made]
+    if not has_jinja and filled.issuperset(wanted):
         return
     for record in source.records():
         fields = record.fields
@@ -367,23 +483,33 @@ def _shot_pool(
     name: str,
     question: Callable[[Sample], str],
     find_split: Callable[[str, str], str] | None,
-) -> tuple[ShotPool | None, Source | None]:
+) -> tuple[ShotPool | None, Source | None, Survey | None]:
+    """Return the solved examples; those of another file with that file, and what a pass over it found."""
     if not settings.shots:
-        return None, None
+        return None, None, None
     other: Source | None = None
+    pool_found: Survey | None = None
     layout, n_rows = found.layout, found.n_rows
     if settings.shots_from is None:
         samples = Rows(source, layout, found.twins).samples()
     else:
-        given = str(on_disk(Path(settings.shots_from)))
+        given = settings.shots_from
+        if not is_address(given):
+            given = str(on_disk(Path(given)))
         file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
-        other = open_source(file)
-        other.check()
+        other = _open_table(file, settings_for(file, said.file_settings), settings)
         # The examples are read as the dataset is, so that both answer in one form.
-        pool_said = msgspec.structs.replace(said, id_column=None, answer_is=layout.answer_form)
-        pool_found = survey(other, pool_said)
+        form = layout.answer_form if layout.answer_form in FORMS else found.meta.answer_is
+        pool_said = msgspec.structs.replace(found.meta, id_column=None, answer_is=form)
+        pool_found = survey(other, pool_said, seed=settings.seed)
         n_rows = pool_found.n_rows
-        samples = Rows(other, pool_found.layout, pool_found.twins).samples()
+        pool_layout = msgspec.structs.replace(
+            pool_found.layout,
+            has_decimal_comma=other.has_decimal_comma,
+            # Examples have the fields that the dataset's own prompt names.
+            joins_question=layout.joins_question,
+        )
+        samples = Rows(other, pool_layout, pool_found.twins).samples()
     policy: ShotPolicy = "first" if other is not None else "random"
     if settings.shot_policy is not None:
         policy = "first" if settings.shot_policy == "first" else "random"
@@ -411,7 +537,7 @@ def _shot_pool(
                 Origin((other or source).path),
             )
         )
-    return pool, other
+    return pool, other, pool_found
 
 
 def _why_left_out(pool: ShotPool, spare: int, n_rows: int, *, is_own: bool) -> str:
@@ -441,6 +567,8 @@ def _own_stops(settings: TaskSettings, said: TableMeta, layout: Layout) -> tuple
     # of the prompt would begin again. Faithful runs stop nowhere, as the original.
     if settings.is_chat or settings.is_faithful or said.uses_one_text:
         return ()
+    if said.messages_column is not None:
+        return CHAT_STOPS
     stops = [SHOT_SEPARATOR] if settings.shots else []
     if layout.data_type == "mcq" and not said.template and not said.human_prompt:
         stops.append("\nQuestion:")
@@ -500,5 +628,9 @@ def _recorded(
         "fidelity": "faithful" if settings.is_faithful else "corrected",
         "prompt_hash": prompt_version(said, layout),
     }
+    if layout.data_type == "qa":
+        recorded["match"] = prompting.match
+    if prompting.several_right is not None:
+        recorded["several_right"] = prompting.several_right
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(recorded))
     return plain

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from assay.core.request import Windows
 from assay.core.task import TaskSpec
+from assay.dialects.table.eval_rows import written_columns
 from assay.dialects.table.layout import Layout
 from assay.dialects.table.survey import Survey
 
@@ -15,22 +18,22 @@ def facts_of(survey: Survey, spec: TaskSpec) -> list[tuple[str, str]]:
     layout = survey.layout
     if layout.data_type == "text":
         return [("text", layout.question_columns[0]), ("windows", _windows(spec)), *_company(layout)]
-    rows = [("question", ", ".join(layout.question_columns) or "(named by the prompt)")]
+    reasons = survey.reasons
+    written = written_columns(spec.settings["said"])
+    questions = ", ".join(written.get(name, name) for name in layout.question_columns)
+    rows = [
+        ("question", _with_reason(questions or "(named by the prompt)", reasons.get("question"), "question"))
+    ]
+    if layout.context_columns:
+        rows.append(("context", _with_reason(", ".join(layout.context_columns), reasons.get("context"))))
     if layout.data_type == "mcq":
-        rows.append(
-            ("options", layout.options if isinstance(layout.options, str) else ", ".join(layout.options))
-        )
-    form = {
-        "label": "a label",
-        "text": "an option's text",
-        "index0": "an index from 0",
-        "index1": "an index from 1",
-    }
-    answer = layout.answer_column or "(none: predictions are kept, nothing is scored)"
-    rows.append(("answer", f"{answer}, {form[layout.answer_form]}" if layout.data_type == "mcq" else answer))
+        rows.append(("options", _with_reason(_options(layout, written), reasons.get("options"))))
+    rows.append(("answer", _answer(layout, written, reasons.get("answer"))))
     if survey.n_without_answer and layout.answer_column:
         rows.append(("unknown", f"{survey.n_without_answer:,} rows have no answer: kept, not scored"))
     rows += _company(layout)
+    if survey.unused:
+        rows.append(("unused", ", ".join(survey.unused)))
     if layout.length_column is not None and "gen" in spec.methods:
         said = spec.settings["said"].get("output_config")
         rows.append(("length", layout.length_column if said is None else f"output_config, {said['method']}"))
@@ -44,6 +47,46 @@ def facts_of(survey: Survey, spec: TaskSpec) -> list[tuple[str, str]]:
         source = settings["shots_from"] or "this file, the row itself left out"
         rows.append(("shots", f"{settings['shots']} from {source} ({settings['shot_policy']})"))
     return rows
+
+
+_FORMS = {
+    "label": "a label",
+    "text": "an option's text",
+    "index0": "an index from 0",
+    "index1": "an index from 1",
+    "boolean": "true or false",
+    "after_hashes": "what follows ####",
+    "boxed": "what is in \\boxed{}",
+    "named": "a label with a name",
+    "marked": "the options marked right",
+    "beside_wrong": "the right option itself",
+}
+
+
+def _answer(layout: Layout, written: Mapping[str, str], reason: str | None) -> str:
+    if layout.answer_column is None:
+        return "(none: predictions are kept, nothing is scored)"
+    form = layout.answer_form
+    is_plain = layout.data_type == "qa" and form == "label"
+    column = written.get(layout.answer_column, layout.answer_column)
+    answer = column if is_plain else f"{column}, {_FORMS[form]}"
+    return _with_reason(answer, reason, "answer")
+
+
+def _options(layout: Layout, written: Mapping[str, str]) -> str:
+    if layout.label_names is not None:
+        names = (name if value == name else f"{value}={name}" for value, name in layout.label_names.items())
+        return ", ".join(names)
+    if layout.distractors:
+        return ", ".join((layout.answer_column or "", *layout.distractors))
+    options = (layout.options,) if isinstance(layout.options, str) else layout.options
+    return ", ".join(written.get(name, name) for name in options)
+
+
+def _with_reason(value: str, reason: str | None, documented: str | None = None) -> str:
+    """Return a fact with the reason for it; a column that has its documented name needs none."""
+    is_documented = reason == "its name" and value.split(",")[0] == documented
+    return value if not reason or is_documented else f"{value} ({reason})"
 
 
 def _company(layout: Layout) -> list[tuple[str, str]]:

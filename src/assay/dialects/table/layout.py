@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -11,13 +12,39 @@ from assay.core.ids import digest
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.sample import Sample
-from assay.dialects.parts.choices import AnswerForm, Options, labels_for, listed, read_answer
+from assay.dialects.parts.choices import FORMS, Options, labels_for, listed, read_answer
 from assay.dialects.parts.requested import read_length
 from assay.dialects.parts.template import field
+from assay.dialects.table.cells import (
+    CellOptions,
+    after_hashes,
+    as_text,
+    last_boxed,
+    last_labelled_run,
+    parse_printed,
+    parse_printed_answers,
+    read_boolean,
+    read_options,
+    read_targets,
+)
 from assay.dialects.table.meta import DataType
+from assay.sources.decimal_comma import with_point
 
 OPTION_LIST = "option_list"
 """The field under which a template finds all options as lines: `A. text`."""
+FULL_QUESTION = "full_question"
+"""The field under which a template finds context and question in one text."""
+LayoutForm: TypeAlias = Literal[
+    "label", "text", "index0", "index1", "boolean", "after_hashes", "boxed", "named", "marked", "beside_wrong"
+]
+"""How the answer names an option, or where in its cell a free answer is.
+
+`named`: by a value that `label_names` names; `marked`: the options' own field marks the right ones;
+`beside_wrong`: the answer's column holds the right option, other columns the wrong ones.
+"""
+_YES, _NO = ("yes", "true"), ("no", "false")
+_NO_LABEL = "-1"
+"""Written where annotators did not agree on a label."""
 
 
 class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,7 +59,15 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
     """Option columns, or the one field that lists them."""
     option_labels: tuple[str, ...] | str | None = None
     """The options' own names, or the field that lists those; None: A, B, C ..."""
-    answer_form: AnswerForm = "label"
+    answer_form: LayoutForm = "label"
+    context_columns: tuple[str, ...] = ()
+    """Texts that come before the question."""
+    distractors: tuple[str, ...] = ()
+    label_names: dict[str, str] | None = None
+    shuffle_seed: int | None = None
+    """The seed that shuffles each row's options; None: they stay as they are."""
+    joins_question: bool = False
+    """Whether context and question are put into one field, as some rows lack a part or have it as a list."""
     category_column: str | None = None
     cluster_column: str | None = None
     id_column: str | None = None
@@ -42,32 +77,114 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether texts are joined, so that an empty one among them does no harm."""
     length_column: str | None = None
     """The column that says how long a row's answer may be."""
+    has_decimal_comma: bool = False
+    """Whether an answer such as `3,5` is the number 3.5."""
 
     def options_of(self, fields: Mapping[str, Any]) -> Options:
         """Return a record's options; empty cells at the end are options the row does not have."""
+        if self.label_names is not None:
+            names = tuple(self.label_names.values())
+            return Options(labels_for(len(names)), names)
+        if self.distractors:
+            return self._right_and_wrong(fields)
         if isinstance(self.options, str):
-            texts = listed(fields, self.options) or []
+            if not self.keeps_empty_options:
+                cell = self._cell_options(fields)
+                if cell is not None and (cell.labels is not None and self.option_labels is None):
+                    return Options(cell.labels, cell.texts)
+                texts = [] if cell is None else list(cell.texts)
+            else:
+                texts = listed(fields, self.options) or []
         else:
             # Most cells are texts at once: the hot path of every table with options.
             texts = [
-                value if type(value := fields.get(name)) is str else _text(field(fields, name, None))
+                value if type(value := fields.get(name)) is str else as_text(field(fields, name, None))
                 for name in self.options
             ]
             while texts and not texts[-1].strip() and not self.keeps_empty_options:
                 texts.pop()
         return Options(self._labels(fields, len(texts)), tuple(texts))
 
+    def _cell_options(self, fields: Mapping[str, Any]) -> CellOptions | None:
+        """Return the options of the one field that holds them."""
+        assert isinstance(self.options, str)
+        value = field(fields, self.options, None)
+        if self.options in self.question_columns:
+            run = last_labelled_run(value) if isinstance(value, str) else None
+            return None if run is None else run[1]
+        return None if value is None else read_options(value)
+
+    def _right_and_wrong(self, fields: Mapping[str, Any]) -> Options:
+        right = self._as_texts(field(fields, self.answer_column or "", None))
+        wrong = [text for name in self.distractors for text in self._as_texts(field(fields, name, None))]
+        return Options(labels_for(len(right) + len(wrong)), (*right, *wrong))
+
+    def _as_texts(self, value: Any) -> tuple[str, ...]:
+        printed = parse_printed_answers(value) if isinstance(value, str) else None
+        return tuple(
+            text for text in read_targets(value if printed is None else printed) or () if text.strip()
+        )
+
+    def gold_of(self, fields: Mapping[str, Any], options: Options) -> tuple[int, ...] | None:
+        """Return the right options of a record; () when it has no answer, None when its answer names none."""
+        answer = self.answer_of(fields)
+        if answer is None:
+            return ()
+        if self.answer_form in FORMS:
+            return read_answer(unprinted_answer(answer, options), options, self.answer_form)
+        if self.answer_form == "beside_wrong":
+            return tuple(range(len(self._as_texts(answer))))
+        if self.answer_form == "marked":
+            cell = self._cell_options(fields)
+            return None if cell is None else cell.right
+        assert self.label_names is not None
+        return self._named(answer)
+
+    def _named(self, answer: Any) -> tuple[int, ...] | None:
+        """Return the option that a label means, by its value or by its name."""
+        assert self.label_names is not None
+        values = list(self.label_names)
+        if isinstance(answer, (list, tuple)):
+            several = [self._named(one) for one in answer]
+            return None if None in several else tuple(index for one in several for index in one or ())
+        text = as_text(answer).strip()
+        for one in (text, text.removesuffix(".0")):
+            if one in self.label_names:
+                return (values.index(one),)
+        if text == _NO_LABEL:
+            return ()
+        names = [name.casefold() for name in self.label_names.values()]
+        return (names.index(text.casefold()),) if names.count(text.casefold()) == 1 else None
+
+    def targets_of(self, answer: Any) -> tuple[str, ...]:
+        """Return the accepted free answers in an answer's cell; () where it does not have the form."""
+        if self.keeps_empty_options:
+            several: Sequence[Any] = answer if isinstance(answer, (list, tuple)) else (answer,)
+            return tuple(as_text(target) for target in several)
+        if self.answer_form == "boolean":
+            value = read_boolean(answer)
+            return () if value is None else _YES if value else _NO
+        if self.answer_form in ("after_hashes", "boxed"):
+            found = (after_hashes if self.answer_form == "after_hashes" else last_boxed)(as_text(answer))
+            return () if found is None else (found,)
+        if isinstance(answer, str):
+            printed = parse_printed_answers(answer) if answer[:1] in "[{a" else None
+            return (answer,) if printed is None else read_targets(printed) or (answer,)
+        return read_targets(answer) or ()
+
     def _labels(self, fields: Mapping[str, Any], n: int) -> tuple[str, ...]:
         if self.option_labels is None:
             return labels_for(n)
         if isinstance(self.option_labels, str):
             value = field(fields, self.option_labels, None)
-            return tuple(_text(label) for label in value) if isinstance(value, (list, tuple)) else ()
+            return tuple(as_text(label) for label in value) if isinstance(value, (list, tuple)) else ()
         return self.option_labels[:n]
 
     @property
     def column_labels(self) -> tuple[str, ...]:
         """Return the labels of the option columns; () where rows have options and labels of their own."""
+        if self.label_names is not None:
+            return labels_for(len(self.label_names))
         if isinstance(self.options, str) or isinstance(self.option_labels, str):
             return ()
         return self.option_labels or labels_for(len(self.options))
@@ -79,34 +196,43 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def question_of(self, fields: Mapping[str, Any]) -> str:
         """Return the text that says what a record asks."""
-        return "\n".join(_text(field(fields, name, "")) for name in self.question_columns)
+        return "\n".join(as_text(field(fields, name, "")) for name in self.question_columns)
+
+    def full_question(self, fields: Mapping[str, Any]) -> str:
+        """Return context and question as one text, without the parts that a record lacks."""
+        context = [_as_lines(field(fields, name, None)) for name in self.context_columns]
+        question = [_as_lines(field(fields, name, None)) for name in self.question_columns]
+        parts = [*filter(None, context), "\n".join(filter(None, question))]
+        return "\n\n".join(filter(None, parts))
 
     def group_of(self, fields: Mapping[str, Any]) -> str | None:
         """Return the group that a record belongs to, if the table has groups."""
         return (
-            None if self.category_column is None else composed(_text(field(fields, self.category_column, "")))
+            None
+            if self.category_column is None
+            else composed(as_text(field(fields, self.category_column, "")))
         )
 
     def sample(self, fields: dict[str, Any], origin: Origin, sample_id: str) -> Sample:
         """Make a sample of a record that has been checked."""
         answer = self.answer_of(fields)
         group = self.group_of(fields)
-        cluster = None if self.cluster_column is None else _text(field(fields, self.cluster_column, ""))
+        cluster = None if self.cluster_column is None else as_text(field(fields, self.cluster_column, ""))
+        if self.joins_question:
+            fields = {**fields, FULL_QUESTION: self.full_question(fields)}
         if self.data_type != "mcq":
-            targets = answer if isinstance(answer, (list, tuple)) else () if answer is None else (answer,)
-            return Sample(
-                sample_id,
-                fields,
-                origin,
-                targets=tuple(_text(target) for target in targets),
-                group=group,
-                cluster=cluster,
-            )
+            targets = () if answer is None else tuple(map(self._target, self.targets_of(answer)))
+            return Sample(sample_id, fields, origin, targets=targets, group=group, cluster=cluster)
         options = self.options_of(fields)
-        gold = () if answer is None else read_answer(answer, options, self.answer_form) or ()
+        gold = self.gold_of(fields, options) or ()
+        if self.shuffle_seed is not None:
+            options, gold = _shuffled(options, gold, f"{self.shuffle_seed}:{sample_id}:options")
         return Sample(
             sample_id, fields, origin, options.texts, options.labels, gold, group=group, cluster=cluster
         )
+
+    def _target(self, text: str) -> str:
+        return with_point(text) if self.has_decimal_comma else text
 
     def length_of(self, fields: Mapping[str, Any]) -> int | None:
         """Return how many tokens a record allows its answer; ValueError where it says something else."""
@@ -114,7 +240,15 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def own_id(self, fields: Mapping[str, Any]) -> str | None:
         """Return the dataset's own id of a record, if it has one."""
-        return None if self.id_column is None else _text(field(fields, self.id_column, ""))
+        return None if self.id_column is None else as_text(field(fields, self.id_column, ""))
+
+
+def unprinted_answer(answer: Any, options: Options) -> Any:
+    """Return an answer, as a list where it is the printout of one and no option has that text."""
+    if not isinstance(answer, str) or answer[:1] != "[" or answer.strip() in options.texts:
+        return answer
+    printed = parse_printed(answer)
+    return printed if isinstance(printed, list) else answer
 
 
 def content_id(fields: Mapping[str, Any]) -> str:
@@ -142,9 +276,16 @@ def values_of(sample: Sample) -> dict[str, Any]:
     return {**options, OPTION_LIST: listing, **sample.fields}
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if value is True or value is False:
-        return "true" if value else "false"
-    return value if isinstance(value, str) else str(value)
+def _shuffled(options: Options, gold: tuple[int, ...], draw: str) -> tuple[Options, tuple[int, ...]]:
+    """Return options in an order drawn for one row, with the labels in theirs."""
+    order = list(range(len(options.texts)))
+    random.Random(draw).shuffle(order)
+    texts = tuple(options.texts[index] for index in order)
+    return Options(options.labels, texts), tuple(sorted(order.index(index) for index in gold))
+
+
+def _as_lines(value: Any) -> str:
+    """Return a text, or a list of texts as lines."""
+    if isinstance(value, (list, tuple)):
+        return "\n".join(filter(None, map(_as_lines, value)))
+    return as_text(value).strip()

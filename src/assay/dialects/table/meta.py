@@ -12,17 +12,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, allowed, listing, nearest
+from assay.core.errors import AuthorError, Problem, Problems, allowed, nearest
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.sampling_bounds import Length
 from assay.dialects.parts.requested import OutputConfig, Positive, SamplingMode
+from assay.dialects.table.eval_task import EvalTask
+from assay.sources.file_settings import FileSettings
 from assay.sources.json_keys import require_own_keys
 
 DataType: TypeAlias = Literal["mcq", "qa", "text"]
-AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
+AnswerIs: TypeAlias = Literal["label", "text", "index0", "index1", "boolean", "after_hashes", "boxed"]
 PplTarget: TypeAlias = Literal["label", "text"]
 PromptStyle: TypeAlias = Literal["opencompass", "aisbench"]
+Match: TypeAlias = Literal["stated", "exact", "contains", "f1", "judge"]
+SeveralRight: TypeAlias = Literal["exact", "any"]
 
 
 class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -42,14 +46,31 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     """One text, or `{"begin": [...], "round": [...]}` with roles; replaces the two prompts."""
     prompt_style: PromptStyle | None = None
     """Whose default prompt is used. `aisbench`: one text of the user's that ends in `Answer: `."""
+    messages_column: str | None = None
+    """The column that holds each row's conversation, a list of messages: the whole prompt."""
+    eval_task: EvalTask | None = None
+    """How an `eval.yaml` says the rows are asked and scored."""
     input_columns: tuple[str, ...] | None = None
     output_column: str | None = None
+    context_columns: tuple[str, ...] | None = None
+    """Texts that come before the question in the prompt, such as a passage."""
     options: tuple[str, ...] | str | None = None
     """The columns that hold the options, or one field that holds a list of them."""
+    distractors: tuple[str, ...] | None = None
+    """Columns of wrong options; the right one is in the answer's column. The seed shuffles them."""
+    label_names: tuple[str, ...] | dict[str, str] | None = None
+    """What the answer's values mean, the same options in every row: names from 0 on, or name by value."""
+    shuffle_options: bool | None = None
+    """Whether the seed shuffles the options of each row."""
     option_labels: tuple[str, ...] | str | None = None
     """The options' names when they are not A, B, C ...: a list, or the field that holds one."""
-    answer_is: AnswerForm | None = None
-    """How the answer names an option: by label, by its text, by index from 0 or from 1."""
+    answer_is: AnswerIs | None = None
+    """How the answer names an option: by label, by its text, by index from 0 or from 1.
+
+    Of a free answer: `boolean`, or the end of a solution (`after_hashes`, `boxed`).
+    """
+    no_answers: bool | None = None
+    """Whether the table has no right answers, so that replies are kept and nothing is scored."""
     ppl_target: PplTarget | None = None
     """What `ppl` scores after the prompt: the option's label, or its text."""
     category_column: str | None = None
@@ -73,6 +94,33 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     """Which rows are asked, and in which order."""
     output_config: OutputConfig | None = None
     """How long the answers may be, row by row."""
+    match: Match | None = None
+    """What makes a free answer right; `stated` unless said."""
+    several_right: SeveralRight | None = None
+    """Where rows have several right options: whether a generated answer must name exactly those (`exact`, the
+    default) or any one of them."""
+    sheet: str | None = None
+    """Which table of the file: a sheet of a workbook, a list of a JSON document, a file of an archive."""
+    has_header: bool | None = None
+    """Whether the first row holds the column names."""
+    header_row: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Line of a text file, or row of a sheet, that holds the column names."""
+    columns: tuple[str, ...] | None = None
+    """Column names of a file that has no header."""
+    separator: str | None = None
+    """What separates the columns: one character, or `tab`."""
+    quotes: bool | None = None
+    """Whether a value in double quotes may hold separators and line breaks."""
+    encoding: str | None = None
+    """Text encoding of the file, by the name that Python knows."""
+    decimal_comma: bool | None = None
+    """Whether a right answer such as `3,5` is the number 3.5."""
+
+    @property
+    def file_settings(self) -> FileSettings:
+        """How the file is written, as far as it is said."""
+        said = {name: getattr(self, name) for name in FileSettings.__struct_fields__}
+        return FileSettings(**{**said, "separator": "\t" if self.separator == "tab" else self.separator})
 
     @property
     def uses_one_text(self) -> bool:
@@ -140,7 +188,7 @@ def to_meta(said: dict[str, Any], where: Origin) -> TableMeta:
                 Problem(
                     "TABLE-003",
                     f"unknown key {key!r}{nearest(key, FIELDS)}",
-                    f"use one of {listing(FIELDS, at_most=40)}",
+                    "correct the key, or delete it; docs/dialects/table.md lists all keys",
                     where,
                 )
             )

@@ -15,12 +15,14 @@ from assay.core.origin import Origin
 from assay.core.prompt import Role
 from assay.dialects.parts.dialogue import Dialogue, RoleMarks, Turn
 from assay.dialects.parts.template import compile_template
+from assay.dialects.table.chat_prompt import ChatDialogue
 from assay.dialects.table.label_map import LabelMap
-from assay.dialects.table.layout import OPTION_LIST, Layout
+from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout
 from assay.dialects.table.meta import TableMeta
 
 _ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 _SECTIONS = ("begin", "round", "end")
+ALL_OPTIONS = "Several options may be right; name all of them."
 _AISBENCH = "ais_bench.benchmark.openicl"
 
 
@@ -31,18 +33,29 @@ def make_dialogue(
     *,
     faithful: bool,
     hides_options: bool = False,
+    asks_for_all: bool = False,
     marks: RoleMarks | None = None,
+    drops_bare_text: bool = False,
 ) -> Dialogue:
-    """Return the conversation of a table, every field it names known to exist."""
+    """Return the conversation of a table, every field it names known to exist.
+
+    `asks_for_all`: the default prompt says that several options may be right. `drops_bare_text`: what a
+    template says outside its turns is not shown.
+    """
     answer = layout.answer_column or "answer"
+    if said.messages_column is not None:
+        shows = layout.data_type == "mcq" and not hides_options
+        return ChatDialogue(said.messages_column, answer, [Path(where.path).parent], marks, options=shows)
     turns: list[tuple[Role, str]]
     keeps_end = said.uses_one_text
     if said.template is not None:
-        turns = _template_turns(said.template, where)
+        turns = _template_turns(said.template, where, drops_bare_text=drops_bare_text)
     elif keeps_end:
         turns = [("user", _one_text(layout, hides_options))]
     else:
-        human = said.human_prompt if said.human_prompt is not None else _default_human(layout, hides_options)
+        human = said.human_prompt
+        if human is None:
+            human = _default_human(layout, hides_options) + (f"\n{ALL_OPTIONS}" if asks_for_all else "")
         bot = said.bot_prompt if said.bot_prompt is not None else _default_bot(layout, answer)
         turns = [("user", human), ("assistant", bot)]
     return _dialogue(turns, said, layout, where, faithful=faithful, marks=marks)
@@ -54,7 +67,13 @@ def is_label_map(template: str | dict[str, Any] | None) -> bool:
 
 
 def make_label_map(
-    said: TableMeta, layout: Layout, where: Origin, *, faithful: bool, marks: RoleMarks | None = None
+    said: TableMeta,
+    layout: Layout,
+    where: Origin,
+    *,
+    faithful: bool,
+    marks: RoleMarks | None = None,
+    drops_bare_text: bool = False,
 ) -> LabelMap | None:
     """Return the conversation of each label, where the template is such a map."""
     template = said.template
@@ -78,7 +97,7 @@ def make_label_map(
             raise _bad_template(
                 f"the entry of label {label!r} is {one!r:.60}, expected a text or turns", where
             )
-        written[label] = _template_turns(one, where)
+        written[label] = _template_turns(one, where, drops_bare_text=drops_bare_text)
     every = list(written.values())
     if len(every) < 2 or any(one == other for at, one in enumerate(every) for other in every[:at]):
         raise _bad_template(
@@ -125,10 +144,17 @@ def _labels(said: TableMeta, where: Origin) -> Iterator[str]:
 
 
 def _default_human(layout: Layout, hides_options: bool) -> str:
-    question = "\n".join("{" + name + "}" for name in layout.question_columns)
-    if layout.data_type == "qa":
-        return question
-    return f"Question: {question}" if hides_options else f"Question: {question}\n{{{OPTION_LIST}}}"
+    if layout.joins_question:
+        question = f"{{{FULL_QUESTION}}}"
+    else:
+        question = "\n".join("{" + name + "}" for name in layout.question_columns)
+        if layout.data_type == "mcq":
+            question = f"Question: {question}"
+        context = ["{" + name + "}" for name in layout.context_columns]
+        question = "\n\n".join([*context, question])
+    # Options that the question's own text lists are not listed again.
+    shows_own = layout.data_type == "qa" or layout.options in layout.question_columns
+    return question if shows_own or hides_options else f"{question}\n{{{OPTION_LIST}}}"
 
 
 def _one_text(layout: Layout, hides_options: bool) -> str:
@@ -165,7 +191,23 @@ def _default_bot(layout: Layout, answer: str) -> str:
     return "{" + answer + "}" if layout.data_type == "qa" else "Answer: {" + answer + "}"
 
 
-def _template_turns(template: str | dict[str, Any], where: Origin) -> list[tuple[Role, str]]:
+def has_bare_text(template: str | dict[str, Any] | None) -> bool:
+    """Whether a template, or one of its labels', says something outside its turns."""
+    if not isinstance(template, dict):
+        return False
+    if is_label_map(template):
+        return any(has_bare_text(one) for one in template.values())
+    items = [template.get(section, []) for section in _SECTIONS]
+    return any(
+        isinstance(item, str)
+        for section in items
+        for item in (section if isinstance(section, list) else [section])
+    )
+
+
+def _template_turns(
+    template: str | dict[str, Any], where: Origin, *, drops_bare_text: bool
+) -> list[tuple[Role, str]]:
     if isinstance(template, str):
         return [("user", template)]
     unknown = [key for key in template if key not in _SECTIONS]
@@ -179,9 +221,11 @@ def _template_turns(template: str | dict[str, Any], where: Origin) -> list[tuple
     for section in _SECTIONS:
         items = template.get(section, [])
         for item in items if isinstance(items, list) else [items]:
-            turns.append(_turn(item, section, where))
+            if not (drops_bare_text and isinstance(item, str)):
+                turns.append(_turn(item, section, where))
     if not turns:
-        raise _bad_template("it has no turns", where)
+        left_out = ", and a faithful chat leaves out text outside turns" if drops_bare_text else ""
+        raise _bad_template(f"it has no turns{left_out}", where)
     return turns
 
 
@@ -230,7 +274,8 @@ def _check_literals(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
 
 def _known_fields(layout: Layout) -> list[str]:
     own = [OPTION_LIST, *_label_fields(layout)] if layout.data_type == "mcq" else []
-    return [*layout.columns, *own]
+    joined = [FULL_QUESTION] if layout.joins_question else []
+    return [*layout.columns, *own, *joined]
 
 
 def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:

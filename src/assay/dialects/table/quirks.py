@@ -23,6 +23,8 @@ class Traits(NamedTuple):
     """Whether rows are given lengths by shares."""
     keeps_end: bool
     """Whether prompts keep the space at their end by default too."""
+    has_bare_text: bool
+    """Whether a chat is asked by a template with texts outside its turns."""
 
 
 def _in(*asks: str, needs_shots: bool = False) -> Callable[[Traits], bool]:
@@ -47,7 +49,7 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
         "exact_qa",
         _in("gen/qa"),
         "an answer is right when the whole output equals it to the letter",
-        "the answer is extracted; numbers are compared by value, text after normalisation",
+        "the reply must state the answer; numbers are compared by value, texts as whole phrases",
     ),
     Difference(
         "trailing_space",
@@ -88,6 +90,12 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
         is_reproduced=False,
     ),
     Difference(
+        "bare_text",
+        lambda one: one.has_bare_text,
+        "texts outside the turns of a template are left out of a chat",
+        "the user says them",
+    ),
+    Difference(
         "unseeded_draw",
         lambda one: one.draws,
         "AISBench draws rows and lengths anew whenever it reads the file: before the model is asked, and "
@@ -105,7 +113,13 @@ _DIFFERENCES: tuple[Difference[Traits], ...] = (
 
 
 def quirks_of(
-    methods: tuple[str, ...], data_type: DataType, said: TableMeta, *, is_faithful: bool, has_shots: bool
+    methods: tuple[str, ...],
+    data_type: DataType,
+    said: TableMeta,
+    *,
+    is_faithful: bool,
+    has_shots: bool,
+    has_bare_text: bool = False,
 ) -> tuple[Quirk, ...]:
     """Return the differences that can touch a task, and what was done about each."""
     traits = Traits(
@@ -114,5 +128,6 @@ def quirks_of(
         draws=said.sampling_mode in ("random", "shuffle") or isinstance(said.output_config, UniformLengths),
         has_shares=isinstance(said.output_config, SharedLengths),
         keeps_end=said.uses_one_text,
+        has_bare_text=has_bare_text,
     )
     return quirks(_DIFFERENCES, traits, is_faithful=is_faithful)

@@ -6,6 +6,7 @@ the file is gathered here.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,24 +18,32 @@ from assay.core.errors import AuthorError, Problem, Problems, listing, nearest
 from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.dialects.parts.choices import (
+    FORMS,
     AnswerForms,
     Options,
     labels_for,
     listed,
     option_columns,
-    read_answer,
 )
 from assay.dialects.parts.repeated import Repeated
 from assay.dialects.parts.requested import MAX_TOKENS
 from assay.dialects.parts.template import field
-from assay.dialects.table.layout import Layout, content_id, content_number
+from assay.dialects.table.column_words import suggestion
+from assay.dialects.table.columns import is_empty
+from assay.dialects.table.inference import Inference, infer
+from assay.dialects.table.layout import Layout, LayoutForm, content_id, content_number, unprinted_answer
 from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.readings import PLACEHOLDER, Reading, Undecided
 from assay.sources.record import Record
 
 QUESTION_NAMES = ("question", "query", "prompt", "problem", "input", "question_stem", "sentence")
 TEXT_NAME = "text"
 ANSWER_NAMES = ("answer", "response", "target", "label", "answerKey", "gold")
 OPTION_LIST_NAMES = ("choices", "options", "endings")
+_COLUMN_KEYS = (
+    *("input_columns", "context_columns", "output_column", "distractors", "category_column"),
+    *("cluster_column", "id_column"),
+)
 _MOST_LABELS = 1_000
 """Labels that are counted; of so many, each is right about as often as another."""
 
@@ -47,6 +56,10 @@ class Table(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns of all rows together."""
+
+    @property
+    def label_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names that the data gives to integer labels, by column."""
 
     def records(self) -> Iterator[Record]:
         """Yield the rows; can be called again."""
@@ -65,17 +78,38 @@ class Survey(msgspec.Struct):
     """How many rows have how many options."""
     twins: Repeated = msgspec.field(default_factory=Repeated)
     """The contents that several rows share, by `content_number`."""
+    has_several_right: bool = False
+    """Whether some row has more than one right option."""
+    filled: frozenset[str] = frozenset()
+    """Columns that have a value in every row."""
     longest: tuple[int, int] = (0, 0)
     """Characters and row number of the longest record."""
     notes: list[str] = []
     """What was inferred or let pass, in words."""
+    meta: TableMeta = TableMeta()
+    """What was said, with what was inferred."""
+    reasons: Mapping[str, str] = {}
+    """Why each part was taken to be what it is."""
+    unused: tuple[str, ...] = ()
+    """Columns that are no part of the prompt or the answer."""
 
 
-def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
-    """Settle the layout of a table and check every row of it."""
+def survey(
+    table: Table, said: TableMeta, *, faithful: bool = False, seed: int = 0, is_scored: bool = True
+) -> Survey:
+    """Settle the layout of a table and check every row of it.
+
+    A faithful run infers nothing beyond the original's own names. A run that scores nothing needs no right
+    answers.
+    """
     notes: list[str] = []
-    layout = _settle(table, said, notes, faithful=faithful)
-    found = Survey(layout, notes=notes)
+    reasons: Mapping[str, str] = {}
+    unused: tuple[str, ...] = ()
+    if not faithful and said.data_type != "text" and not _holds_texts(table, said):
+        said, reasons, unused = _inferred(table, said, is_scored=is_scored)
+    layout = _settle(table, said, notes, faithful=faithful, seed=seed)
+    found = Survey(layout, notes=notes, meta=said, reasons=reasons, unused=unused)
+    parts = _Parts(layout, said)
     forms = AnswerForms(trusts_labels=said.answer_is is None)
     problems = Problems()
     # Rows and ids are remembered by small numbers: the table may be larger than memory.
@@ -83,12 +117,16 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
     labels: Counter[str] = Counter()
     groups: Counter[str] = Counter()
     sizes: Counter[int] = Counter()
+    filled = frozenset(table.columns)
     for record in table.records():
         found.n_rows += 1
         row = record.origin.row or found.n_rows
         fields = record.fields
         options = layout.options_of(fields) if layout.data_type == "mcq" else None
         _check_row(layout, record, options, problems)
+        if None in fields.values() or not filled <= fields.keys():
+            filled = frozenset(name for name in filled if fields.get(name) is not None)
+        parts.add(fields)
         own = layout.own_id(fields)
         if own is not None:
             ids.append(rank(0, own))
@@ -99,39 +137,103 @@ def survey(table: Table, said: TableMeta, *, faithful: bool = False) -> Survey:
             groups[group] += 1
         if options is not None:
             sizes[len(options.texts)] += 1
-            if answer is not None:
-                forms.add(answer, options)
-                if len(labels) <= _MOST_LABELS:
-                    labels[str(answer)] += 1
+        if answer is not None:
+            n_right = _take_answer(layout, record, answer, options, forms, problems)
+            found.has_several_right |= n_right > 1
+            if options is not None and type(answer) is not dict and len(labels) <= _MOST_LABELS:
+                labels[str(answer)] += layout.answer_form != "beside_wrong"
         length = sum(map(len, map(str, fields.values())))
         if length >= found.longest[0]:
             found.longest = length, row
     problems.raise_if_any()
-    if layout.data_type == "mcq" and forms.n:
+    if layout.data_type == "mcq" and layout.answer_form in FORMS and forms.n:
         forms = forms if forms.is_whole else _all_readings(table, layout)
         layout = _settle_answer_form(table, layout, said, forms, notes)
-    found.twins = Repeated(contents)
+        found.has_several_right = layout.answer_form in forms.several
+    if is_scored and not faithful and layout.data_type != "text" and not said.no_answers:
+        _require_answers(table, layout, found)
+    found.twins, found.filled = Repeated(contents), filled
+    layout = msgspec.structs.replace(layout, joins_question=parts.are_irregular)
     found.layout = _settle_ids(table, layout, said, ids, notes)
     found.label_counts, found.group_counts, found.option_counts = dict(labels), dict(groups), dict(sizes)
     return found
 
 
-def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) -> Layout:
+def _inferred(table: Table, said: TableMeta, *, is_scored: bool) -> Inference:
+    _require_columns(table, said)
+    try:
+        return infer(table.path, table.columns, table.records(), said, table.label_names)
+    except Undecided:
+        if is_scored:
+            raise
+    without = msgspec.structs.replace(said, no_answers=True)
+    return infer(table.path, table.columns, table.records(), without, table.label_names)
+
+
+class _Parts:
+    """Whether every row has all parts of the question as texts, which then can be named in a prompt."""
+
+    def __init__(self, layout: Layout, said: TableMeta) -> None:
+        names = (*layout.context_columns, *layout.question_columns)
+        has_default_prompt = not (said.template or said.human_prompt) and not said.uses_one_text
+        self._names = names if has_default_prompt and layout.data_type != "text" else ()
+        self._has_several = len(names) > 1
+        self.are_irregular = any(_BRACED.fullmatch(name) is None for name in self._names)
+
+    def add(self, fields: Mapping[str, Any]) -> None:
+        """Take one row."""
+        if self.are_irregular:
+            return
+        for name in self._names:
+            value = fields.get(name)
+            if type(value) is not str or not value:
+                value = field(fields, name, None)
+                is_part_missing = self._has_several and is_empty(value)
+                self.are_irregular |= is_part_missing or isinstance(value, (list, tuple))
+
+
+_BRACED = re.compile(r"[^\W\d][\w .\-]*")
+"""A name that a prompt can show as `{name}`."""
+
+
+def _require_columns(table: Table, said: TableMeta) -> None:
+    """Raise where a setting names a column that the table does not have."""
     columns = table.columns
     problems = Problems()
-    for key in ("input_columns", "output_column", "category_column", "cluster_column", "id_column"):
+    for key in _COLUMN_KEYS:
         named = getattr(said, key)
         for name in (named,) if isinstance(named, str) else named or ():
             if name not in columns and name.split(".")[0] not in columns:
                 problems.add(_missing(table, name, columns, f"{key!r} names it"))
+    problems.raise_if_any()
+
+
+def _require_answers(table: Table, layout: Layout, found: Survey) -> None:
+    """Raise where no row has a right answer and nobody said so."""
+    if found.n_rows and found.n_without_answer == found.n_rows:
+        column = layout.answer_column
+        seen = (
+            "no column holds right answers" if column is None else f"column {column!r} is empty in every row"
+        )
+        meta = TableMeta(no_answers=True)
+        reading = Reading("the table has no right answers: keep the replies, score nothing", meta)
+        raise Undecided(table.path, seen, [reading], column=column)
+
+
+def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool, seed: int) -> Layout:
+    columns = table.columns
+    _require_columns(table, said)
+    _require_label_names(table, said)
+    problems = Problems()
     if said.data_type == "text" or _holds_texts(table, said):
         return _settle_texts(table, said, notes, problems)
-    answer = said.output_column or _known(ANSWER_NAMES, columns)
-    if answer is not None and answer != "answer" and said.output_column is None:
-        notes.append(f"the answer is read from column {answer!r}")
+    answer = said.output_column
+    if answer is None and not said.no_answers and faithful:
+        answer = _known(ANSWER_NAMES, columns)
     options, labels = _settle_options(table, said, columns, problems)
-    data_type = said.data_type or ("mcq" if options else "qa")
-    if data_type == "mcq" and not options:
+    has_options = bool(options or said.distractors or said.label_names)
+    data_type = said.data_type or ("mcq" if has_options else "qa")
+    if data_type == "mcq" and not has_options:
         problems.add(
             Problem(
                 "TABLE-001",
@@ -142,12 +244,12 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
         )
     option_names = {options} if isinstance(options, str) else set(options)
     if said.input_columns:
-        questions = tuple(name for name in said.input_columns if name not in option_names)
+        # One field may hold the question and, in the same text, its options.
+        is_own_list = isinstance(options, str) and options in said.input_columns
+        questions = tuple(name for name in said.input_columns if is_own_list or name not in option_names)
     else:
         question = _known(QUESTION_NAMES, [name for name in columns if name != answer])
         questions = () if question is None else (question,)
-        if question not in (None, "question"):
-            notes.append(f"the question is read from column {question!r}")
     if not questions and not (said.template or said.human_prompt):
         problems.add(_missing(table, "question", columns, "the default prompt shows it"))
     problems.raise_if_any()
@@ -159,6 +261,11 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
         answer,
         options if data_type == "mcq" else (),
         labels if data_type == "mcq" else None,
+        _settle_form(said, data_type, options, answer),
+        context_columns=said.context_columns or (),
+        distractors=said.distractors or (),
+        label_names=_label_names(said),
+        shuffle_seed=seed if said.distractors or said.shuffle_options else None,
         category_column=said.category_column or ("category" if "category" in columns else None),
         cluster_column=said.cluster_column,
         id_column=said.id_column or ("id" if "id" in columns else None),
@@ -167,15 +274,46 @@ def _settle(table: Table, said: TableMeta, notes: list[str], *, faithful: bool) 
     )
 
 
+def _settle_form(
+    said: TableMeta, data_type: str, options: tuple[str, ...] | str, answer: str | None
+) -> LayoutForm:
+    if said.distractors:
+        return "beside_wrong"
+    if said.label_names is not None:
+        return "named"
+    if data_type == "mcq" and options == answer:
+        return "marked"
+    if data_type == "qa" and said.answer_is in ("boolean", "after_hashes", "boxed"):
+        return said.answer_is
+    return "label"
+
+
+def _label_names(said: TableMeta) -> dict[str, str] | None:
+    names = said.label_names
+    if names is None or isinstance(names, dict):
+        return names
+    return {str(index): name for index, name in enumerate(names)}
+
+
+def _require_label_names(table: Table, said: TableMeta) -> None:
+    """Raise where a command was pasted before the names were written into it."""
+    names = _label_names(said) or {}
+    if left := [name for name in names.values() if PLACEHOLDER.fullmatch(name)]:
+        what = f"the names of the labels are still {listing(left)}"
+        fix = "write what each label means, for example --label-names 0=negative,1=positive"
+        raise AuthorError(Problem("TABLE-004", what, fix, Origin(table.path)))
+
+
 def _holds_texts(table: Table, said: TableMeta) -> bool:
     """Whether nothing but a column `text` can be what the table is about."""
     columns = table.columns
-    asked = (said.data_type, said.input_columns, said.output_column, said.options, said.template)
-    if TEXT_NAME not in columns or any((*asked, said.human_prompt, said.bot_prompt)):
+    stated = (said.data_type, said.input_columns, said.output_column, said.options, said.template)
+    more = (said.distractors, said.label_names, said.context_columns, said.human_prompt, said.bot_prompt)
+    if TEXT_NAME not in columns or any((*stated, *more)) or option_columns(columns):
         return False
-    lists = any(name in columns and _lists(table, name) for name in OPTION_LIST_NAMES)
-    known = _known((*QUESTION_NAMES, *ANSWER_NAMES), columns)
-    return known is None and not option_columns(columns) and not lists
+    asides = ("id", "metadata", "group", "prediction", "explanation")
+    hints = (suggestion(name) for name in columns if name != TEXT_NAME)
+    return all(hint is None or hint.role in asides for hint in hints)
 
 
 def _settle_texts(table: Table, said: TableMeta, notes: list[str], problems: Problems) -> Layout:
@@ -213,7 +351,7 @@ def _settle_options(
     for name in (options,) if isinstance(options, str) else options:
         if name not in columns and name.split(".")[0] not in columns:
             problems.add(_missing(table, name, columns, "'options' names it"))
-    if not options and said.data_type != "qa":
+    if not options and said.data_type != "qa" and not (said.distractors or said.label_names):
         options = option_columns(columns) or _lettered_inputs(table, said)
         if not options:
             options = next(
@@ -222,7 +360,7 @@ def _settle_options(
     labels = said.option_labels
     if labels is None and isinstance(options, tuple):
         answer = said.output_column or _known(ANSWER_NAMES, columns)
-        if all(_is_letter(name) for name in options) or _are_answers(table, options, answer):
+        if (options and all(_is_letter(name) for name in options)) or _are_answers(table, options, answer):
             labels = options
     if labels is None and isinstance(options, str):
         beside = _lists(table, options)
@@ -341,35 +479,62 @@ def _check_text(layout: Layout, record: Record, problems: Problems) -> None:
     problems.add(Problem("TABLE-008", what, fix, record.origin.at(column)))
 
 
+def _take_answer(
+    layout: Layout,
+    record: Record,
+    answer: Any,
+    options: Options | None,
+    forms: AnswerForms,
+    problems: Problems,
+) -> int:
+    """Count the readings of an answer that names an option; any other answer must have its form.
+
+    Return how many options such an other answer names.
+    """
+    if options is None:
+        if layout.data_type == "qa" and not layout.targets_of(answer):
+            problems.add(_bad_answer(layout, record, answer, None))
+        return 0
+    if layout.answer_form in FORMS:
+        forms.add(unprinted_answer(answer, options), options)
+        return 0
+    gold = layout.gold_of(record.fields, options)
+    if gold is None:
+        problems.add(_bad_answer(layout, record, answer, options))
+    return len(gold or ())
+
+
 def _all_readings(table: Table, layout: Layout) -> AnswerForms:
     """Walk the rows again for every way to read their answers: not all of them are labels."""
     forms = AnswerForms()
     for record in table.records():
         if (answer := layout.answer_of(record.fields)) is not None:
-            forms.add(answer, layout.options_of(record.fields))
+            options = layout.options_of(record.fields)
+            forms.add(unprinted_answer(answer, options), options)
     return forms
 
 
 def _settle_answer_form(
     table: Table, layout: Layout, said: TableMeta, forms: AnswerForms, notes: list[str]
 ) -> Layout:
-    form = said.answer_is or forms.best()
+    form = said.answer_is if said.answer_is in FORMS else forms.best()
     if forms.fits[form] < forms.n:
         raise _bad_answers(table, msgspec.structs.replace(layout, answer_form=form))
     rivals = () if said.answer_is else forms.rivals(form)
     if rivals:
-        readings = listing((form, *rivals))
-        raise AuthorError(
-            Problem(
-                "TABLE-010",
-                f"the answers can be read as {readings}, with different results",
-                f'say which: "answer_is": "{form}" in the meta file, or --answer-is {form}',
-                Origin(table.path, column=layout.answer_column),
-            )
+        words = {
+            "label": "the option's label",
+            "text": "the option's text",
+            "index0": "the option's number, from 0",
+            "index1": "the option's number, from 1",
+        }
+        raise Undecided(
+            table.path,
+            f"the answers can be read as {listing((form, *rivals))}, with different results",
+            [Reading(f"the answer is {words[one]}", TableMeta(answer_is=one)) for one in (form, *rivals)],
+            column=layout.answer_column,
+            code="TABLE-010",
         )
-    if form != "label" and not said.answer_is:
-        words = {"text": "the option's text", "index0": "an index from 0", "index1": "an index from 1"}
-        notes.append(f"the answer is {words[form]}")
     return msgspec.structs.replace(layout, answer_form=form)
 
 
@@ -377,25 +542,41 @@ def _bad_answers(table: Table, layout: Layout) -> AuthorError:
     """Walk the rows again for every answer that names no option."""
     problems = Problems()
     for record in table.records():
-        answer = layout.answer_of(record.fields)
         options = layout.options_of(record.fields)
-        if answer is None or read_answer(answer, options, layout.answer_form) is not None:
-            continue
-        expected = {
-            "label": f"one of {' '.join(options.labels)}",
-            "text": f"the text of one option: {listing(options.texts)}",
-            "index0": f"a number from 0 to {len(options.texts) - 1}",
-            "index1": f"a number from 1 to {len(options.texts)}",
-        }[layout.answer_form]
-        problems.add(
-            Problem(
-                "TABLE-011",
-                f"found {answer!r}, expected {expected}",
-                "correct the answer or the options" + _other_labels(layout),
-                record.origin.at(layout.answer_column or "answer"),
-            )
-        )
+        if layout.gold_of(record.fields, options) is None:
+            problems.add(_bad_answer(layout, record, layout.answer_of(record.fields), options))
     return AuthorError(problems.kept, total=problems.total)
+
+
+def _bad_answer(layout: Layout, record: Record, answer: Any, options: Options | None) -> Problem:
+    """Return the problem of an answer that does not have the form of the others."""
+    texts, labels = ((), ()) if options is None else (options.texts, options.labels)
+    expected = {
+        "label": f"one of {' '.join(labels)}",
+        "text": f"the text of one option: {listing(texts)}",
+        "index0": f"a number from 0 to {len(texts) - 1}",
+        "index1": f"a number from 1 to {len(texts)}",
+        "named": f"one of {listing(layout.label_names or ())}",
+        "marked": "options of which at least one is marked right",
+        "beside_wrong": "a text",
+        "boolean": "true or false",
+        "after_hashes": "a solution that ends in #### and the answer",
+        "boxed": "a solution with its answer in \\boxed{}",
+    }[layout.answer_form]
+    if options is None and layout.answer_form == "label":
+        expected = "a text, a number, a list of them, or an object with value, text, aliases or spans"
+    fix = "correct the answer or the options" + _other_labels(layout)
+    if layout.answer_form == "named":
+        fix = f"correct the answer, or name all values: --label-names {answer}=..."
+        fix += "; for free answers: --data-type qa"
+    elif options is None:
+        fix = "correct the answer, or say how answers are written: --answer-is text"
+    return Problem(
+        "TABLE-011",
+        f"found {answer!r:.200}, expected {expected}",
+        fix,
+        record.origin.at(layout.answer_column or "answer"),
+    )
 
 
 def _other_labels(layout: Layout) -> str:

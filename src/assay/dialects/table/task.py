@@ -16,10 +16,12 @@ from assay.dialects.parts.dialogue import Dialogue, Opening
 from assay.dialects.parts.fewshot import ShotPool, Shots
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import values_of
-from assay.dialects.table.meta import PplTarget
+from assay.dialects.table.meta import Match, PplTarget, SeveralRight
 from assay.dialects.table.rows import Rows
 
 _NO_SHOTS = Shots()
+JUDGED = {"gpt4_eval": {"type": "gpt4_eval"}}
+"""The metric that asks a judge whether an answer agrees with the right one."""
 
 
 class Style(msgspec.Struct, frozen=True):
@@ -28,6 +30,10 @@ class Style(msgspec.Struct, frozen=True):
     dialogue: Dialogue
     answers_by: PplTarget
     """An option's label, or its text."""
+    names_all: bool = False
+    """Whether an example names all of its right options, and not the first alone."""
+    shows_solution: bool = False
+    """Whether an example shows the whole solution that its answer is the end of."""
 
     def answers(self, sample: Sample) -> tuple[str, ...]:
         """Return the options of a sample as answers."""
@@ -35,7 +41,10 @@ class Style(msgspec.Struct, frozen=True):
 
     def solved(self, shot: Sample) -> Mapping[str, Any]:
         """Return a shot's fields with its answer in place."""
-        answer = self.answers(shot)[shot.gold[0]] if shot.gold else shot.targets[0]
+        if self.shows_solution:
+            return values_of(shot)
+        right = shot.gold if self.names_all else shot.gold[:1]
+        answer = ", ".join(self.answers(shot)[index] for index in right) if right else shot.targets[0]
         return {**values_of(shot), self.dialogue.answer_field: answer}
 
 
@@ -64,6 +73,14 @@ class Prompting(msgspec.Struct, frozen=True):
     sampling: Sampling
     label_map: LabelMap | None = None
     """What the whole prompt looks like with each label, where the template says it."""
+    gen_scorer: ComponentSpec | None = None
+    """What scores written answers, where the shape of the table says it."""
+    gen_style: Style | None = None
+    """How an answer is asked for in words, where it differs: all of several right options."""
+    match: Match = "stated"
+    """What makes a free answer right."""
+    several_right: SeveralRight | None = None
+    """What makes an answer right where several options are; None where each row has one."""
 
 
 class TableTask(DescribedTask):
@@ -102,9 +119,15 @@ class TableTask(DescribedTask):
         return Shots(self._pool.shots(sample)) if self._pool else _NO_SHOTS
 
     def _opening(self, sample: Sample, method: str, shots: Shots) -> Opening:
-        style = self._prompting.ppl_style if method == "ppl" else self._prompting.style
+        style = self._style(method)
         solved = [style.solved(shot) for shot in shots.shown]
         return style.dialogue.opening(values_of(sample), solved, chat=self._prompting.is_chat)
+
+    def _style(self, method: str) -> Style:
+        prompting = self._prompting
+        if method == "ppl":
+            return prompting.ppl_style
+        return prompting.gen_style or prompting.style if method == "gen" else prompting.style
 
     def shown(self, sample: Sample, method: str) -> Prompt:
         """Return a sample's prompt for a person to see."""
@@ -116,28 +139,34 @@ class TableTask(DescribedTask):
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Name the scorer of each method."""
-        named: list[ComponentSpec | Scorer] = []
-        faithful = self._prompting.is_faithful
-        for method in self._spec.methods:
-            if method == "ppl":
-                named.append(
-                    ComponentSpec("whole_text_likelihood", {"track": "ppl"})
-                    if faithful
-                    else ComponentSpec(
-                        "option_likelihood", {"track": "ppl", "score_by": self._prompting.score_by}
-                    )
-                )
-            elif method == "prob":
-                named.append(ComponentSpec("label_probability", {"track": "prob"}))
-            else:
-                name = "generated_option" if self._rows.layout.data_type == "mcq" else "generated_answer"
-                args: dict[str, Any] = {"track": "gen", "faithful": faithful}
-                named.append(
-                    ComponentSpec(
-                        name, args if self._prompting.sampling.n == 1 else {**args, "several": "mean"}
-                    )
-                )
-        return named
+        return [self._scorer(method) for method in self._spec.methods]
+
+    def _scorer(self, method: str) -> ComponentSpec:
+        prompting = self._prompting
+        args: dict[str, Any] = {"track": method}
+        if method == "gen":
+            return prompting.gen_scorer or self._scorer_of_texts(args)
+        if method == "ppl" and prompting.is_faithful:
+            return ComponentSpec("whole_text_likelihood", args)
+        if prompting.several_right is not None:
+            args["several_right"] = "any"  # One option is chosen, whatever was said.
+        if method == "prob":
+            return ComponentSpec("label_probability", args)
+        return ComponentSpec("option_likelihood", {**args, "score_by": prompting.score_by})
+
+    def _scorer_of_texts(self, args: dict[str, Any]) -> ComponentSpec:
+        prompting = self._prompting
+        has_options = self._rows.layout.data_type == "mcq"
+        if prompting.match == "judge" and not has_options:
+            return ComponentSpec("row_metrics", {**args, "metrics": JUDGED, "extract": "whole"})
+        args["faithful"] = prompting.is_faithful
+        if prompting.sampling.n > 1:
+            args["several"] = "mean"
+        if has_options and prompting.several_right is not None:
+            args["several_right"] = prompting.several_right
+        if not has_options and prompting.match != "stated":
+            args["match"] = prompting.match
+        return ComponentSpec("generated_option" if has_options else "generated_answer", args)
 
     def _labelled(self, sample: Sample, shots: Shots) -> list[tuple[Prompt, int]]:
         assert self._prompting.label_map is not None

@@ -1,4 +1,4 @@
-"""The one name of the `datasets` package that dataset files use; nothing is downloaded here."""
+"""The one name of the `datasets` package that dataset files use; it has no effect here."""
 
 from __future__ import annotations
 

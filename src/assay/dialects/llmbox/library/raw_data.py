@@ -1,7 +1,7 @@
 """Raw rows for an author's class: `get_raw_dataset_loader` and `load_raw_dataset_from_file`.
 
-Nothing is downloaded and no loader script is run. Rows come from the path that the person gives, or from the
-data root by hub name; when they are in neither, the error names the dataset and every place that was tried.
+No loader script is run. Rows come from the path that the person gives, from the data root by hub name, or
+from the hub itself; when they are in none, the error names the dataset and every place that was tried.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from assay.dialects.llmbox.library.python_data import read_python_rows
 from assay.dialects.llmbox.library.rows import Rows, read_rows
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
 from assay.sources.hub import Hub
+from assay.sources.hub_files import HubFiles
+from assay.sources.hub_name import HubName
 from assay.sources.splits import parse_split
 
 
@@ -48,6 +50,8 @@ class RawData:
         """The place that the person gave for this dataset: a folder, a file, or a pattern."""
         self.beside = beside
         """The folder of the author's file, where its own small files are looked for too."""
+        self._on_hub: dict[str, HubFiles] = {}
+        """By name: a dataset is looked up once, and all of it is of one commit."""
 
     @overload
     def get_raw_dataset_loader(
@@ -97,7 +101,7 @@ class RawData:
                 rows += whole[part.rows(len(whole))]
             return rows
 
-        source = repr(dataset_path) if dataset_path else f"the data root ({request.hub_name})"
+        source = repr(dataset_path) if dataset_path else f"the data root or the hub ({request.hub_name})"
         message = f"Loading raw dataset {request} from {source}"
         return (load, message) if return_msg else load
 
@@ -168,13 +172,17 @@ class RawData:
         else:
             pattern = FilePattern(path)
             return [Place(pattern.files, pattern.configs)]
-        if root is None:
-            return []
-        held = [name for name in request.names if root.holds(name, request.config)]
-        return [
-            Place(partial(root.files, name), partial(root.configs, name))
-            for name in held[:1] or request.names
-        ]
+        held = [name for name in request.names if root and root.holds(name, request.config)]
+        places = []
+        if root is not None:
+            places = [
+                Place(partial(root.files, name), partial(root.configs, name))
+                for name in held[:1] or request.names
+            ]
+        if path is None and not held:
+            on_hub = self._on_hub.setdefault(request.hub_name, HubFiles(HubName(request.hub_name)))
+            places.append(Place(on_hub.files, on_hub.configs))
+        return places
 
     def _folders(self) -> Iterator[Path]:
         if self.dataset_path is not None and Path(self.dataset_path).is_dir():
@@ -194,7 +202,8 @@ class RawData:
         file = "/".join(filter(None, (folder, config, f"{split or 'test'}.jsonl")))
         key = f"{request.hub_name}:{config}" if config else request.hub_name
         also = ", and give --data-root" if self.hub is None else ""
-        fix = (
+        on_hub = [problem.fix for problem in tried if problem.code.startswith("HUB-")]
+        fix = "".join(f"{one}; or " for one in on_hub[-1:]) + (
             f"put its rows at {file} (or .json, .csv, .parquet, .arrow), or name the folder that holds them"
             f' in {root}/hub.json: {{"{key}": "FOLDER"}}{also};'
             " or give the dataset path: a folder, a file, or a pattern with {subset} and {split}"

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.errors import listing
+from assay.sources.dataset_folder import DatasetMissing
+from assay.sources.hub_client import find_repository
+from assay.sources.hub_name import HubName, parse_hub_name
 
 CACHES = ("COMPASS_DATA_CACHE", "AIS_BENCH_DATASETS_CACHE")
 """Environment variables by which the originals are told where data lies."""
@@ -49,10 +52,30 @@ class DataPaths:
         return [*names, *bare]
 
     def get_data_path(self, dataset_id: str, local_mode: bool = False, **_: Any) -> str:
-        """Return the place of a dataset, as the originals' function of that name does; nothing is fetched."""
+        """Return the place of a dataset, as the originals' function of that name does.
+
+        Where no folder has it, that is its name on the hub, which `load_dataset` takes.
+        """
         found = self.find(dataset_id)
-        if found is None:
-            raise FileNotFoundError(
-                f"there is no {dataset_id!r} in {listing(str(folder.absolute()) for folder in self._folders)}"
-            )
-        return str(found)
+        if found is not None:
+            return str(found)
+        places = listing(str(folder.absolute()) for folder in self._folders)
+        what = f"there is no {dataset_id!r} in {places}"
+        name = self.hub_name(dataset_id)
+        if name is None:
+            raise FileNotFoundError(what)
+        try:
+            return find_repository(name).name
+        except DatasetMissing as error:
+            raise FileNotFoundError(f"{what}; {error.problems[0].what}") from error
+
+    def hub_name(self, dataset_id: str) -> HubName | None:
+        """Return what a dataset may be called on the hub; None where a folder has it or it must be a path."""
+        if self.find(dataset_id) is not None:
+            return None
+        known = self._names.get(dataset_id)
+        on_hub = known.get("hf_id") if isinstance(known, Mapping) else None
+        if isinstance(on_hub, str) and on_hub:
+            return parse_hub_name(f"hf://{on_hub}")
+        is_path = dataset_id.removeprefix("./").startswith(_OWN_FOLDERS)
+        return None if is_path else parse_hub_name(dataset_id)

@@ -17,6 +17,8 @@ from assay.dialects.openicl.table_entry import KEYS as TABLE_KEYS
 from assay.dialects.parts.requested import MAX_TOKENS, Lengths, OutputConfig, SamplingMode, chosen_rows
 from assay.sources.datasets_library import library
 from assay.sources.files import open_source
+from assay.sources.hub_files import addresses_of
+from assay.sources.hub_reads import noting_loads
 from assay.sources.json_keys import require_own_keys
 
 MAX_OUT_LEN = "max_out_len"
@@ -35,10 +37,10 @@ class Requested(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FileRows(list[dict[str, Any]]):
     """The rows of a file, read here and not by the library `datasets`; they know where they stand."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
         source = open_source(path)
         source.check()
-        self.path = path
+        self.path = Path(path)
         records = list(source.records())
         super().__init__(dict(record.fields) for record in records)
         self.origins: list[Origin] = [record.origin for record in records]
@@ -73,6 +75,18 @@ class FileRows(list[dict[str, Any]]):
         return made
 
 
+class Splits(dict[str, FileRows]):
+    """The rows of several splits, which can do what rows can."""
+
+    def repeated(self, times: int) -> Splits:
+        """Return the splits with each row so many times."""
+        return Splits({split: rows.repeated(times) for split, rows in self.items()})
+
+    def in_orders(self, options: Sequence[str], answer: str, pattern: Pattern) -> Splits:
+        """Return the splits with each row once for every order of its options."""
+        return Splits({split: rows.in_orders(options, answer, pattern) for split, rows in self.items()})
+
+
 def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
     """Return the classes by name, which find their files through `data`."""
 
@@ -82,11 +96,10 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
         def load(
             self, path: str, file_name: str | None = None, local_mode: bool = False, meta_path: str = ""
         ) -> Any:
+            if (addresses := _on_hub(data, path)) is not None:
+                return Splits({split: _with_lengths(FileRows(at)) for split, at in addresses.items()})
             place = Path(data.get_data_path(path))
-            rows = FileRows(place / file_name if file_name else place)
-            for row in rows:
-                if MAX_TOKENS in row:
-                    row.setdefault(MAX_OUT_LEN, row[MAX_TOKENS])
+            rows = _with_lengths(FileRows(place / file_name if file_name else place))
             said = _requested(rows.path, Path(data.get_data_path(meta_path)) if meta_path else None)
             return rows if said is None else rows.requested(said)
 
@@ -125,11 +138,11 @@ def own_datasets(data: DataPaths) -> dict[str, type[BaseDataset]]:
         """A file of rows."""
 
     class HFDataset(BaseDataset):
-        """Whatever `datasets.load_dataset` loads from this machine."""
+        """Whatever `datasets.load_dataset` loads."""
 
         def load(self, **kwargs: Any) -> Any:
             found = {key: _found(data, value) for key, value in kwargs.items() if key in _PATHS}
-            with library() as datasets:
+            with library() as datasets, noting_loads():
                 return datasets.load_dataset(**{**kwargs, **found})
 
     class MMCustomDataset(BaseDataset):
@@ -170,6 +183,19 @@ def _requested(file: Path, meta: Path | None) -> Requested | None:
     except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; its keys are request_count, sampling_mode and output_config"
         raise AuthorError(Problem("OPENICL-013", str(error), fix, Origin(str(place)))) from error
+
+
+def _with_lengths(rows: FileRows) -> FileRows:
+    for row in rows:
+        if MAX_TOKENS in row:
+            row.setdefault(MAX_OUT_LEN, row[MAX_TOKENS])
+    return rows
+
+
+def _on_hub(data: DataPaths, path: str) -> Mapping[str, str] | None:
+    """Return what opens the splits of a dataset on the hub; None where the path is of this machine."""
+    name = data.hub_name(path)
+    return None if name is None else addresses_of(name)
 
 
 _PATHS = ("path", "data_files", "data_dir")

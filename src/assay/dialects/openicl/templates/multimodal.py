@@ -20,8 +20,9 @@ from assay.core.errors import Problem, Problems, listing, nearest
 from assay.core.media import Medium, Part, Text
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.media import CONTENT, MEDIA_DIFFERENCES, clipped, media_part, stretches
+from assay.dialects.openicl.media import CONTENT, MEDIA_DIFFERENCES, stretches
 from assay.dialects.parts.differences import Difference, always
+from assay.dialects.parts.media_parts import clipped, media_part
 from assay.sources.media_formats import Broken
 
 _ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}

@@ -190,6 +190,17 @@ class Templates:
             return labelled._replace(answer=len(template.items[0].text.until(at).fill(row, examples.text)))
         return self._started(self._with_answer(said), row, examples)
 
+    def place_of_examples(self, prompt: Prompt, shots: Sequence[Row]) -> tuple[int, int] | None:
+        """Return where examples begin and end in a prompt of one text; None where they cannot be found."""
+        if not shots or not isinstance(prompt, str):
+            return None
+        examples = self._examples.shown(shots)
+        shown: Prompt = examples.text
+        if examples.lines:
+            shown = self._renderer.show(examples.lines, is_generation=False).prompt
+        start = prompt.find(shown) if isinstance(shown, str) and shown else -1
+        return None if start < 0 else (start, start + len(shown))
+
     def differences(self, *, is_labelled: bool) -> tuple[Difference[Traits], ...]:
         """Return where the original's prompts may be others, given whether labels are compared."""
         traits = traits_of(

@@ -1,0 +1,51 @@
+"""Assertions about a reply, as a sample carries them: what dialects write and scorers decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+ASSERTIONS = "__assert"
+"""The field of a sample that holds `{"assert": [...], "threshold": ...}`."""
+RUBRIC = "llm-rubric"
+"""The type that a judge decides."""
+SET = "assert-set"
+"""The type that holds others."""
+_NOT = "not-"
+
+Assertion: TypeAlias = Mapping[str, Any]
+"""`type` and, where given, `value`, `weight` and `metric`; a set also has `assert` and `threshold`."""
+
+
+def base_type(assertion: Assertion) -> str:
+    """Return the type without `not-`."""
+    return str(assertion["type"]).removeprefix(_NOT)
+
+
+def is_negated(assertion: Assertion) -> bool:
+    """Whether an assertion says that something is not so."""
+    return str(assertion["type"]).startswith(_NOT)
+
+
+def rubrics(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+    """Yield the assertions that a judge decides, those in sets too."""
+    for assertion in assertions:
+        if assertion["type"] == SET:
+            yield from rubrics(assertion["assert"])
+        elif base_type(assertion) == RUBRIC:
+            yield assertion
+
+
+def display(assertion: Assertion) -> str:
+    """Return an assertion as a cell writes it."""
+    if assertion["type"] == SET:
+        return f"{SET}({', '.join(map(display, assertion['assert']))})"
+    if "value" not in assertion:
+        return str(assertion["type"])
+    value = assertion["value"]
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
+    return (
+        f"{assertion['type']}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+    )

@@ -1,0 +1,81 @@
+r"""Regular expressions as JavaScript writes them, compiled for Python.
+
+The two languages differ in what `$`, `\d`, `\w` and `\b` match and in how groups are named. What has no
+counterpart is a ValueError that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_ASCII = frozenset("dDwWbB")
+"""Escapes that know ASCII alone in JavaScript."""
+_IN_CLASS = {"d": "0-9", "w": "A-Za-z0-9_"}
+_FLAGS = re.compile(r"\(\?[a-zA-Z]*(-[a-zA-Z]*)?[:)]")
+_GROUP_NAME = re.compile(r"\(\?<(?P<name>[A-Za-z_$][\w$]*)>")
+_PLAIN = re.compile(r"""(?:(?:[\w.]|\\[dDwWsS])[*+?]?|[ ,:;!%&=<>~@#'"/^$-]|\\[bB.*+?^$|(){}\[\]/-])*""")
+"""Patterns that are seen to be right: texts and classes of characters, each repeated at most once."""
+_REFERENCE = re.compile(r"\\k<(?P<name>[A-Za-z_$][\w$]*)>")
+
+
+def check_javascript(pattern: str) -> None:
+    """Raise ValueError where a pattern is none; most need not be compiled for that."""
+    if _PLAIN.fullmatch(pattern) is None:
+        compile_javascript(pattern)
+
+
+@lru_cache(maxsize=4096)
+def compile_javascript(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of JavaScript as one of Python; ValueError where it is none."""
+    try:
+        return re.compile("".join(_translated(pattern)))
+    except re.error as error:
+        raise ValueError(f"it is not a regular expression: {error}") from None
+
+
+def _translated(pattern: str) -> list[str]:
+    pieces: list[str] = []
+    at = 0
+    in_class = False
+    while at < len(pattern):
+        piece, length, in_class = _next(pattern, at, in_class)
+        pieces.append(piece)
+        at += length
+    return pieces
+
+
+def _next(pattern: str, at: int, in_class: bool) -> tuple[str, int, bool]:
+    """Return what stands at a place in Python's words, how much of the pattern it is, and the state after."""
+    char = pattern[at]
+    if char == "\\":
+        return (*_escape(pattern, at, in_class), in_class)
+    if in_class:
+        return ("\\[" if char == "[" else char), 1, char != "]"
+    if pattern.startswith(("[^]", "[]"), at):
+        is_any = pattern.startswith("[^]", at)
+        return (r"[\s\S]", 3, False) if is_any else (r"(?!)", 2, False)
+    if char == "[":
+        return char, 1, True
+    if char == "$":
+        return r"\Z", 1, False
+    if match := _GROUP_NAME.match(pattern, at):
+        return f"(?P<{match['name'].replace('$', '_')}>", len(match[0]), False
+    if (match := _FLAGS.match(pattern, at)) and match[0] != "(?:":
+        raise ValueError(f"JavaScript has no inline flags such as {match[0]!r}; use [Aa], or icontains")
+    return char, 1, False
+
+
+def _escape(pattern: str, at: int, in_class: bool) -> tuple[str, int]:
+    if at + 1 == len(pattern):
+        raise ValueError("it ends with a backslash")
+    kind = pattern[at + 1]
+    if in_class:
+        return _IN_CLASS.get(kind, f"\\{kind}" if kind != "/" else "/"), 2
+    if kind in _ASCII:
+        return rf"(?a:\{kind})", 2
+    if match := _REFERENCE.match(pattern, at):
+        return f"(?P={match['name'].replace('$', '_')})", len(match[0])
+    # Escapes of letters that mean nothing are the letter itself in JavaScript, an error in Python.
+    plain = kind.isalpha() and kind not in "nrtfvsSxu"
+    return (re.escape(kind) if plain else f"\\{kind}"), 2

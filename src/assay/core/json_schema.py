@@ -1,0 +1,161 @@
+"""JSON Schema as far as datasets use it to say what a reply must look like.
+
+A keyword outside this list is an error when the schema is read, never a check that is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from assay.core.errors import listing, nearest
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": lambda value: _is_number(value),
+    "integer": lambda value: _is_number(value) and float(value).is_integer(),
+}
+_ANNOTATIONS = frozenset({"$schema", "$id", "$comment", "title", "description", "default", "examples"})
+
+
+def check_schema(schema: Any) -> None:
+    """Raise ValueError where a schema uses what Assay does not check."""
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, Mapping):
+        raise ValueError(f"a JSON schema is an object, found {schema!r:.60}")
+    known = (*_CHECKS, *_ANNOTATIONS)
+    for keyword, value in schema.items():
+        if keyword not in known:
+            raise ValueError(
+                f"the JSON schema uses {keyword!r}{nearest(keyword, known)}, which is not checked"
+            )
+        for inner in _inner(keyword, value):
+            check_schema(inner)
+    types = schema.get("type", [])
+    for name in [types] if isinstance(types, str) else types:
+        if name not in _TYPES:
+            raise ValueError(f"the JSON schema names the type {name!r}; known are {listing(_TYPES)}")
+
+
+def conforms(value: Any, schema: Any) -> bool:
+    """Whether a JSON value is as a schema says."""
+    if isinstance(schema, bool):
+        return schema
+    return all(
+        _CHECKS[keyword](value, wanted, schema) for keyword, wanted in schema.items() if keyword in _CHECKS
+    )
+
+
+def _inner(keyword: str, value: Any) -> list[Any]:
+    """Return the schemas inside a keyword's value."""
+    if keyword in ("properties", "patternProperties"):
+        return list(value.values())
+    if keyword in ("anyOf", "allOf", "oneOf"):
+        return list(value)
+    return [value] if keyword in ("items", "not", "additionalProperties") else []
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _type(value: Any, wanted: Any, _: Any) -> bool:
+    return any(_TYPES[name](value) for name in ([wanted] if isinstance(wanted, str) else wanted))
+
+
+def _properties(value: Any, wanted: Mapping[str, Any], _: Any) -> bool:
+    return not isinstance(value, Mapping) or all(
+        conforms(value[name], inner) for name, inner in wanted.items() if name in value
+    )
+
+
+def _pattern_properties(value: Any, wanted: Mapping[str, Any], _: Any) -> bool:
+    return not isinstance(value, Mapping) or all(
+        conforms(one, inner)
+        for pattern, inner in wanted.items()
+        for name, one in value.items()
+        if re.search(pattern, name)
+    )
+
+
+def _additional(value: Any, wanted: Any, schema: Mapping[str, Any]) -> bool:
+    if not isinstance(value, Mapping):
+        return True
+    known = schema.get("properties", {})
+    patterns = schema.get("patternProperties", {})
+    others = [
+        one
+        for name, one in value.items()
+        if name not in known and not any(re.search(pattern, name) for pattern in patterns)
+    ]
+    return all(conforms(one, wanted) for one in others)
+
+
+def _sized(
+    kind: type[dict[str, Any]] | type[list[Any]] | type[str], fits: Callable[[int, Any], bool]
+) -> Callable[[Any, Any, Any], bool]:
+    return lambda value, wanted, _: not isinstance(value, kind) or fits(len(value), wanted)
+
+
+def _compared(fits: Callable[[Any, Any], bool]) -> Callable[[Any, Any, Any], bool]:
+    return lambda value, wanted, _: not _is_number(value) or fits(value, wanted)
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)
+
+
+def _unique(value: Any, wanted: Any, _: Any) -> bool:
+    if not wanted or not isinstance(value, list):
+        return True
+    return not any(same_json(one, other) for at, one in enumerate(value) for other in value[:at])
+
+
+def _items(value: Any, wanted: Any, _: Any) -> bool:
+    return not isinstance(value, list) or all(conforms(one, wanted) for one in value)
+
+
+def _required(value: Any, wanted: Sequence[str], _: Any) -> bool:
+    return not isinstance(value, Mapping) or all(name in value for name in wanted)
+
+
+_CHECKS: Mapping[str, Callable[[Any, Any, Any], bool]] = {
+    "type": _type,
+    "enum": lambda value, wanted, _: any(same_json(value, one) for one in wanted),
+    "const": lambda value, wanted, _: same_json(value, wanted),
+    "properties": _properties,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional,
+    "required": _required,
+    "minProperties": _sized(dict, lambda n, wanted: n >= wanted),
+    "maxProperties": _sized(dict, lambda n, wanted: n <= wanted),
+    "items": _items,
+    "minItems": _sized(list, lambda n, wanted: n >= wanted),
+    "maxItems": _sized(list, lambda n, wanted: n <= wanted),
+    "uniqueItems": _unique,
+    "minLength": _sized(str, lambda n, wanted: n >= wanted),
+    "maxLength": _sized(str, lambda n, wanted: n <= wanted),
+    "pattern": lambda value, wanted, _: not isinstance(value, str) or bool(re.search(wanted, value)),
+    "minimum": _compared(lambda value, wanted: value >= wanted),
+    "maximum": _compared(lambda value, wanted: value <= wanted),
+    "exclusiveMinimum": _compared(lambda value, wanted: value > wanted),
+    "exclusiveMaximum": _compared(lambda value, wanted: value < wanted),
+    "multipleOf": _compared(lambda value, wanted: (value / wanted).is_integer()),
+    "anyOf": lambda value, wanted, _: any(conforms(value, one) for one in wanted),
+    "allOf": lambda value, wanted, _: all(conforms(value, one) for one in wanted),
+    "oneOf": lambda value, wanted, _: sum(conforms(value, one) for one in wanted) == 1,
+    "not": lambda value, wanted, _: not conforms(value, wanted),
+}

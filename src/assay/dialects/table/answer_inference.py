@@ -1,0 +1,308 @@
+"""Which column holds the right answer of a table without options, and in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from assay.core.errors import listing
+from assay.dialects.parts.choices import read_answer
+from assay.dialects.table.cells import (
+    after_hashes,
+    last_boxed,
+    last_labelled_run,
+    parse_printed,
+    read_targets,
+)
+from assay.dialects.table.column_words import is_final_answer, is_weak_answer
+from assay.dialects.table.columns import Column, is_empty
+from assay.dialects.table.evidence import Evidence, named_answers
+from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.readings import Reading, Undecided
+
+_MOST_CLASSES = 10
+_ROWS_PER_CLASS = 4
+_LEAST_ROWS_OF_CLASSES = 20
+"""A text column is a closed set of labels when this many rows share few values."""
+_MOST_ROWS = 0.9
+"""Share of rows that must fit a reading before the others are called mistakes."""
+_LONG_ANSWER_WORDS = 12
+"""Median words of an answer that no comparison of texts can judge."""
+
+
+def reject_programs(table: Evidence) -> None:
+    """Stop where the answers are programs that tests judge: no comparison of texts can."""
+    if table.given.output_column or table.given.no_answers:
+        return
+    tests = [column for column in table.free() if table.role(column) == "tests"]
+    programs = [
+        column.name
+        for column in table.columns.values()
+        if column.name in ("entry_point", "canonical_solution", "test_list", "test_setup_code", "code")
+    ]
+    if tests and programs:
+        what = (
+            f"the answers are programs that the tests in column {tests[0].name!r} judge "
+            f"(columns {listing(programs)}); a table has no scorer that runs programs"
+        )
+        prompt = next((c.name for c in table.free() if table.role(c) in ("question", "statement")), None)
+        inputs = None if prompt is None else (prompt,)
+        readings = [
+            Reading("keep the replies, score nothing", TableMeta(input_columns=inputs, no_answers=True))
+        ]
+        raise Undecided(table.path, what, readings)
+
+
+def infer_free_answer(table: Evidence) -> None:
+    """Find the answer's column and form."""
+    given = table.given
+    if given.data_type == "text" or given.messages_column:
+        return
+    answer = _free_answer_column(table)
+    if answer is None:
+        return
+    if given.output_column is None:
+        table.meta["output_column"] = answer.name
+        table.taken.add(answer.name)
+        table.reasons.setdefault("answer", "its name")
+    if given.answer_is is not None or given.label_names is not None:
+        return
+    _infer_answer_form(table, answer)
+
+
+def _free_answer_column(table: Evidence) -> Column | None:
+    given = table.given
+    if given.output_column is not None:
+        return table.columns.get(given.output_column)
+    named = named_answers(table)
+    if given.no_answers:
+        return None
+    if not named:
+        ask_for_answer(table, TableMeta())
+    plain = [column for column in named if not is_weak_answer(column.name)]
+    agreed = [column for column in plain if is_final_answer(column.name)]
+    plain = agreed if len(agreed) == 1 else plain
+    named = plain or named
+    best, rivals = named[0], [column for column in named[1:] if not _agree(named[0], column)]
+    if rivals:
+        if (labels := _labels_with_names(table, named)) is not None:
+            return labels
+        readings = [
+            Reading(f"the answer is {column.name}", TableMeta(output_column=column.name))
+            for column in (best, *rivals)[:3]
+        ]
+        what = f"{listing(column.name for column in (best, *rivals))} could each be the right answer"
+        raise Undecided(table.path, what, readings)
+    return best
+
+
+def _labels_with_names(table: Evidence, answers: list[Column]) -> Column | None:
+    """Return the column of integers that another column names, row by row."""
+    numbers = next((column for column in answers if column.integers is not None), None)
+    texts = [column for column in answers if column.is_text and column.integers is None]
+    if numbers is None or len(texts) != 1 or not _is_one_to_one(numbers, texts[0]):
+        return None
+    return numbers
+
+
+def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
+    """Raise `Undecided` where no column is plainly the right answer; `meta`: what is settled."""
+    taken = {*table.taken, *table.meta.get("input_columns", ()), *table.meta.get("context_columns", ())}
+    left = [
+        column
+        for column in table.columns.values()
+        if column.filled
+        and column.name not in taken
+        and (column.parent is None or table.role(column.parent) == "answer")
+        and column.is_scalar
+        and table.role(column) not in ("id", "explanation", "distractor", "metadata", "group")
+    ]
+    inputs = table.meta.get("input_columns")
+    base = msgspec.structs.replace(meta, input_columns=inputs)
+    readings = [
+        Reading(
+            f"the right answer is in {column.name}",
+            msgspec.structs.replace(meta, output_column=column.name),
+        )
+        for column in left[:2]
+    ]
+    readings.append(
+        Reading(
+            "the file has no right answers: keep the replies, score nothing",
+            msgspec.structs.replace(base, no_answers=True),
+        )
+    )
+    empty = [c.name for c in table.columns.values() if not c.filled and table.role(c) == "answer"]
+    seen = f"; {listing(empty)} is empty in every row" if empty else ""
+    names = listing(name for name, column in table.columns.items() if column.parent is None)
+    what = f"no column is plainly the right answer{seen}; the columns are {names}"
+    raise Undecided(table.path, what, readings)
+
+
+def _infer_answer_form(table: Evidence, answer: Column) -> None:
+    """Find out how the answers are written: as they are, at the end of a solution, as labels."""
+    texts = [cell for cell in answer.filled if isinstance(cell, str)]
+    if names := table.label_names.get(answer.name):
+        table.meta["label_names"] = {str(index): name for index, name in enumerate(names)}
+        table.reasons["answer"] = "a label whose names the dataset gives"
+    elif answer.is_boolean:
+        table.meta["answer_is"] = "boolean"
+    elif len(texts) == len(answer.filled) and all(map(after_hashes, texts)):
+        table.meta["answer_is"] = "after_hashes"
+    elif len(texts) == len(answer.filled) and all(map(last_boxed, texts)):
+        table.meta["answer_is"] = "boxed"
+    elif answer.integers is not None and _is_bare_label(table, answer):
+        _infer_label_names(table, answer)
+    elif _has_labelled_options(table, answer):
+        return
+    elif _is_closed_set(table, answer):
+        table.meta["label_names"] = {value: value for value in answer.distinct}
+        table.reasons["answer"] = f"one of {len(answer.distinct)} values that all rows share"
+    elif table.given.match is None and table.given.data_type is None:
+        _ask_about_long_answers(table, answer)
+
+
+def _is_bare_label(table: Evidence, answer: Column) -> bool:
+    """Whether small numbers are labels: their column is called so, or they are only zeros and ones."""
+    numbers = set(answer.integers or ())
+    if not numbers <= set(range(-1, 20)):
+        return False
+    plain = answer.suggestion is not None and any(
+        word in ("label", "labels", "class", "sentiment", "target", "gold", "category", "verdict")
+        for word in answer.name.casefold().replace("-", "_").split("_")
+    )
+    return plain or numbers == {0, 1}
+
+
+def _infer_label_names(table: Evidence, answer: Column) -> None:
+    for column in table.free():
+        if column.is_text and not column.is_long and _is_one_to_one(answer, column):
+            pairs = {
+                str(int(number)): text
+                for number, text in zip(answer.integers or (), column.filled, strict=True)
+            }
+            if len(pairs) >= 2:
+                table.meta["label_names"] = dict(sorted(pairs.items(), key=lambda pair: int(pair[0])))
+                table.reasons["answer"] = f"a label that column {column.name} names"
+                table.taken.add(column.name)
+                return
+    numbers = sorted(set(answer.integers or ()) - {-1})
+    named = {str(number): f"NAME{number}" for number in range(min(*numbers, 0), max(*numbers, 1) + 1)}
+    inputs, context = table.meta.get("input_columns"), table.meta.get("context_columns")
+    base = TableMeta(input_columns=inputs, context_columns=context, output_column=answer.name)
+    readings = [
+        Reading(
+            "the numbers are labels: write what each one means in place of NAME0, NAME1 ...",
+            msgspec.structs.replace(base, label_names=named),
+        ),
+        Reading("the answer is the number itself", msgspec.structs.replace(base, answer_is="text")),
+    ]
+    what = f"the answers are the bare numbers {listing(map(str, numbers))}, and nothing says what they mean"
+    raise Undecided(table.path, what, readings, column=answer.name)
+
+
+def _has_labelled_options(table: Evidence, answer: Column) -> bool:
+    """Find options that the question's own text lists: `(A) ... (B) ...`, with letters as answers."""
+    letters = [str(cell).strip("() .").upper() for cell in answer.filled]
+    letters = [letter for letter in letters if len(letter) == 1 and letter.isascii() and letter.isalpha()]
+    if not answer.is_text or len(letters) < _MOST_ROWS * len(answer.filled):
+        return False
+    names = table.meta.get("input_columns") or table.given.input_columns or ()
+    for column in (table.columns[name] for name in names if name in table.columns):
+        runs = [last_labelled_run(cell) if isinstance(cell, str) else None for cell in column.cells]
+        rows = [None if run is None else run[1].with_labels() for run in runs]
+        pairs = [(cell, row) for cell, row in zip(answer.cells, rows, strict=True) if not is_empty(cell)]
+        n = sum(row is not None and read_answer(cell, row, "label") is not None for cell, row in pairs)
+        if n >= _MOST_ROWS * len(pairs):
+            # The survey lists the rows that do not fit.
+            table.meta["options"] = column.name
+            table.meta["answer_is"] = "label"
+            table.option_rows = rows
+            table.reasons["options"] = "listed in the question's own text"
+            return True
+    if len(set(letters)) < 2 or table.given.data_type == "qa":
+        return False
+    what = f"the answers are letters ({listing(sorted(set(letters)))}), and no column holds the options"
+    named = TableMeta(input_columns=table.meta.get("input_columns"), output_column=answer.name)
+    meta = msgspec.structs.replace(named, data_type="qa")
+    reading = Reading("the reply must be that letter (a free answer)", meta)
+    raise Undecided(table.path, what, [reading], column=answer.name)
+
+
+def _is_closed_set(table: Evidence, answer: Column) -> bool:
+    if not answer.is_text or answer.integers is not None or answer.is_long:
+        return False
+    n, distinct = len(answer.filled), answer.distinct
+    are_numbers = all(
+        value.replace(".", "", 1).replace(",", "").lstrip("-$").isdecimal() for value in distinct
+    )
+    return (
+        not are_numbers
+        and 2 <= len(distinct) <= _MOST_CLASSES
+        and n >= max(_LEAST_ROWS_OF_CLASSES, _ROWS_PER_CLASS * len(distinct))
+        and all(len(value) <= 40 for value in distinct)
+    )
+
+
+def _ask_about_long_answers(table: Evidence, answer: Column) -> None:
+    """Stop where answers are long texts: whether a reply is right, no comparison can say."""
+    cells = [parse_printed(cell) for cell in answer.filled] if answer.is_printed else answer.filled
+    shortest = [min((len(one.split()) for one in read_targets(cell) or ("",)), default=0) for cell in cells]
+    shortest.sort()
+    middle = shortest[len(shortest) // 2]
+    is_summary = any(word in answer.name.casefold() for word in ("summary", "highlight", "translation"))
+    if middle <= _LONG_ANSWER_WORDS and not is_summary:
+        return
+    inputs, context = table.meta.get("input_columns"), table.meta.get("context_columns")
+    base = TableMeta(input_columns=inputs, context_columns=context, output_column=answer.name)
+    readings = [
+        Reading("share of words in common with the reference", msgspec.structs.replace(base, match="f1")),
+        Reading(
+            "a model judges each reply against the reference",
+            msgspec.structs.replace(base, match="judge"),
+            "--judge MODEL",
+        ),
+        Reading(
+            "the reply must be the reference, word for word", msgspec.structs.replace(base, match="exact")
+        ),
+    ]
+    what = (
+        f"the answers in column {answer.name!r} are whole texts (about {middle} words), and nothing says "
+        "how a reply is compared with them"
+    )
+    raise Undecided(table.path, what, readings, column=answer.name)
+
+
+def _agree(one: Column, other: Column) -> bool:
+    """Whether two answer columns hold the same, the other one perhaps as a worked solution or a list."""
+
+    def plain(cell: Any) -> str:
+        text = str(cell)
+        return (after_hashes(text) or last_boxed(text) or text).strip().casefold()
+
+    def holds(mine: Any, its: Any) -> bool:
+        if isinstance(its, (list, tuple, Mapping)):
+            return any(plain(mine) == plain(text) for text in read_targets(its) or ())
+        return plain(mine) == plain(its)
+
+    pairs = [
+        (mine, its)
+        for mine, its in zip(one.cells, other.cells, strict=True)
+        if not is_empty(mine) and not is_empty(its)
+    ]
+    return all(holds(mine, its) or holds(its, mine) for mine, its in pairs)
+
+
+def _is_one_to_one(numbers: Column, texts: Column) -> bool:
+    pairs = {
+        (str(number).strip(), str(text).strip())
+        for number, text in zip(numbers.cells, texts.cells, strict=True)
+        if not is_empty(number)
+    }
+    return (
+        len(pairs) >= 2
+        and len({number for number, _ in pairs}) == len({text for _, text in pairs}) == len(pairs)
+        and len(pairs) < len(numbers.filled)
+    )

@@ -1,0 +1,229 @@
+"""Assertions of promptfoo: read from a cell or an object, checked, and filled from the row.
+
+What an assertion accepts is decided in `scoring.assertions`; here every assertion that it cannot decide is
+rejected by its name, before a model is loaded.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from assay.core.assertion import RUBRIC, SET, base_type
+from assay.core.errors import AuthorError, listing, nearest
+from assay.core.javascript_regex import check_javascript
+from assay.core.json_schema import check_schema
+from assay.dialects.parts.template import Template, TemplateFailure, compile_template
+
+SUPPORTED = (
+    *("equals", "contains", "icontains", "regex", "starts-with", "is-json", "contains-json", "llm-rubric"),
+    *("contains-any", "contains-all", "icontains-any", "icontains-all"),
+)
+"""The assertions that can be decided; each also as `not-TYPE`."""
+_LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
+_JSON = ("is-json", "contains-json")
+_OTHERS = (
+    *("javascript", "python", "ruby", "webhook", "similar", "latency", "cost", "levenshtein", "perplexity"),
+    *("perplexity-score", "rouge-n", "bleu", "gleu", "meteor", "is-html", "contains-html", "is-sql"),
+    *("contains-sql", "is-xml", "contains-xml", "is-refusal", "word-count", "finish-reason", "classifier"),
+    *("moderation", "g-eval", "answer-relevance", "context-faithfulness", "context-recall", "guardrails"),
+    *("context-relevance", "conversation-relevance", "factuality", "model-graded-closedqa", "pi", "human"),
+    *("model-graded-factuality", "select-best", "max-score", "is-valid-function-call", "tool-call-f1"),
+    *("is-valid-openai-function-call", "is-valid-openai-tools-call", "skill-used", "trace-span-count"),
+    *("trace-span-duration", "trace-error-spans", "trajectory", "file"),
+)
+_KNOWN = frozenset({*SUPPORTED, *_OTHERS})
+_ALIASES = {"grade": RUBRIC, "fn": "javascript", "eval": "javascript"}
+_CELL = re.compile(
+    r"(?P<type>[A-Za-z][A-Za-z-]*)\s*(?:\((?P<threshold>[^()]*)\))?\s*(?::(?P<value>.*))?", re.DOTALL
+)
+_KEYS = frozenset({"type", "value", "weight", "metric", "threshold", "provider"})
+_SET_KEYS = frozenset({"type", "assert", "weight", "metric", "threshold"})
+
+
+class BadAssertion(ValueError):
+    """An assertion that cannot be decided; the message names it and says why."""
+
+
+def read_cell(text: str) -> dict[str, Any]:
+    """Return the assertion of a cell: `type: value`, or a text that the reply must equal."""
+    text = text.strip()
+    match = _CELL.fullmatch(text)
+    name = "" if match is None else match["type"]
+    base = name.removeprefix("not-")
+    kind = _ALIASES.get(base, base)
+    if match is None or kind not in _KNOWN:
+        _reject_near_miss(name, text, has_colon=match is not None and match["value"] is not None)
+        return {"type": "equals", "value": text}
+    if match["value"] is None and kind not in _JSON and kind not in _OTHERS:
+        return {"type": "equals", "value": text}
+    if text[len(name) :][:1].isspace() and ":" in text:
+        raise BadAssertion(f"{text!r:.60} has a space before the colon; write {name + ':'!r}")
+    value: Any = (match["value"] or "").strip()
+    if kind in _LISTS:
+        value = _listed(value)
+    return checked({"type": name.replace(base, kind), "value": value})
+
+
+def read_object(assertion: Any) -> dict[str, Any]:
+    """Return an assertion that is written as an object; a set of assertions holds others."""
+    if not isinstance(assertion, Mapping) or not isinstance(assertion.get("type"), str):
+        raise BadAssertion(f"found {assertion!r:.80}, expected an object with 'type'")
+    is_set = assertion["type"] == SET
+    for key, value in assertion.items():
+        if key not in (_SET_KEYS if is_set else _KEYS) and value is not None:
+            raise BadAssertion(f"the assertion {assertion['type']!r} has {key!r}, which is not supported")
+    for key in ("weight", "threshold"):
+        number = assertion.get(key)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
+            raise BadAssertion(
+                f"{key!r} of the assertion {assertion['type']!r} is {number!r}, expected a number"
+            )
+    made = {
+        key: assertion[key] for key in ("type", "value", "weight", "metric") if assertion.get(key) is not None
+    }
+    if is_set:
+        inner = assertion.get("assert")
+        if not isinstance(inner, list) or not inner:
+            raise BadAssertion("an assert-set needs a list 'assert' of one assertion or more")
+        made["assert"] = [read_object(one) for one in inner]
+        if assertion.get("threshold") is not None:
+            made["threshold"] = assertion["threshold"]
+        return made
+    return checked(made)
+
+
+def checked(assertion: dict[str, Any]) -> dict[str, Any]:
+    """Return an assertion with its value in the form that is decided; BadAssertion where it has none."""
+    base = base_type(assertion)
+    if base not in SUPPORTED:
+        known = listing(SUPPORTED, at_most=20)
+        hint = nearest(base, SUPPORTED)
+        raise BadAssertion(
+            f"the assertion {assertion['type']!r} is not supported{hint}; supported are {known}"
+        )
+    value = assertion.get("value")
+    if isinstance(value, str) and value.startswith("file://"):
+        raise BadAssertion(
+            f"the value of {assertion['type']!r} is in the file {value!r}; write it into the row"
+        )
+    if base in _LISTS:
+        value = _listed(value) if isinstance(value, str) else value
+        if not isinstance(value, list) or not value:
+            raise BadAssertion(f"{assertion['type']!r} needs values with commas between them")
+        return {**assertion, "value": [_as_text(one) for one in value]}
+    if base in _JSON:
+        return {**assertion, "value": _schema(value)} if value not in (None, "") else without_value(assertion)
+    if base == "equals":
+        return assertion if "value" in assertion else {**assertion, "value": ""}
+    if value in (None, "") or isinstance(value, list | dict):
+        raise BadAssertion(f"{assertion['type']!r} needs a text as its value, found {value!r:.60}")
+    return {**assertion, "value": _as_text(value)}
+
+
+def filled(assertion: dict[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an assertion with `{{names}}` filled from a row; BadAssertion where a name is not known."""
+    if "assert" in assertion:
+        return {**assertion, "assert": [filled(one, row) for one in assertion["assert"]]}
+    value = assertion.get("value")
+    if value is None or (type(value) is str and not _has_holes(value)):
+        return assertion
+    return {**assertion, "value": _filled(value, row)}
+
+
+def checked_pattern(assertion: dict[str, Any]) -> dict[str, Any]:
+    """Return an assertion that was filled; BadAssertion where it has a pattern that is none."""
+    for one in assertion.get("assert", ()):
+        checked_pattern(one)
+    if base_type(assertion) == "regex":
+        try:
+            check_javascript(assertion["value"])
+        except ValueError as error:
+            raise BadAssertion(f"the pattern {assertion['value']!r:.80}: {error}") from None
+    return assertion
+
+
+def named_variables(assertion: Mapping[str, Any]) -> frozenset[str]:
+    """Return the variables that an assertion names as `{{name}}`."""
+    inner = [named_variables(one) for one in assertion.get("assert", ())]
+    texts = [text for text in _texts(assertion.get("value")) if _has_holes(text)]
+    return frozenset().union(*inner, *(_template(text).fields for text in texts))
+
+
+def without_value(assertion: dict[str, Any]) -> dict[str, Any]:
+    """Return an assertion that has no value."""
+    return {key: value for key, value in assertion.items() if key != "value"}
+
+
+def _reject_near_miss(name: str, text: str, *, has_colon: bool) -> None:
+    """Raise where a text looks like a misspelt assertion: it would be compared whole, and never hold."""
+    if not has_colon:
+        return
+    known = (*SUPPORTED, *_OTHERS, *_ALIASES, *(f"not-{one}" for one in SUPPORTED))
+    hint = " (in lower case)" if name.lower() in known else nearest(name, known)
+    if hint or "-" in name:
+        raise BadAssertion(
+            f"{name!r} is not a known assertion{hint}; a text to compare with the whole reply is written "
+            f"{'equals: ' + text!r:.80}"
+        )
+
+
+def _listed(text: str) -> list[str]:
+    """Return the values between commas; a value in quotes may hold commas."""
+    (row,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True) if text.strip() else ([],)
+    return [value.strip() for value in row if value.strip()]
+
+
+def _schema(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise BadAssertion(f"the JSON schema {value!r:.60} is not JSON") from None
+    try:
+        check_schema(value)
+    except ValueError as error:
+        raise BadAssertion(str(error)) from None
+    return value
+
+
+def _as_text(value: Any) -> str:
+    """Return a value as JavaScript writes it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in _texts(one)]
+
+
+def _filled(value: Any, row: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_filled(one, row) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _filled(one, row) for key, one in value.items()}
+    if not isinstance(value, str) or not _has_holes(value):
+        return value
+    try:
+        return _template(value).render(row)
+    except (TemplateFailure, AuthorError) as error:
+        raise BadAssertion(f"{value!r:.80} cannot be filled from the row: {error}") from None
+
+
+def _has_holes(text: str) -> bool:
+    return "{{" in text or "{%" in text
+
+
+@lru_cache(maxsize=1024)
+def _template(text: str) -> Template:
+    return compile_template(text, None, "the assertion")

@@ -1,0 +1,343 @@
+"""Values of single cells: options written in the usual forms, accepted answers, the end of a solution.
+
+Each reader takes one value and returns None when the value does not have the form. None of them knows
+a column's name.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.dialects.parts.choices import Options, labels_for
+
+_MOST_PRINTED = 100_000
+"""Characters of a cell in which a printed list is looked for."""
+
+
+class CellOptions(NamedTuple):
+    """The options that one cell holds."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...] | None = None
+    """The options' own labels, where the cell gives them."""
+    right: tuple[int, ...] | None = None
+    """Indexes of the right options, where the cell marks them."""
+
+    def with_labels(self) -> Options:
+        """Return the options with their own labels, or A, B, C ..."""
+        return Options(self.labels or labels_for(len(self.texts)), self.texts)
+
+
+def read_options(value: Any) -> CellOptions | None:
+    """Return the options in a cell: a list, an object, a printed list, or text with labelled options."""
+    if type(value) is list:
+        return _from_list(value)
+    if isinstance(value, str):
+        printed = parse_printed(value)
+        return _from_text(value) if printed is None else read_options(printed)
+    if isinstance(value, Mapping):
+        return _from_mapping(value)
+    if isinstance(value, Sequence):
+        return _from_list(value)
+    return None
+
+
+def _from_list(value: Sequence[Any]) -> CellOptions | None:
+    if not value:
+        return None
+    # Most lists hold texts alone: the hot path of every table with a list of options.
+    if set(map(type, value)) == _TEXTS:
+        return _without_labels(list(value))
+    first = value[0]
+    if isinstance(first, Mapping):
+        return _from_records(value)
+    if isinstance(first, (list, tuple)):
+        pairs = [one for one in value if isinstance(one, (list, tuple)) and len(one) == 2]
+        if len(pairs) != len(value) or not _are_labels([str(label) for label, _ in pairs]):
+            return None
+        return CellOptions(tuple(as_text(text) for _, text in pairs), tuple(str(label) for label, _ in pairs))
+    if any(isinstance(one, (Mapping, list, tuple)) for one in value):
+        return None
+    return _without_labels([as_text(one) for one in value])
+
+
+_TEXTS = {str}
+_TEXT_KEYS = ("text", "content", "value", "option", "choice", "answer", "body", "ending", "option_text")
+_LABEL_KEYS = ("label", "key", "letter", "id", "option", "name", "index")
+_MARK_KEYS = (
+    "is_correct",
+    "correct",
+    "iscorrect",
+    "right",
+    "is_right",
+    "score",
+    "label",
+    "gold",
+    "is_answer",
+)
+
+
+def _from_records(value: Sequence[Any]) -> CellOptions | None:
+    """Read a list of objects, each with a text and perhaps a label or a mark."""
+    if not all(isinstance(one, Mapping) for one in value):
+        return None
+    if all(len(one) == 1 for one in value):
+        pairs = [next(iter(one.items())) for one in value]
+        if not _are_labels([str(key) for key, _ in pairs]) or any(_is_nested(text) for _, text in pairs):
+            return None
+        return CellOptions(tuple(as_text(text) for _, text in pairs), tuple(str(key) for key, _ in pairs))
+    text_key = _shared_key(value, _TEXT_KEYS)
+    if text_key is None or any(_is_nested(one[text_key]) for one in value):
+        return None
+    texts = tuple(as_text(one[text_key]) for one in value)
+    label_key = _shared_key(value, [key for key in _LABEL_KEYS if key != text_key])
+    labels = None
+    if label_key is not None:
+        found = tuple(as_text(one[label_key]) for one in value)
+        labels = found if _are_labels(found) else None
+    marks = None
+    if (mark_key := _shared_key(value, [key for key in _MARK_KEYS if key != text_key])) is not None:
+        marks = read_marks([one[mark_key] for one in value])
+    return CellOptions(texts, labels, marks)
+
+
+def _shared_key(records: Sequence[Any], names: Sequence[str]) -> str | None:
+    """Return the first of some keys that every object has, in any case."""
+    for name in names:
+        for key in records[0]:
+            if str(key).casefold() == name and all(key in one for one in records):
+                return str(key)
+    return None
+
+
+def _from_mapping(value: Mapping[Any, Any]) -> CellOptions | None:
+    lists = {str(key): one for key, one in value.items() if isinstance(one, (list, tuple))}
+    if lists:
+        key = next((key for key in (*_TEXT_KEYS, "choices", "options", "texts") if key in lists), None)
+        texts = None if key is None else _from_list(lists[key])
+        if texts is None:
+            return None
+        for name in ("label", "labels", "key", "keys", "score", "scores"):
+            if name in lists and len(lists[name]) == len(texts.texts):
+                if (marks := read_marks(lists[name])) is not None:
+                    return texts._replace(right=marks)
+                return texts._replace(labels=tuple(as_text(label) for label in lists[name]))
+        return texts
+    held = {str(key): one for key, one in value.items() if one is not None}
+    if len(held) < 2 or any(_is_nested(one) for one in held.values()):
+        return None
+    if _are_labels(list(held)):
+        labels = tuple(held)
+        if not all(isinstance(one, str) for one in held.values()):
+            return CellOptions(tuple(as_text(one) for one in held.values()), labels)
+        return CellOptions(tuple(held.values()), labels)
+    # Option texts, each with its mark: {"Paris": 1, "Rome": 0}.
+    if (marks := read_marks(list(held.values()))) is not None:
+        return CellOptions(tuple(held), None, marks)
+    return None
+
+
+def read_marks(values: Sequence[Any]) -> tuple[int, ...] | None:
+    """Return the places of the ones among zeros and ones (or true and false); None: something else."""
+    if len(values) < 2 or any(one not in (0, 1) or isinstance(one, str) for one in values):
+        return None
+    right = tuple(index for index, one in enumerate(values) if one)
+    return right or None
+
+
+_LABEL = re.compile(
+    r"^\s*(?:[(\[（【]\s*(?P<in>[A-Za-z]|\d{1,2})\s*[)\]）】]|(?P<out>[A-Za-z]|\d{1,2})\s*(?:[)）、:：]|[.．](?!\d)))\s*"
+)
+
+
+def _without_labels(texts: list[str]) -> CellOptions:
+    """Take `(A)`, `B)`, `C.` off options that all carry their label, in order."""
+    if _LABEL.match(texts[0]) is None:
+        return CellOptions(tuple(texts))
+    matches = [_LABEL.match(text) for text in texts]
+    labels = [match["in"] or match["out"] for match in matches if match is not None]
+    if len(labels) != len(texts) or len(texts) < 2 or not _are_labels(labels):
+        return CellOptions(tuple(texts))
+    bare = tuple(text[match.end() :].strip() for text, match in zip(texts, matches, strict=True) if match)
+    return CellOptions(bare, tuple(labels)) if all(bare) else CellOptions(tuple(texts))
+
+
+def _are_labels(names: Sequence[str]) -> bool:
+    """Whether names count: A B C, a b c, 0 1 2 or 1 2 3, in order and without a gap."""
+    return len(names) >= 2 and any(
+        list(names) == [str(label) for label in expected]
+        for expected in (
+            labels_for(len(names)),
+            [label.lower() for label in labels_for(len(names))],
+            range(len(names)),
+            range(1, len(names) + 1),
+        )
+    )
+
+
+_INLINE = re.compile(
+    r"(?:^|(?<=[\s,;，；|]))(?:[(\[（]\s*(?P<in>[A-Za-z]|\d{1,2})\s*[)\]）]|(?P<out>[A-Za-z]|\d{1,2})\s*(?:[)）、:：]|[.．](?!\d)))\s*"
+)
+
+
+def _from_text(text: str) -> CellOptions | None:
+    """Read options that a text lists with their labels: `a ) 38 , b ) 27`, or a line for each."""
+    found = last_labelled_run(text)
+    if found is not None:
+        return found[1]
+    for separator in ("\n", "|", ";", "；"):
+        parts = [part.strip() for part in text.split(separator)]
+        if len(parts) >= 2 and all(parts):
+            return _without_labels(parts)
+    return None
+
+
+def last_labelled_run(text: str) -> tuple[int, CellOptions] | None:
+    """Return where a text's last list of labelled options begins, and the options."""
+    if len(text) > _MOST_PRINTED:
+        return None
+    matches = list(_INLINE.finditer(text))
+    for start in range(len(matches) - 1, -1, -1):
+        label = matches[start]["in"] or matches[start]["out"]
+        if label not in ("A", "a", "1"):
+            continue
+        run = [matches[start]]
+        for match in matches[start + 1 :]:
+            wanted = chr(ord(label) + len(run)) if label != "1" else str(1 + len(run))
+            if (match["in"] or match["out"]) == wanted:
+                run.append(match)
+        if len(run) < 2:
+            continue
+        ends = [match.start() for match in run[1:]] + [len(text)]
+        texts = tuple(
+            text[match.end() : end].strip().rstrip(",;，；|").strip()
+            for match, end in zip(run, ends, strict=True)
+        )
+        if all(texts):
+            labels = tuple(match["in"] or match["out"] for match in run)
+            return run[0].start(), CellOptions(texts, labels)
+    return None
+
+
+_NUMPY_GAP = re.compile(r"""(?<=['"])\s+(?=['"])""")
+_ARRAY = re.compile(r"^array\((.*?)(?:,\s*dtype=\w+)?\)$", re.DOTALL)
+
+
+def parse_printed(text: str) -> list[Any] | dict[Any, Any] | None:
+    """Return the list or object that a cell's text is a printout of: JSON, Python or numpy."""
+    stripped = text.strip()
+    if (array := _ARRAY.match(stripped)) is not None:
+        stripped = array[1].strip()
+    if len(stripped) < 2 or stripped[0] + stripped[-1] not in ("[]", "{}", "()") or len(text) > _MOST_PRINTED:
+        return None
+    try:
+        value = json.loads(stripped)
+    except (ValueError, RecursionError):
+        value = _literal(stripped)
+        if value is None and stripped[0] == "[":
+            value = _literal(_NUMPY_GAP.sub(", ", stripped))
+    if isinstance(value, list) and len(value) == 1 and "' '" in stripped:
+        # Python joins texts that stand side by side, as numpy prints them.
+        value = _literal(_NUMPY_GAP.sub(", ", stripped))
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return value if isinstance(value, dict) else None
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def parse_printed_answers(text: str) -> list[Any] | dict[Any, Any] | None:
+    """Return the accepted answers that a cell's text is a printout of; `[1, 2]` is one answer as it is."""
+    value = parse_printed(text)
+    items = value if isinstance(value, list) else ()
+    return value if value and all(isinstance(one, (str, Mapping)) for one in items) else None
+
+
+_VALUE_KEYS = (
+    *("value", "text", "texts", "spans", "aliases", "answer", "answers", "short_answers", "number"),
+    *("input_text", "content", "normalized_value", "normalized_aliases"),
+)
+
+
+def read_targets(value: Any) -> tuple[str, ...] | None:
+    """Return the accepted answers that a cell holds, the first one as it is usually written.
+
+    A list holds several; an object holds them under `value`, `text`, `aliases`, `spans` and the like.
+    None: an object that holds none of these.
+    """
+    if type(value) is list and set(map(type, value)) == _TEXTS:
+        return tuple(text for text in dict.fromkeys(value) if text.strip())
+    found: dict[str, None] = {}
+    for one in _leaves(value):
+        if one is None:
+            return None
+        found[one] = None
+    return tuple(text for text in found if text.strip())
+
+
+def _leaves(value: Any) -> Iterator[str | None]:
+    if isinstance(value, Mapping):
+        keys = [key for key in _VALUE_KEYS if key in value]
+        if not keys:
+            yield None
+        for key in keys:
+            yield from _leaves(value[key])
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _leaves(one)
+    elif value is not None:
+        yield as_text(value)
+
+
+def after_hashes(text: str) -> str | None:
+    """Return what follows the last `####` of a worked solution."""
+    _, hashes, end = text.rpartition("####")
+    return end.strip() or None if hashes else None
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Return the content of the last `\boxed{...}` of a worked solution."""
+    start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
+    if start < 0:
+        return None
+    opened = text.index("{", start)
+    depth = 0
+    for at in range(opened, len(text)):
+        depth += (text[at] == "{") - (text[at] == "}")
+        if depth == 0:
+            return text[opened + 1 : at].strip() or None
+    return None
+
+
+_TRUE = frozenset({"true", "yes", "y", "t"})
+_FALSE = frozenset({"false", "no", "n", "f"})
+
+
+def read_boolean(value: Any) -> bool | None:
+    """Return a truth value, written as one or as `true`, `yes`, `false` or `no`."""
+    if isinstance(value, bool):
+        return value
+    text = value.strip().casefold() if isinstance(value, str) else ""
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, (Mapping, list, tuple))
+
+
+def as_text(value: Any) -> str:
+    """Return a value as a prompt shows it."""
+    if value is None:
+        return ""
+    if value is True or value is False:
+        return "true" if value else "false"
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,196 @@
+"""What the values of a column look like, over a bounded sample of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from statistics import median
+from typing import Any
+
+from assay.dialects.parts.template import field
+from assay.dialects.table.cells import (
+    parse_printed,
+    parse_printed_answers,
+    read_boolean,
+    read_options,
+    read_targets,
+)
+from assay.dialects.table.column_words import Suggestion, suggestion
+
+SAMPLE_ROWS = 1000
+"""Rows from which columns are inferred. Every row is checked afterwards."""
+_SAMPLE_CHARACTERS = 4_000_000
+"""As much text is kept for it; of longer rows there are fewer."""
+_LONG_TEXT = 100
+"""Median characters from which a text column holds passages rather than names."""
+
+
+_SENTENCE = 30
+"""Median characters from which the items of a list are sentences rather than names."""
+
+
+class Column:
+    """One column of a sample, or one field of its objects (`question.stem`)."""
+
+    def __init__(self, name: str, cells: Sequence[Any], parent: Column | None = None) -> None:
+        self.name = name
+        self.cells = cells
+        """The value in each row of the sample."""
+        self.parent = parent
+        self.filled = [cell for cell in cells if not is_empty(cell)]
+
+    @cached_property
+    def suggestion(self) -> Suggestion | None:
+        """What the name suggests."""
+        return suggestion(self.name)
+
+    @cached_property
+    def is_text(self) -> bool:
+        """Whether every filled cell is a text and none is the printout of a list or an object."""
+        return bool(self.filled) and all(type(cell) is str for cell in self.filled) and not self.is_printed
+
+    @cached_property
+    def is_printed(self) -> bool:
+        """Whether every filled cell is the printout of a list or an object."""
+        return bool(self.filled) and all(
+            type(cell) is str and cell[:1] in "[{(a" and parse_printed(cell) is not None
+            for cell in self.filled
+        )
+
+    @cached_property
+    def is_texts(self) -> bool:
+        """Whether every filled cell is a list of texts, or of such lists."""
+        return bool(self.filled) and all(
+            isinstance(cell, (list, tuple)) and bool(cell) and _holds_text(cell) for cell in self.filled
+        )
+
+    @cached_property
+    def is_scalar(self) -> bool:
+        """Whether every filled cell is a text, a number or a truth value."""
+        return bool(self.filled) and not any(isinstance(cell, (Mapping, list, tuple)) for cell in self.filled)
+
+    @cached_property
+    def integers(self) -> list[int] | None:
+        """The filled cells as whole numbers; None when one of them is something else."""
+        found = []
+        for cell in self.filled:
+            if isinstance(cell, bool) or not isinstance(cell, (int, float, str)):
+                return None
+            text = str(cell).strip().removesuffix(".0")
+            if not text.lstrip("-").isdecimal():
+                return None
+            found.append(int(text))
+        return found or None
+
+    @cached_property
+    def is_boolean(self) -> bool:
+        """Whether every filled cell is a truth value."""
+        return bool(self.filled) and all(read_boolean(cell) is not None for cell in self.filled)
+
+    @cached_property
+    def is_counter(self) -> bool:
+        """Whether the cells count the rows."""
+        numbers = self.integers
+        return (
+            numbers is not None
+            and len(numbers) >= 2
+            and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        )
+
+    @cached_property
+    def median_length(self) -> float:
+        """Characters of the middle one of the filled cells."""
+        return median(len(str(cell)) for cell in self.filled) if self.filled else 0.0
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether the column holds passages."""
+        if self.is_texts:
+            items = [len(item) for cell in self.filled for item in cell if isinstance(item, str)]
+            # A list of names or keywords is no passage.
+            return self.median_length >= _LONG_TEXT and (not items or median(items) >= _SENTENCE)
+        return self.is_text and self.median_length >= _LONG_TEXT
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether most cells end as a question does, or have a blank to fill in."""
+        if not self.is_text:
+            return False
+        texts: list[str] = self.filled
+        n = sum(text.rstrip().endswith(("?", "？", "؟")) or "__" in text for text in texts)
+        return n * 2 > len(texts)
+
+    @cached_property
+    def distinct(self) -> list[str]:
+        """The different values, as texts, in order."""
+        return sorted({str(cell).strip() for cell in self.filled}) if self.is_scalar else []
+
+    @cached_property
+    def holds_options(self) -> bool:
+        """Whether every filled cell holds two options or more."""
+        found = [read_options(cell) for cell in self.filled]
+        return bool(found) and all(one is not None and len(one.texts) >= 2 for one in found)
+
+    @cached_property
+    def marks_right(self) -> bool:
+        """Whether every filled cell holds options and marks the right ones."""
+        found = [read_options(cell) for cell in self.filled]
+        return bool(found) and all(one is not None and one.right is not None for one in found)
+
+    @cached_property
+    def holds_targets(self) -> bool:
+        """Whether every filled cell holds accepted answers, one or several."""
+        cells = self.filled
+        if self.is_printed:
+            cells = [parse_printed_answers(cell) or cell for cell in cells]
+        found = [read_targets(cell) for cell in cells]
+        return bool(found) and all(one is not None for one in found) and any(found)
+
+    def is_contained_in(self, other: Column) -> bool:
+        """Whether another column's text contains this one's in every row."""
+        if not (self.is_text and other.is_text) or not self.filled:
+            return False
+        pairs = zip(self.cells, other.cells, strict=True)
+        return all(
+            is_empty(mine) or (not is_empty(its) and str(mine).strip() in str(its)) for mine, its in pairs
+        )
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a cell holds nothing."""
+    return (
+        value is None
+        or value == ""
+        or value == []
+        or value == {}
+        or (type(value) is str and not value.strip())
+    )
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_holds_text, value))
+    return isinstance(value, str)
+
+
+def sample_columns(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns of a table's first rows; objects give a column for each of their fields too."""
+    kept = []
+    n_characters = 0
+    for row in islice(rows, SAMPLE_ROWS):
+        kept.append(row)
+        n_characters += sum(len(value) for value in row.values() if isinstance(value, str))
+        if n_characters > _SAMPLE_CHARACTERS:
+            break
+    columns: list[Column] = []
+    for name in names:
+        column = Column(name, [row.get(name) for row in kept])
+        columns.append(column)
+        if column.filled and all(isinstance(cell, Mapping) for cell in column.filled):
+            keys = dict.fromkeys(str(key) for cell in column.filled for key in cell)
+            columns += [
+                Column(path, [field(row, path, None) for row in kept], column)
+                for path in (f"{name}.{key}" for key in keys)
+            ]
+    return columns

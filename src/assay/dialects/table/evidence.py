@@ -1,0 +1,97 @@
+"""A table's sample of columns, with what was found out about them so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from assay.dialects.parts.choices import Options
+from assay.dialects.parts.requested import MAX_TOKENS
+from assay.dialects.table.cells import after_hashes, last_boxed
+from assay.dialects.table.column_words import is_weak_answer
+from assay.dialects.table.columns import Column
+from assay.dialects.table.meta import TableMeta
+
+
+class Evidence:
+    """One table while its columns are being inferred."""
+
+    def __init__(
+        self, path: str, columns: list[Column], given: TableMeta, label_names: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        self.path = path
+        self.columns = {column.name: column for column in columns}
+        self.given = given
+        """What the person said."""
+        self.label_names = label_names
+        """Names that the data itself gives to integer labels, by column."""
+        self.meta: dict[str, Any] = {}
+        """What was inferred, by the meta file's keys."""
+        self.reasons: dict[str, str] = {}
+        """Why, for each part of the table."""
+        self.taken: set[str] = set()
+        """Columns that are part of something."""
+        self.option_rows: list[Options | None] | None = None
+        """The options of each row of the sample, once they are found."""
+        self._take_given()
+
+    def _take_given(self) -> None:
+        given = self.given
+        for names in (given.input_columns, given.context_columns, given.options, given.distractors):
+            self.taken.update((names,) if isinstance(names, str) else names or ())
+        if given.output_column:
+            self.taken.add(given.output_column)
+
+    def free(self) -> Iterator[Column]:
+        """Yield the columns that are not yet part of anything, with something in them."""
+        for column in self.columns.values():
+            owner = column.name if column.parent is None else column.parent.name
+            if column.filled and column.name not in self.taken and owner not in self.taken:
+                yield column
+
+    def role(self, column: Column) -> str | None:
+        """Return what a column's name suggests; None: nothing."""
+        if column.parent is not None and (parent := column.parent.suggestion) is not None:
+            # Fields of an object belong to what the object is, unless they are plainly something else.
+            own = column.suggestion
+            if parent.role in ("context", "metadata", "id", "answer", "explanation"):
+                return parent.role if own is None or own.role in (parent.role, "statement") else None
+        return None if column.suggestion is None else column.suggestion.role
+
+    def unused(self) -> tuple[str, ...]:
+        """Return the columns that are no part of anything."""
+        parts = {name.split(".")[0] for name in self.taken} | self.taken | {"id", MAX_TOKENS}
+        return tuple(
+            column.name
+            for column in self.columns.values()
+            if column.parent is None and column.name not in parts
+        )
+
+
+def named_answers(table: Evidence) -> list[Column]:
+    """Return the columns whose names say that they hold the right answer, the plainest first."""
+    has_q = any(name.casefold() == "q" for name in table.columns)
+
+    def is_named(column: Column) -> bool:
+        role = table.role(column)
+        is_solution = role == "explanation" and _is_solution(column)
+        return role == "answer" or is_solution or (has_q and column.name.casefold() == "a")
+
+    found = [
+        column
+        for column in table.free()
+        if column.parent is None and is_named(column) and (column.is_scalar or column.holds_targets)
+    ]
+
+    def strength(column: Column) -> tuple[bool, int]:
+        hint = column.suggestion
+        return is_weak_answer(column.name), -(hint.strength if hint and hint.role == "answer" else 0)
+
+    return sorted(found, key=strength)
+
+
+def _is_solution(column: Column) -> bool:
+    """Whether every cell is a worked solution that ends in its answer."""
+    return column.is_text and all(
+        after_hashes(cell) is not None or last_boxed(cell) is not None for cell in column.filled
+    )

@@ -1,0 +1,86 @@
+"""Samples of inspect as tables: `input`, `target`, `choices`, `id`, `metadata`.
+
+An `input` of messages is a conversation (chat_rows.py); here are the samples that ask a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.core.errors import AuthorError, Problem
+from assay.dialects.parts.messages import parse_value
+from assay.dialects.table.adapted import AdaptedSource, RowProblem
+from assay.dialects.table.meta import TableMeta
+from assay.sources.record import Record
+from assay.sources.source import Source
+
+INPUT, TARGET, CHOICES = "input", "target", "choices"
+_NEEDED = frozenset({INPUT, TARGET})
+_UNSUPPORTED = ("sandbox", "files", "setup", "checkpoint")
+_KEYS = frozenset({INPUT, TARGET, CHOICES, "id", "metadata", "description", *_UNSUPPORTED})
+
+
+def is_inspect(columns: Sequence[str]) -> bool:
+    """Whether columns are those of inspect's samples and no others."""
+    return {*columns} >= _NEEDED and {*columns} <= _KEYS
+
+
+def check_inspect(source: Source) -> None:
+    """Raise where a sample needs an environment to run in, which Assay does not have."""
+    named = [name for name in _UNSUPPORTED if name in source.columns]
+    if not is_inspect(source.columns) or not named:
+        return
+    for record in source.records():
+        for name in named:
+            if record.fields.get(name) not in (None, "", {}, []):
+                what = f"the sample has {name!r}: it needs an environment to run in, which is not supported"
+                fix = f"remove the sample, or the column {name!r} where the model needs no environment"
+                raise AuthorError(Problem("TABLE-035", what, fix, record.origin.at(name)))
+
+
+def read_inspect(
+    source: Source, said: TableMeta, sample: Sequence[dict[str, Any]], notes: list[str]
+) -> tuple[Source, TableMeta] | None:
+    """Return inspect's samples with options as rows; None where the table is another or has no options."""
+    if not is_inspect(source.columns) or CHOICES not in source.columns:
+        return None
+    if said.options or said.output_column or said.input_columns or said.template or said.human_prompt:
+        return None
+    if not any(one.get(CHOICES) for one in sample):
+        return None
+    shaped = AdaptedSource(source, source.columns, _read)
+    targets = [one.get(TARGET) for one in sample]
+    are_indexes = all(isinstance(one, int) and not isinstance(one, bool) for one in targets)
+    notes.append(
+        "inspect samples: the question is 'input', the options are 'choices', the answer is 'target'"
+    )
+    implied = TableMeta(
+        data_type="mcq",
+        input_columns=(INPUT,),
+        output_column=TARGET,
+        options=CHOICES,
+        answer_is="index0" if are_indexes else None,
+    )
+    return shaped, said.over(implied)
+
+
+def _read(record: Record) -> dict[str, Any]:
+    fields = record.fields
+    value = fields.get(INPUT)
+    if not isinstance(value, str) or not value.strip():
+        what = f"'input' is {value!r:.60}, expected a text"
+        raise RowProblem(Problem("TABLE-035", what, "write the question", record.origin.at(INPUT)))
+    listed = parse_value(fields.get(TARGET))
+    target = listed if isinstance(listed, list) else fields.get(TARGET)
+    return {**fields, CHOICES: _choices(fields), TARGET: target}
+
+
+def _choices(fields: Mapping[str, Any]) -> list[str]:
+    """Return the options of a sample; a csv cell holds them as JSON, or with commas between."""
+    value = parse_value(fields.get(CHOICES))
+    if isinstance(value, list):
+        return [str(one) for one in value if str(one).strip()]
+    text = "" if value is None else str(value)
+    pieces = text.split(",") if "," in text else text.split()
+    return [piece.strip() for piece in pieces if piece.strip()]

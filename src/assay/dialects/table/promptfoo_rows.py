@@ -1,0 +1,295 @@
+"""Tests of promptfoo as tables: csv with `__expected` columns; json, jsonl or yaml with `vars` and `assert`.
+
+A row passes when all its assertions hold, or when their weighted share reaches the row's threshold. The
+prompt is in promptfoo's config, not in the tests: one variable is the prompt, several need `--human-prompt`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from assay.core.assertion import ASSERTIONS, display, rubrics
+from assay.core.errors import AuthorError, Problem, listing
+from assay.core.origin import Origin
+from assay.dialects.table.adapted import AdaptedSource, RowProblem
+from assay.dialects.table.assertions import (
+    BadAssertion,
+    checked_pattern,
+    filled,
+    named_variables,
+    read_cell,
+    read_object,
+)
+from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.readings import Reading, Undecided
+from assay.sources.record import Record
+from assay.sources.source import Source
+
+EXPECTED = "__expected"
+THRESHOLD = "__threshold"
+METRIC = "__metric"
+PREFIX, SUFFIX = "__prefix", "__suffix"
+_EXPECTED = re.compile(r"__expected\d*")
+_SPECIAL = re.compile(r"__(expected\d*|description|prefix|suffix|metric|threshold|metadata(:.*)?|config:.*)")
+_CONFIG = re.compile(r"__config:__expected\d*:(?P<key>.*)")
+_TEST_KEYS = frozenset({"vars", "assert", "description", "threshold", "metadata"})
+_QUESTIONS = frozenset({"question", "query", "input", "prompt", "problem", "instruction", "text"})
+_IDS = frozenset({"id", "idx", "index", "row_id"})
+_CONTEXTS = frozenset({"context", "passage", "document", "documents", "article"})
+
+
+class _Test(NamedTuple):
+    """One test as it is written, before its assertions are filled."""
+
+    variables: dict[str, Any]
+    others: dict[str, Any]
+    assertions: list[dict[str, Any]]
+    threshold: float | None
+
+
+def variable_columns(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of a promptfoo csv that are variables of the prompt."""
+    return tuple(name for name in columns if not _SPECIAL.fullmatch(name))
+
+
+def read_promptfoo(
+    source: Source, said: TableMeta, sample: Sequence[dict[str, Any]], notes: list[str]
+) -> tuple[Source, TableMeta] | None:
+    """Return promptfoo's tests as rows with a prompt and assertions; None where the table has none.
+
+    The second value is all that is said about the table, with what the tests imply.
+    """
+    columns = source.columns
+    is_csv = any(map(_EXPECTED.fullmatch, columns))
+    if not is_csv and not _are_tests(columns, sample):
+        return None
+    if said.output_column is not None:
+        return None
+    if is_csv:
+        _check_columns(source)
+    reader = _Reader(source, is_csv=is_csv)
+    variables = variable_columns(columns) if is_csv else _variables(sample)
+    special = [name for name in (PREFIX, SUFFIX) if name in columns]
+    others = columns if is_csv else [name for name in ("description", "metadata") if name in columns]
+    shown = tuple(dict.fromkeys((*variables, *others, EXPECTED)))
+    shaped = PromptfooSource(source, shown, reader)
+    variables = tuple(name for name in variables if name.lower() not in _IDS) or variables
+    implied = TableMeta(data_type="qa", output_column=EXPECTED)
+    if said.input_columns is None and not (said.human_prompt or said.template):
+        if len(variables) > 1:
+            shaped.check()
+        # A variable that only assertions name is an answer and no part of the prompt.
+        inputs = _inputs(source, [name for name in variables if name not in reader.named] or list(variables))
+        implied = msgspec.structs.replace(implied, input_columns=inputs, human_prompt=_default(inputs))
+    return shaped, _with_affixes(said.over(implied), special, source)
+
+
+class PromptfooSource(AdaptedSource):
+    """The rows of promptfoo's tests. Once all are read, it knows what their assertions need."""
+
+    def __init__(self, source: Source, columns: tuple[str, ...], reader: _Reader) -> None:
+        super().__init__(source, columns, reader.read)
+        self._reader = reader
+
+    def _finish(self) -> None:
+        self._reader.is_checked = True
+
+    def notes_on_rows(self) -> list[str]:
+        """Say when a row passes, and what of the rows is not used."""
+        share = ", or when their share reaches the row's threshold" if self._reader.has_threshold else ""
+        notes = [f"promptfoo tests: a row passes when all its assertions hold{share}"]
+        if self._reader.has_provider:
+            notes.append("promptfoo's 'provider' of an assertion has no effect: --judge names the judge")
+        return notes
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether some assertion asks a judge."""
+        return self._reader.needs_judge
+
+
+def _are_tests(columns: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> bool:
+    return (
+        "vars" in columns
+        and any(isinstance(one.get("assert"), list) for one in sample)
+        and all(isinstance(one.get("vars"), Mapping) for one in sample)
+    )
+
+
+def _variables(sample: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for one in sample for name in one["vars"]))
+
+
+def _check_columns(source: Source) -> None:
+    for name in source.columns:
+        if (match := _CONFIG.fullmatch(name)) and match["key"] != "threshold":
+            what = f"the column {name!r} sets {match['key']!r}; promptfoo knows 'threshold' alone there"
+            raise AuthorError(Problem("TABLE-033", what, "correct or delete the column", Origin(source.path)))
+
+
+def _inputs(source: Source, candidates: Sequence[str]) -> tuple[str, ...]:
+    """Return the variables that make the prompt, contexts before the question."""
+    questions = [name for name in candidates if name.lower() in _QUESTIONS]
+    contexts = [name for name in candidates if name.lower() in _CONTEXTS]
+    if len(candidates) == 1:
+        return (candidates[0],)
+    if len(questions) == 1 and len(contexts) == len(candidates) - 1:
+        return (*contexts, *questions)
+    if not candidates:
+        what = "the tests have no variables, so there is nothing to ask"
+        fix = "add a column that holds the prompt, or name the prompt with --human-prompt"
+        raise AuthorError(Problem("TABLE-034", what, fix, Origin(source.path)))
+    what = (
+        f"the tests have the variables {listing(candidates)}; how they make the prompt is in promptfoo's "
+        "config, not in this file"
+    )
+    readings = [
+        Reading("all variables, one after the other", TableMeta(human_prompt=_one_line(candidates))),
+        *(Reading(f"{name!r} alone", TableMeta(human_prompt=_one_line([name]))) for name in candidates[:2]),
+    ]
+    raise Undecided(source.path, what, readings, code="TABLE-034")
+
+
+def _one_line(names: Sequence[str]) -> str:
+    return " ".join(f"{{{name}}}" for name in names)
+
+
+def _default(inputs: Sequence[str]) -> str:
+    return "\n\n".join(f"{{{name}}}" for name in inputs)
+
+
+def _with_affixes(said: TableMeta, special: Sequence[str], source: Source) -> TableMeta:
+    """Return what is said with the rows' prefix and suffix around the prompt."""
+    if not special:
+        return said
+    key = "template" if said.template is not None else "human_prompt"
+    prompt = getattr(said, key)
+    if not isinstance(prompt, str):
+        what = f"the columns {listing(special)} belong around one prompt, and the template has several turns"
+        fix = "write the prompt as one text, or delete the columns"
+        raise AuthorError(Problem("TABLE-034", what, fix, Origin(source.path)))
+    hole = "{{{{ {} }}}}" if "{{" in prompt or "{%" in prompt else "{{{}}}"
+    before = hole.format(PREFIX) if PREFIX in special else ""
+    after = hole.format(SUFFIX) if SUFFIX in special else ""
+    changed: TableMeta = msgspec.structs.replace(said, **{key: f"{before}{prompt}{after}"})
+    return changed
+
+
+class _Reader:
+    """Reads tests, and remembers what their assertions need."""
+
+    def __init__(self, source: Source, *, is_csv: bool) -> None:
+        self._is_csv = is_csv
+        self._expected = [name for name in source.columns if _EXPECTED.fullmatch(name)]
+        self._special = frozenset(filter(_SPECIAL.fullmatch, source.columns))
+        self._affixes = [name for name in (PREFIX, SUFFIX) if name in source.columns]
+        self.is_checked = False
+        """Whether all rows were read before."""
+        self.named: set[str] = set()
+        """Variables that assertions name."""
+        self.needs_judge = False
+        self.has_threshold = False
+        self.has_provider = False
+
+    def read(self, record: Record) -> dict[str, Any]:
+        """Return a test's fields: its variables, its assertions, and these in words."""
+        test = self._from_cells(record) if self._is_csv else self._from_object(record)
+        place = EXPECTED if self._is_csv else "assert"
+        assertions = [_placed(record, place, filled, one, test.variables) for one in test.assertions]
+        if not self.is_checked:
+            self._note(test)
+            for one in assertions:
+                _placed(record, place, checked_pattern, one)
+        kept: dict[str, Any] = {"assert": assertions}
+        if test.threshold is not None:
+            kept["threshold"] = test.threshold
+        return {
+            **test.others,
+            **test.variables,
+            EXPECTED: [display(one) for one in assertions],
+            ASSERTIONS: kept,
+        }
+
+    def _note(self, test: _Test) -> None:
+        for assertion in test.assertions:
+            self.named |= named_variables(assertion)
+        self.needs_judge = self.needs_judge or any(True for _ in rubrics(test.assertions))
+        self.has_threshold = self.has_threshold or test.threshold is not None
+
+    def _from_cells(self, record: Record) -> _Test:
+        fields = record.fields
+        metric = fields.get(METRIC)
+        assertions = []
+        for name in self._expected:
+            cell = fields.get(name)
+            for one in cell if isinstance(cell, list) else (cell,):
+                if one is None or not str(one).strip():
+                    continue
+                is_cell = type(one) is str or not isinstance(one, Mapping)
+                read, written = (read_cell, str(one)) if is_cell else (read_object, one)
+                assertion = _placed(record, name, read, written)
+                assertions.append({**assertion, "metric": metric} if metric else assertion)
+        special: dict[str, Any] = {}
+        variables: dict[str, Any] = {}
+        for name, value in fields.items():
+            (special if name in self._special else variables)[name] = value
+        for affix in self._affixes:
+            if isinstance(text := special.get(affix), str) and "{{" in text:
+                rendered = _placed(record, affix, filled, {"type": "equals", "value": text}, variables)
+                special[affix] = rendered["value"]
+        return _Test(variables, special, assertions, _threshold(record, fields.get(THRESHOLD), THRESHOLD))
+
+    def _from_object(self, record: Record) -> _Test:
+        fields = record.fields
+        for key, value in fields.items():
+            if key not in _TEST_KEYS and value not in (None, {}, []):
+                raise _problem(record, key, f"the test has {key!r}, which is not supported", "remove the key")
+        variables = fields.get("vars")
+        if not isinstance(variables, Mapping):
+            raise _problem(record, "vars", f"'vars' is {variables!r:.60}, expected an object", "correct it")
+        for name, value in variables.items():
+            if isinstance(value, list):
+                what = f"the variable {name!r} lists several values, which promptfoo expands to several tests"
+                raise _problem(record, "vars", what, "write one test for each value")
+            if isinstance(value, str) and value.startswith("file://"):
+                what = f"the variable {name!r} is in the file {value!r}"
+                raise _problem(record, "vars", what, "write the text into the test")
+        written = fields.get("assert") or []
+        if not isinstance(written, list):
+            raise _problem(record, "assert", f"'assert' is {written!r:.60}, expected a list", "correct it")
+        self.has_provider = self.has_provider or any(
+            isinstance(one, Mapping) and one.get("provider") is not None for one in written
+        )
+        assertions = [_placed(record, "assert", read_object, one) for one in written]
+        others = {key: fields[key] for key in ("description", "metadata") if fields.get(key) is not None}
+        threshold = _threshold(record, fields.get("threshold"), "threshold")
+        return _Test(dict(variables), others, assertions, threshold)
+
+
+def _placed(record: Record, column: str, make: Any, *args: Any) -> dict[str, Any]:
+    """Return what is made; what is wrong with it is the problem of a row."""
+    try:
+        made: dict[str, Any] = make(*args)
+    except BadAssertion as trouble:
+        fix = "use a supported assertion, or delete the test; docs/shapes.md lists them"
+        raise _problem(record, column, str(trouble), fix) from None
+    return made
+
+
+def _threshold(record: Record, value: Any, column: str) -> float | None:
+    if value in (None, ""):
+        return None
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return float(value)
+    except (TypeError, ValueError):
+        raise _problem(record, column, f"found {value!r:.60}, expected a number", "correct it") from None
+
+
+def _problem(record: Record, column: str, what: str, fix: str) -> RowProblem:
+    return RowProblem(Problem("TABLE-033", what, fix, record.origin.at(column)))

@@ -1,0 +1,156 @@
+"""assay init"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.options import dataset_options, settings_from
+
+if TYPE_CHECKING:
+    from assay.app.init import MetaDraft, Question
+    from assay.dialects.table.compile import CompiledTable
+
+_OTHER = "none of these: name the columns"
+
+
+@click.command()
+@click.argument("file")
+@dataset_options
+@click.option("--yes", "accepts", is_flag=True, help="Accept the reading without asking.")
+@click.option("--force", "overwrites", is_flag=True, help="Overwrite an existing meta file.")
+@json_option
+def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any) -> Answer | int:
+    """Describe a table: answer what its file does not say, and write FILE.meta.json.
+
+    Shows how the file is read and one prompt with its right answer, after each choice. Without a terminal,
+    use --yes: it writes the meta file where the reading is certain. Otherwise it ends with exit status 2 and
+    the commands that settle the question.
+    """
+    from rich.markup import escape
+
+    from assay.app.init import MetaDraft
+    from assay.faces.cli.render import out
+
+    draft = MetaDraft(file, settings_from(flags).values)
+    asks = not accepts and not is_json and sys.stdin.isatty() and sys.stdout.isatty()
+    reading = _settle(draft) if asks else _certain(draft, accepts=accepts, is_json=is_json)
+    if reading is None:
+        out.print("nothing was written")
+        return 1
+    if asks and draft.meta_file.exists() and not overwrites:
+        overwrites = click.confirm(f"{draft.meta_file} exists. Overwrite it?", default=False)
+        if not overwrites:
+            out.print("nothing was written")
+            return 1
+    statement = draft.statement(reading)
+    written = draft.write(statement, overwrites=overwrites)
+    if is_json:
+        import msgspec
+
+        from assay.faces.cli.answers import InitAnswer
+
+        return Answer(InitAnswer(file, str(written), msgspec.to_builtins(statement)))
+    out.print(f"wrote  {escape(str(written))}", soft_wrap=True)
+    out.print(f"\nnext:\n  assay run {escape(file)}", soft_wrap=True)
+    return 0
+
+
+def _certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> CompiledTable:
+    """Return the reading of a file that leaves no question; raise the question as commands."""
+    from assay.app.init import Question
+    from assay.core.errors import Problem, UsageError
+    from assay.core.origin import Origin
+
+    reading = draft.read()
+    if isinstance(reading, Question):
+        raise reading.error
+    if not is_json:
+        _show(reading)
+    if not accepts:
+        what = "assay init asks questions, and there is no terminal to ask them on"
+        raise UsageError(Problem("USAGE-022", what, "add --yes to accept this reading", Origin(draft.path)))
+    return reading
+
+
+def _settle(draft: MetaDraft) -> CompiledTable | None:
+    """Ask until the person accepts a reading; None where they stop."""
+    from assay.app.init import Question
+    from assay.core.errors import AssayError
+    from assay.faces.cli.render import show_error
+
+    while True:
+        try:
+            reading = draft.read()
+        except AssayError as error:
+            # What the person said last does not fit the file; what they said before did.
+            if not draft.undo():
+                raise
+            show_error(error)
+            continue
+        if isinstance(reading, Question):
+            _ask(draft, reading)
+            continue
+        _show(reading)
+        answer = click.prompt(
+            "Is this right? yes, change, quit", type=click.Choice(["yes", "change", "quit", "y", "c", "q"]),
+            default="yes", show_choices=False,
+        )  # fmt: skip
+        if answer[0] == "y":
+            return reading
+        if answer[0] == "q":
+            return None
+        _change(draft, reading)
+
+
+def _show(reading: CompiledTable) -> None:
+    from assay.faces.cli.render import show_compiled
+
+    show_compiled(reading, reading.task)
+
+
+def _ask(draft: MetaDraft, question: Question) -> None:
+    """Ask a question of the file, and settle its answer."""
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
+
+    out.print(f"\n[bold]{escape(question.what)}[/]", soft_wrap=True)
+    for number, choice in enumerate(question.choices, 1):
+        out.print(f"  {number}  {escape(choice.what)}", soft_wrap=True)
+    other = len(question.choices) + 1
+    out.print(f"  {other}  {_OTHER}")
+    chosen = click.prompt("Which one", type=click.IntRange(1, other))
+    if chosen == other:
+        _change(draft, question)
+        return
+    choice = question.choices[chosen - 1]
+    names = {value: click.prompt(f"What does {value} mean", type=str) for value in choice.unnamed_labels}
+    draft.choose(choice, names)
+
+
+def _change(draft: MetaDraft, reading: CompiledTable | Question) -> None:
+    """Ask which part to change and how; an error of what is written is shown, and nothing changes."""
+    from rich.markup import escape
+
+    from assay.app.init import parts_of
+    from assay.core.errors import AssayError
+    from assay.faces.cli.render import out, show_error
+
+    parts = parts_of(reading, draft.said)
+    try:
+        out.print(f"\n[dim]columns[/]  {escape(', '.join(draft.columns()))}", soft_wrap=True)
+    except AssayError as error:
+        show_error(error)
+    for number, part in enumerate(parts, 1):
+        value = f": {part.value}" if part.value else ""
+        out.print(f"  {number}  {escape(part.title + value)}", soft_wrap=True)
+    part = parts[click.prompt("Change which part", type=click.IntRange(1, len(parts))) - 1]
+    text = click.prompt(f"{part.title} (empty: let Assay infer it)", default="", show_default=False)
+    try:
+        draft.change(part.key, text)
+    except AssayError as error:
+        show_error(error)
