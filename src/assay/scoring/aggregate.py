@@ -14,6 +14,7 @@ import msgspec
 from assay.core.opinions import do_differ, opinion
 from assay.core.sample import Sample
 from assay.core.score import (
+    MACRO,
     MASS,
     NO_METRIC,
     NO_RIGHT_ANSWERS,
@@ -166,8 +167,10 @@ class MeanAggregator:
         """Tasks, tracks and metrics that authors name: the table of results lists all of them."""
         self._lost: dict[tuple[str, str], str] = {}
         """The tasks and tracks that could not be scored, and why."""
-        self._lower = LOWER_IS_BETTER
-        self._off_scale: frozenset[str] = frozenset()
+        self._lower: set[tuple[str, str, str]] = set()
+        """Tasks, tracks and metrics of which less is more, beside those of `LOWER_IS_BETTER`."""
+        self._off_scale: set[tuple[str, str, str]] = set()
+        """Tasks, tracks and metrics that are no shares; another task's metric of the same name may be one."""
         self._digits: dict[tuple[str, str], int] = {}
         """Of the tasks and tracks whose values are rounded."""
 
@@ -184,8 +187,11 @@ class MeanAggregator:
                 self._digits[(score.task, score.track)] = evaluation.digits
         self._named |= evaluation.judged_by
         self._given += evaluation.metrics
-        self._lower |= evaluation.lower_is_better
-        self._off_scale |= evaluation.off_scale
+        evaluated = {(score.task, score.track) for score in evaluation.scores}
+        evaluated |= {(metric.task, metric.method) for metric in evaluation.metrics}
+        for task, track in evaluated:
+            self._lower.update((task, track, name) for name in evaluation.lower_is_better)
+            self._off_scale.update((task, track, name) for name in evaluation.off_scale)
 
     def lose(self, task: str, track: str, why: str) -> None:
         """Report no value for a task and track: the code that had to score all of its samples raised."""
@@ -213,7 +219,7 @@ class MeanAggregator:
             for metric in whole.metrics:
                 if metric == NO_METRIC != _headline(whole.deciding):
                     continue
-                is_share = self._is_share(metric)
+                is_share = self._is_share(task, track, metric)
                 found.append(_metric(task, track, metric, None, whole, is_share=is_share))
                 parts = {group: cell for group, cell in named.items() if metric in cell.metrics}
                 found += [
@@ -238,12 +244,13 @@ class MeanAggregator:
             for cell in groups.values():
                 whole.merge(cell, with_others=False)
             metric = _headline(whole.deciding)
-            found.append(_metric(task, track, metric, None, whole, is_share=self._is_share(metric)))
+            is_share = self._is_share(task, track, metric)
+            found.append(_metric(task, track, metric, None, whole, is_share=is_share))
         return [one for one in self._with_given(found) if one.is_headline and one.group is None]
 
-    def _is_share(self, metric: str) -> bool:
+    def _is_share(self, task: str, track: str, metric: str) -> bool:
         """Whether a metric's interval is that of a share, where all its values are 0 or 1."""
-        return metric not in self._off_scale and metric != "bits_per_byte"
+        return (task, track, metric) not in self._off_scale and metric != "bits_per_byte"
 
     def _with_given(self, found: list[Metric]) -> list[Metric]:
         """Put in the metrics that are no means: in the place of the mean of the same name, or behind."""
@@ -269,7 +276,10 @@ class MeanAggregator:
         is_authors = (one.task, one.method, one.metric) in self._named
         if (lost := self._lost.get((one.task, one.method))) is not None:
             one = msgspec.structs.replace(one, value=None, low=None, high=None, stderr=None, why=lost)
-        is_share = one.metric not in self._off_scale
+        # A mean of groups has the scale and the direction of the metric that it is a mean of.
+        names = {(one.task, one.method, name) for name in (one.metric, one.metric.removesuffix(MACRO))}
+        is_share = names.isdisjoint(self._off_scale)
+        is_lower = one.metric in LOWER_IS_BETTER or not names.isdisjoint(self._lower)
         low, high = one.low, one.high
         digits = self._digits.get((one.task, one.method))
         value = one.value if digits is None or one.value is None else round(one.value, digits)
@@ -280,7 +290,7 @@ class MeanAggregator:
             value=value,
             low=low,
             high=high,
-            higher_is_better=one.higher_is_better and one.metric not in self._lower,
+            higher_is_better=one.higher_is_better and not is_lower,
             is_headline=is_headline,
             is_named=is_authors or one.is_headline,
             is_share=is_share,
@@ -315,7 +325,7 @@ def _macro_metric(task: str, track: str, metric: str, whole: _Cell, parts: list[
         estimate = estimate._replace(low=low, high=high)
     estimate = _bounded(metric, estimate)
     numbers = whole.metrics[metric]
-    return _made(task, track, f"{metric}_macro", None, estimate, whole, numbers, False, lower=metric)
+    return _made(task, track, f"{metric}{MACRO}", None, estimate, whole, numbers, False, lower=metric)
 
 
 def _bounded(metric: str, estimate: Estimate) -> Estimate:

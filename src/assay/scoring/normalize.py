@@ -24,11 +24,12 @@ NUMBER = (
     # sign and currency in either order; a minus that follows a digit is a subtraction
     r"(?:(?<![0-9A-Za-z_.)\]}])[-−–+])?(?:\\?[$€£¥₩]\s?)?(?:(?<=[$€£¥₩])[-−])?"
     r"(?:"
-    r"\\[dt]?frac\s*\{\s*-?[0-9]{1,40}\s*\}\s*\{\s*[0-9]{1,40}\s*\}"
+    r"(?:(?<![0-9A-Za-z_.])[0-9]{1,20}\s?)?\\[dt]?frac\s*\{\s*-?[0-9]{1,40}\s*\}\s*\{\s*[0-9]{1,40}\s*\}"
     r"|(?<![0-9A-Za-z_.])(?:"
-    r"[0-9]{1,20}\s[0-9]{1,20}/[0-9]{1,20}(?![0-9/])"
-    r"|(?:[0-9]{1,3}(?:(?:,|\\,|\{,\}|\\!|[ \u00a0\u202f\u2009])[0-9]{3})++(?![0-9])|[0-9]++)(?:\.[0-9]++)?"
-    r"(?:/[0-9]{1,20}(?![0-9/.])|[eE][+\-]?[0-9]{1,3}(?![0-9A-Za-z])|\s?(?:×|\\times)\s?10\^\{?-?[0-9]{1,3}\}?)?"
+    r"[0-9]{1,20}\s[0-9]{1,20}/[0-9]{1,20}(?![0-9/])|[0-9]{0,20}\s?[¼-¾⅐-⅞]"
+    r"|(?:[0-9]{1,3}(?:(?:,|\\,|\{,\}|\\!|['’ \u00a0\u202f\u2009])[0-9]{3})++(?![0-9])|[0-9]++)(?:\.[0-9]++)?"
+    r"(?:/[0-9]{1,20}(?![0-9/.])|[eE][+\-]?[0-9]{1,3}(?![0-9A-Za-z])"
+    r"|\s?(?:[×x*·]|\\times|\\cdot)\s?10(?:\^\{?-?[0-9]{1,3}\}?|[⁻⁰¹²³⁴-⁹]{1,4}))?"
     r"|\.[0-9]++)(?!(?:st|nd|rd|th)\b)"
     r")"
 )
@@ -36,11 +37,13 @@ NUMBER = (
 
 _LONGEST_NUMBER = 400
 _NUMBER = re.compile(NUMBER)
-_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[0-9]+)\s*\}\s*\{\s*([0-9]+)\s*\}")
+_FRACTION = re.compile(r"(?:([0-9]+)\s?)?\\[dt]?frac\s*\{\s*(-?[0-9]+)\s*\}\s*\{\s*([0-9]+)\s*\}")
 _MIXED = re.compile(r"([0-9]+)\s([0-9]+)/([0-9]+)")
-_POWER = re.compile(r"\s?(?:×|\\times)\s?10\^\{?(-?[0-9]+)\}?")
+_MARKED_FRACTION = re.compile(r"([0-9]*)\s?([¼-¾⅐-⅞])$")
+_POWER = re.compile(r"\s?(?:[×x*·]|\\times|\\cdot)\s?10(?:\^\{?(-?[0-9]+)\}?|([⁻⁰¹²³⁴-⁹]+))")
+_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SEPARATOR = re.compile(
-    r",|\\,|\{,\}|\\!|(?<=[0-9])[ \u00a0\u202f\u2009](?=[0-9])|\\?[$€£¥₩]\s?|\+(?=[0-9.$])"
+    r",|\\,|\{,\}|\\!|(?<=[0-9])['’ \u00a0\u202f\u2009](?=[0-9])|\\?[$€£¥₩]\s?|\+(?=[0-9.$])"
 )
 _UNIT = re.compile(r"\s*(?:\\?%|percent|dollars?|\.|°|\\\$|[$€£¥₩])?\s*")
 
@@ -100,14 +103,17 @@ def read_number(spelled: str) -> Fraction | None:
     if len(spelled) > _LONGEST_NUMBER:
         return None  # a degenerate run of digits, not an answer
     text = spelled.strip().replace("−", "-").replace("–", "-")
-    if fraction := _FRACTION.search(text):
-        top, bottom = int(fraction[1]), int(fraction[2])
-        sign = -1 if text.startswith("-") else 1
-        return sign * Fraction(top, bottom) if bottom else None
-    if power := _POWER.search(text):
-        text = f"{text[: power.start()]}e{power[1]}"
-    text = _SEPARATOR.sub("", text) if not _MIXED.search(text) else text
     sign = -1 if text.startswith("-") else 1
+    if fraction := _FRACTION.search(text):
+        whole, top, bottom = int(fraction[1] or 0), int(fraction[2]), int(fraction[3])
+        return sign * (whole + Fraction(top, bottom)) if bottom else None
+    if marked := _MARKED_FRACTION.search(text):
+        part = Fraction(unicodedata.numeric(marked[2])).limit_denominator(10)
+        return sign * (int(marked[1] or 0) + part)
+    if power := _POWER.search(text):
+        text = f"{text[: power.start()]}e{power[1] or power[2].translate(_SUPERSCRIPTS)}"
+    text = _SEPARATOR.sub("", text) if not _MIXED.search(text) else text
+    sign = -1 if text.startswith("-") else 1  # a currency may have been before it
     text = text.lstrip("+-$ ")
     try:
         if mixed := _MIXED.fullmatch(text):

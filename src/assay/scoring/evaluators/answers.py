@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any, ClassVar
 
 from assay.scoring.differences import Difference
@@ -13,7 +14,7 @@ from assay.scoring.evaluators.evaluator import EvaluatedRow
 from assay.scoring.metrics.words import bag_f1, squad_form
 from assay.scoring.normalize import contains
 from assay.scoring.postprocess import POSTPROCESSORS
-from assay.scoring.scorers.generated import is_right_answer
+from assay.scoring.scorers.grading import AnswerGrader
 
 _STATED = re.compile(r"answer\s*:\s*([^\n]+)", re.IGNORECASE)
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
@@ -207,10 +208,15 @@ class SquadEvaluator(RowEvaluator):
 
 
 class FreeAnswerEvaluator(RowEvaluator):
-    """Assay's own: the share of replies that hold a right answer, as tables without options are scored."""
+    """Assay's own: the share of replies that state a right answer, as tables without options are scored."""
 
     has_details: ClassVar[bool] = True
 
+    def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
+        """Return the mean."""
+        with closing(AnswerGrader()) as self._grader:
+            return super().__call__(predictions, references)
+
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
-        """Return 1 where the reply's number, or its text after normalisation, is right."""
-        return float(is_right_answer(text_of(prediction), gold_texts(row)))
+        """Return 1 where the reply states a right answer: a number, yes or no, a formula or a text."""
+        return self._grader.grade(text_of(prediction), gold_texts(row)).value

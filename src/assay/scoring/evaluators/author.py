@@ -13,7 +13,10 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
+
 from assay.core.errors import AuthorError, Problem, calling_author, listing, nearest
+from assay.core.metric_order import rank_of
 from assay.core.origin import Origin
 from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
 from assay.scoring.evaluators.row_table import RowTable
@@ -67,11 +70,14 @@ class AuthorEvaluator(Evaluator):
         self._notes = []
         self.last_score_lists = {}
         self.last_intervals.clear()
+        self.last_details = []
         returned = self._called(predictions, references)
         details = self._details(returned, len(predictions))
         values = {str(name): value for name, value in returned.items() if name != "details"}
-        found = self._numbers(values)
+        # The first decides, unless details bear another out: the one that the originals' tables begin with.
+        found = dict(sorted(self._numbers(values).items(), key=lambda one: rank_of(one[0])))
         correct = self._correct(details)
+        self.last_details = _plain_details(details)
         self.units = {name: self._unit(name, values[name], correct) for name in found}
         self._keep(found, correct)
         return found
@@ -200,6 +206,22 @@ def _in_order(details: Mapping[Any, Any], n: int) -> list[Any]:
     numbered = {int(str(key)): one for key, one in details.items() if str(key).isdecimal()}
     # Beside the rows the originals have the kind of the dataset, as `type`.
     return [numbered[row] for row in range(n)] if numbered.keys() == set(range(n)) else list(details.values())
+
+
+def _plain_details(details: Sequence[Any] | None) -> list[tuple[dict[str, Any], ...]]:
+    """Return what is said of each row as plain data; nothing where not every row has names and values."""
+    if details is None or not all(isinstance(one, Mapping) for one in details):
+        return []
+    try:
+        encoded = msgspec.json.encode([dict(one) for one in details], enc_hook=_plain)
+    except (TypeError, ValueError, RecursionError):
+        return []
+    return [(one,) for one in msgspec.json.decode(encoded, type=list[dict[str, Any]])]
+
+
+def _plain(value: Any) -> Any:
+    """Return an array or a number of another library as Python's own, and anything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _prediction(recorded: Any) -> Any:

@@ -37,6 +37,8 @@ class Evaluator(ListMetric):
     def __init__(self, *, is_faithful: bool = False) -> None:
         self.is_faithful = is_faithful
         """Whether the original's value is wanted, right or not."""
+        self.last_details: list[tuple[dict[str, Any], ...]] = []
+        """What the latest call said of each answer to each row; empty where it said nothing."""
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the values by name."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from assay.scoring.differences import Difference
 from assay.scoring.evaluators.by_row import Processor, RowEvaluator, gold_of, gold_text, text_of
 from assay.scoring.evaluators.evaluator import EvaluatedRow, Evaluator
-from assay.scoring.evaluators.latex_answers import Version, are_alike
+from assay.scoring.latex_answers import Version, are_alike
 from assay.scoring.metrics.checks import Misfit, check_lengths, each_row, missing
 from assay.scoring.normalize import parse_number
 from assay.scoring.sandbox import Limits, Protections, Sandbox, Status

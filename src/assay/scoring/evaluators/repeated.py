@@ -52,8 +52,8 @@ REPEATED: Mapping[str, Difference] = {
         "a row counts with the answers that came; with fewer than the largest k it fails",
     ),
     "parts of a dataset": Difference(
-        "values over each part stand beside the others as `part/name`",
-        "they are the groups of the report",
+        "OpenCompass shows what k answers do for the part `part/name` as well, which is the whole dataset",
+        "it is shown once",
     ),
 }
 """Where the originals' ways with several answers are not followed unless that is asked for."""
@@ -75,13 +75,23 @@ class _Runs:
         self.replies: list[tuple[JudgeReply, ...]] = [()] * n_rows
         """What a judge said of each row, in all runs."""
         self.correct: list[list[float]] | None = [[] for _ in range(n_rows)]
+        self.details: list[tuple[dict[str, Any], ...]] = [()] * n_rows
+        """What the evaluator said of each row's answers."""
         self._n_rows = n_rows
         self._told: set[str] = set()
         self._n_runs = 0
 
-    def add(self, evaluator: Evaluator, found: Mapping[str, float], rows: Sequence[int]) -> None:
-        """Take the latest call of an evaluator, over these rows."""
+    def add(
+        self,
+        evaluator: Evaluator,
+        found: Mapping[str, float],
+        rows: Sequence[int],
+        compared: Sequence[tuple[Any, EvaluatedRow]],
+    ) -> None:
+        """Take the latest call of an evaluator: of which rows it compared which answers with what."""
         self._n_runs += 1
+        for row, details in zip(rows, _details_of(evaluator, compared), strict=True):
+            self.details[row] += details
         for row, replies in zip(rows, last_replies(evaluator, len(rows)), strict=True):
             self.replies[row] += tuple(
                 msgspec.structs.replace(one, about=f"answer {self._n_runs}, {one.about}") for one in replies
@@ -122,6 +132,21 @@ class _Runs:
         by_row = kept.setdefault(name, [[] for _ in range(self._n_rows)])
         for row, one in zip(rows, own, strict=True):
             by_row[row].append(one)
+
+
+def _details_of(
+    evaluator: Evaluator, compared: Sequence[tuple[Any, EvaluatedRow]]
+) -> Sequence[tuple[dict[str, Any], ...]]:
+    """Return what the latest call said of each row: the evaluator's own words, else as the originals do."""
+    correct = evaluator.last_correct
+    if len(evaluator.last_details) == len(compared):
+        return evaluator.last_details
+    if correct is None:
+        return [()] * len(compared)
+    return [
+        ({"pred": answer, "answer": row.gold, "correct": bool(one) and not math.isnan(one)},)
+        for (answer, row), one in zip(compared, correct, strict=True)
+    ]
 
 
 def _is_mean(evaluator: Evaluator, name: str, own: Sequence[float], value: float) -> bool:
@@ -203,6 +228,7 @@ class Repeated(Evaluator):
         self.last_score_lists = {}
         self.last_ratios.clear()
         self.last_intervals.clear()
+        self.last_details = []
         self.units = {}
         self._notes = ()
         self.__dict__["higher_is_better"] = self._evaluator.higher_is_better
@@ -210,12 +236,13 @@ class Repeated(Evaluator):
             return self._single_run([one[-1:] for one in answers], references)
         runs = self._runs(answers, references)
         self.last_replies = runs.replies
+        self.last_details = runs.details if any(runs.details) else []
         is_usable = self._usable(answers, runs)
         values = self._averages(runs, is_usable)
         if runs.correct is None and max(self._ks) > 1:
             self._notes = (f"{self.label} does not say which answers are right: there is no pass@k",)
         if runs.correct is not None and max(self._ks) > 1:
-            values |= self._together(self._grouped(runs.correct), is_usable)
+            values |= self._together(self._grouped(runs.correct), is_usable, _part_of(references))
         return values
 
     def _single_run(
@@ -225,6 +252,7 @@ class Repeated(Evaluator):
         found = self._evaluator([one[0] if one else None for one in answers], references)
         self.last_score_lists = self._evaluator.last_score_lists
         self.last_replies = last_replies(self._evaluator, len(references))
+        self.last_details = self._evaluator.last_details
         self.last_ratios.update(self._evaluator.last_ratios)
         self.last_intervals.update(self._evaluator.last_intervals)
         self.units = {name: unit_of(self._evaluator, name) for name in found}
@@ -234,8 +262,9 @@ class Repeated(Evaluator):
         runs = _Runs(len(answers))
         for run in range(max(map(len, answers))):
             rows = [row for row, own in enumerate(answers) if len(own) > run]
-            found = self._evaluator([answers[row][run] for row in rows], [references[row] for row in rows])
-            runs.add(self._evaluator, found, rows)
+            compared = [(answers[row][run], references[row]) for row in rows]
+            found = self._evaluator([one for one, _ in compared], [row for _, row in compared])
+            runs.add(self._evaluator, found, rows, compared)
         return runs
 
     def _usable(self, answers: Sequence[tuple[Any, ...]], runs: _Runs) -> list[bool]:
@@ -296,16 +325,20 @@ class Repeated(Evaluator):
         laid = [row[run] for run in range(n) for row in correct]
         return [laid[row * n : (row + 1) * n] for row in range(len(correct))]
 
-    def _together(self, correct: Sequence[Sequence[float]], is_usable: Sequence[bool]) -> dict[str, float]:
-        """Return what k answers do, for each k."""
+    def _together(
+        self, correct: Sequence[Sequence[float]], is_usable: Sequence[bool], part: str | None
+    ) -> dict[str, float]:
+        """Return what k answers do, for each k; under `faithful` over the part of the dataset as well."""
         by_row = [
             self._of_row(_known(row)) if usable else None
             for row, usable in zip(correct, is_usable, strict=True)
         ]
         names = next((row for row in by_row if row is not None), {})
         lists = {name: [math.nan if row is None else row[name] for row in by_row] for name in names}
+        if part is not None and self.is_faithful and self._system == "opencompass":
+            lists = {f"{part}/{name}": values for name, values in lists.items()} | lists
         self.last_score_lists = {**self.last_score_lists, **lists}
-        self.units = {**self.units, **dict.fromkeys(names, _SHARE)}
+        self.units = {**self.units, **dict.fromkeys(lists, _SHARE)}
         return {name: _PERCENT * _mean(values) for name, values in lists.items()}
 
     def _of_row(self, correct: Sequence[float]) -> dict[str, float]:
@@ -327,6 +360,12 @@ class Repeated(Evaluator):
         if self.is_faithful:
             return float(right > k / 2)
         return g_pass_at_k(n, right, k, (k // 2 + 1) / k)
+
+
+def _part_of(references: Sequence[EvaluatedRow]) -> str | None:
+    """Return the part of a dataset that rows are of, by OpenCompass's name for it."""
+    first = references[0].fields.get("subdivision") if references else None
+    return first.partition("_")[0] if isinstance(first, str) else None
 
 
 def _known(values: Sequence[float]) -> list[float]:

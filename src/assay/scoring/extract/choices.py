@@ -11,7 +11,7 @@ from assay.scoring.normalize import normalize
 _FOLLOWS_NUMBER = re.compile(r"[.,:/]?\d")
 _BEFORE_NUMBER = re.compile(r"(?:\d[.,:/]?|(?:^|[\s(=$])[-−]|\^|[A-Za-z_])$")
 _REFUSED = re.compile(
-    r"(?:\b(?:not|n['’]t|never|neither|nor|without|than|unlike|except|excluding|rule\s+out|eliminate|wrong)"
+    r"(?:(?:n['’]t|\b(?:not|never|neither|nor|without|than|unlike|except|excluding|rule\s+out|eliminate|wrong))"
     r"\s+(?:the\s+|an?\s+|option\s+|in\s+|at\s+|be\s+)?|不是|排除)[\"'“*(]*$",
     re.IGNORECASE,
 )
@@ -20,9 +20,19 @@ _REFUSED_AFTER = re.compile(
     r"|(?:이|가|은|는)?\s*(?:아니|아닙))",
     re.IGNORECASE,
 )
+_CONCEDED = re.compile(
+    r"(?:\b(?:al)?though|\bwhile|\bwhilst|\bdespite|\bin\s+spite\s+of|\bunlike|\bwhereas|\bcontrary\s+to"
+    r"|\bmany\s+(?:people|would)|\bpeople\s+(?:often\s+)?(?:think|say|believe)|\bsome\s+(?:people|might|may|say)"
+    r"|\b(?:initially|at\s+first|originally))\b[^,.;\n]*$",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _JOINED = re.compile(r"\b(?:and|or)\s+$", re.IGNORECASE)
 _CHAINS = re.compile(r"\s*(?:\b(?:and|or)\b|[,/])", re.IGNORECASE)
+_IS = re.compile(
+    r"\b(?:is|are|was|were)\s+(?:actually\s+|indeed\s+|clearly\s+|therefore\s+)?[\"'“*_]*$", re.IGNORECASE
+)
+_CLOSES_CLAUSE = re.compile(r"[\"'”*_]*\s*(?:[.,;:!]|$|\n|because\b|since\b|as\b)")
 # Such words also do other work in a sentence; as an answer they open or close it.
 _PLAIN_WORDS = frozenset(
     (
@@ -98,7 +108,7 @@ def occurrences(body: str, choices: Sequence[str]) -> list[Occurrence]:
             end = at + len(wanted)
             if _is_bounded(body, at, end) and not any(a < end and at < b for a, b in taken):
                 taken.append((at, end))
-                if not _is_turned_down(body, at, end) and _is_answer_like(body, at, end, wanted):
+                if not is_turned_down(body, at, end) and _is_answer_like(body, at, end, wanted):
                     found.append(Occurrence(index, at, end))
             at = folded.find(wanted, end)
     return found
@@ -140,8 +150,11 @@ def _is_bounded(body: str, start: int, end: int) -> bool:
     return not (after.isascii() and after.isalnum() and last.isascii() and last.isalnum())
 
 
-def _is_turned_down(body: str, start: int, end: int) -> bool:
-    return bool(_REFUSED.search(body, max(0, start - 30), start) or _REFUSED_AFTER.match(body, end))
+def is_turned_down(body: str, start: int, end: int) -> bool:
+    """Whether the words around an option's text deny it or only concede it: 'although Mercury is closer'."""
+    if _REFUSED.search(body, max(0, start - 30), start) or _REFUSED_AFTER.match(body, end):
+        return True
+    return start > 0 and _CONCEDED.search(body, max(0, start - 80), start) is not None
 
 
 def _is_answer_like(body: str, start: int, end: int, wanted: str) -> bool:
@@ -151,5 +164,7 @@ def _is_answer_like(body: str, start: int, end: int, wanted: str) -> bool:
         return end == len(body) or not body[end].isspace() or body[end] == "\n"
     if _JOINED.search(body, 0, start):
         return False
+    if _IS.search(body, max(0, start - 24), start) and _CLOSES_CLAUSE.match(body, end):
+        return True
     closes = not body[end:].strip(" \n\"'*)_.!")
     return closes or (body[start - 1] in "\"'*“‘" and body[end : end + 1] in ("'", '"', "*", "”", "’"))

@@ -17,15 +17,19 @@ _LATIN = r"0-9A-Za-z\u00C0-\u024F"
 # At most so many marks: a reply of nothing but brackets must stay cheap.
 DECORATION = (
     r"(?:[\s\"'“”‘’「『《`*_(（\[【{<$~]"
-    r"|\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|bf|rm)\s*\{|\\[(\[]){0,16}+"
+    r"|\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boxed|bf|rm)\s*\{|\\[(\[]|(?<=\n)>){0,16}+"
 )
 CLOSING = r"(?:[\s\"'”’」』》`*_)）\]】}>$~.。:：,，;；!！]|\\[)\]])*+"
 _FILLER = (
     r"(?:\s*+[*_\"'`]*+(?:most\s+likely|probably|likely|therefore|thus|clearly|definitely|indeed|simply"
-    r"|actually|then|either|option|choice|letter|number|label|the|la|le|el|opción|options?|:|：)"
-    r"(?![A-Za-z])|\s*+(?:选项|選項))*+"
+    r"|actually|then|either|option|choice|letter|number|label|the|la|le|el|options?|:|："
+    r"|opción|opção|opzione|letra|lettre|lettera|buchstabe|réponse|respuesta|antwort|вариант|буква|a(?=\s+(?:letra|op[cç])))"
+    r"(?![A-Za-z])|\s*+(?:选项|選項|選択肢|보기|الخيار|विकल्प))*+"
 )
-_CALLED = r"(?:option\s+|(?:选项|選項|보기|선택지)\s*)?"
+_CALLED = (
+    r"(?:(?:option|opt\.?|choice|answer|letter|letra|alternativa|opción|opção|réponse|respuesta|antwort|ответ|вариант|la)\s+"
+    r"|(?:选项|選項|選択肢|보기|선택지)\s*)?"
+)
 _SURELY = r"(?:(?:definitely|certainly|clearly|obviously|probably|(?:most\s+)?likely)[,:]?\s+)?"
 _NUMBERED = r"(?:번(?:\s*(?:입니다|이에요|이다))?|选项|選項|项|項)?"
 _ARTICLES = frozenset("aAiI")
@@ -34,14 +38,19 @@ _AFTER_ANSWER = re.compile(
     r"\s+(?:because|since|as|and|or|but|for|due|based|given|which|that|is|in|with|if|when|where|by|on)\b"
 )
 _TERMINAL = re.compile(
-    r"(?:[)\]】）}\"'”’*_`$]|\\[)\]])*\s*(?:$|[\n.,;:!。，；：)\]（(—–]|-\s|because\b|since\b|as\b|due\b)"
+    r"(?:[)\]】）}\"'”’*_`$]|\\[)\]])*\s*(?:$|[\n.,;:!。，；：)\]（(—–]|-\s|because\b|since\b|as\b|due\b"
+    r"|(?:here|for\s+this|then|instead|in\s+this\s+case|myself)\b|입니다|이다|이에요|です|だ|है)"
 )
 _REFUSED_AFTER = re.compile(
     r"[\s)\]】）}\"'”’*_`$]*(?:选项|項|项|번)?\s*(?:"
     r"(?:is|are|was|seems|looks|can\s+be|must\s+be|has\s+been)\s+(?:\w+ly\s+|also\s+|just\s+)?"
     r"(?:not\b|wrong|incorrect|false|impossible|irrelevant|eliminated|ruled|out\b|implausible|unlikely)"
     r"|isn['’]t|cannot|can['’]t|does\s+not|doesn['’]t|(?:是)?(?:错|不对|不正确|不是|吗|嗎)"
-    r"|(?:이|가|은|는)?\s*(?:아니|아닙|틀)|\?|？)",
+    r"|(?:이|가|은|는)?\s*(?:아니|아닙|틀)|\?|？"
+    r"|(?:都|均|全)?(?:不对|错|不正确|不是)|では?な|じゃな|は(?:違|誤|間違|不正解|正しくな)"
+    r"|no\s+(?:es|son)\b|(?:es|son)\s+(?:incorrect|fals)|n['’]est\s+pas|est\s+(?:fauss|incorrect)"
+    r"|(?:ist|sind)\s+(?:falsch|nicht)|trifft\s+nicht|не\s|неверн|неправильн|não\s+(?:é|está)|non\s+è"
+    r"|(?:is|are)\s+(?:a\s+)?(?:distractors?|contradicted|traps?\b|red\s+herring)|can\s+be\s+(?:ruled|excluded|discarded))",
     re.IGNORECASE,
 )
 _REFUSED_BEFORE = re.compile(
@@ -52,12 +61,13 @@ _REFUSED_BEFORE = re.compile(
     r"|discard|reject|rule\s+out|rules\s+out|ruling\s+out|than|unlike|wrong|doubt(?:\s+that)?)\s+"
     r"(?:option|choice|answer|letter|the)?\s*"
     r"|\b(?:incorrect|wrong|false|worst)\s+(?:answer|option|choice)s?(?:\s+(?:is|are)|:)\s+"
+    r"|(?<![^\W_])(?:ni|weder|noch|ни|kein|nicht|ne|sauf|salvo|außer|кроме|descart(?:o|amos|ar)|elimin(?:o|amos))\s+(?:la\s+|an\s+)?"
     r"|(?:不(?:是|选|能选|应选|应该选|该选|会选|要选|能是|可能是)|排除|除了)(?:选项)?\s*)[\s\"'“‘*_(（\[]*$",
     re.IGNORECASE,
 )
 _JOIN = (
     r"[)\]】）}\"'”’*_`$.]*\s*"
-    r"(?:,?\s*(?:and|or|&|/|\+|y|ou|oder|和|或|与|及|还是|還是|또는|및|혹은|아니면|와|과)\s*|[,，、]\s*(?:and|or)?\s*)"
+    r"(?:,?\s*(?:and|or|&|/|\+|y|ou|oder|和|或|与|及|还是|還是|또는|및|혹은|아니면|와|과|か)\s*|[,，、]\s*(?:and|or)?\s*)"
     r"(?:(?:maybe|perhaps|possibly|also|even)\s+)?"
 )
 _COUNTED = re.compile(r"[개명원월일년시분살세대마个個年月日次人元种名倍%°]")
@@ -95,10 +105,13 @@ class Labels:
             for spelling in (core, label, f"{core}.", f"({core})", f"{core})", f"**{core}**")
         }
         self.are_letters = all(len(core) == 1 and core.isascii() and core.isalpha() for core in cores)
+        self.are_marks = all(len(core) == 1 for core in cores)
+        """Whether the labels are letters or digits of any script, not words."""
         flags = re.NOFLAG if self._has_case else re.IGNORECASE
         name = "|".join(_bounded(core) for core in sorted(cores, key=len, reverse=True))
         self.whole = re.compile(
-            rf"(?:[#>]++\s*+)?{_SURELY}{_CALLED}{DECORATION}(?P<label>{name}){_NUMBERED}{CLOSING}", flags
+            rf"(?:(?:[#>=→⇒➜➔➡✅✔☑\ufe0f]|[-•]\s)++\s*+)?{_SURELY}{_CALLED}{DECORATION}(?P<label>{name}){_NUMBERED}{CLOSING}",
+            flags,
         )
         self._at = re.compile(f"{_FILLER}(?P<open>{DECORATION})(?P<label>{name})", flags)
         self.token = re.compile(
@@ -107,7 +120,7 @@ class Labels:
         )
         self.opening = re.compile(
             rf"\s*+{_CALLED}(?P<open>{DECORATION})(?P<label>{name})(?P<close>[)\]】）}}\"'*_`$\s]*+)"
-            rf"(?P<sep>[.．](?![A-Za-z0-9]\b)|[)）:：、。]|[,，](?=\s)|，(?=因|由)|[-–—](?=\s)|\Z"
+            rf"(?P<sep>[.．](?![A-Za-z0-9]\b)|[)）:：、。]|[,，](?=\s)|，(?=因|由)|[-–—](?=\s)|(?<=[\s*])(?=[(（])|\Z"
             r"|\b(?=(?:because|since|as\s+it)\b|I\s+(?:think|guess|believe)\W*\Z))?",
             flags,
         )
@@ -123,6 +136,13 @@ class Labels:
         )
         self.joint = re.compile(f"{_JOIN}{_CALLED}{DECORATION}", flags)
         plain = "|".join(re.escape(core) for core in sorted(cores, key=len, reverse=True))
+        self.upheld = re.compile(
+            rf"(?<![{_LATIN}'’])(?<![{_LATIN}]_)(?:(?P<only>\bonly\s+)?(?:option\s+|choice\s+)?)"
+            rf"{DECORATION}(?P<label>{name})[)\]】）}}\"'*_`$]*\s+"
+            r"(?:(?P<fits>satisf|fits?\b|makes?\s+sense|works?\b|match|meets?\b|can\s+be\b|is\b)|remains\b|is\s+left\b|stays\b"
+            r"|survives\b|it\s+is\b|is\s+(?:\w+ly\s+)?(?:supported|confirmed)\b)",
+            flags | re.IGNORECASE,
+        )
         self.quick = re.compile(
             r"(?:(?:[Tt]he )?(?:[Ff]inal |[Cc]orrect )?(?P<lead>[Aa]nswer|ANSWER|[Oo]ption)(?: is:?|:) ?)?"
             rf"[(*]*(?P<label>{plain})(?P<sep>[)*.:]+(?= |$)|$)"
@@ -136,7 +156,9 @@ class Labels:
             r"(?:correct|right|best|accurate\s+(?:answer|choice|option)|appropriate|answer\b"
             r"|likely\s+(?:answer|choice|option))"
             r"|(?:选项|項|项)?(?:是|为|為)?(?:正确|對的|对的|答案)"
-            r"|번?\s*(?:이|가)?\s*(?:정답|맞|옳|적절)|번?\s*(?:을|를)\s*(?:선택|고르))",
+            r"|번?\s*(?:이|가)?\s*(?:정답|맞|옳|적절)|번?\s*(?:을|를)\s*(?:선택|고르)"
+            r"|(?:だ|で(?:す|しょう|ある))(?:と思|[。．.、]|$|\s)|を選|(?:が|は)\s*(?:正しい|正解|適切|答え|最も)|\s+(?:es|est|ist|é|è)\s+(?:la\s+|die\s+|a\s+)?"
+            r"(?:correct|bonne|richtig|korrekt|corret|giust)|\s+(?:stimmt|trifft\s+zu|верн|правильн|подходит))",
             flags | re.IGNORECASE,
         )
 
@@ -211,7 +233,10 @@ def is_refused(body: str, start: int, end: int) -> bool:
     """Whether the words around a label turn it down, or only ask about it."""
     if _REFUSED_AFTER.match(body, end):
         return True
-    return start > 0 and _REFUSED_BEFORE.search(body, max(0, start - 60), start) is not None
+    if start == 0:
+        return False
+    since = max(0, start - 60, body.rfind("\n", max(0, start - 60), start) + 1)
+    return _REFUSED_BEFORE.search(body, since, start) is not None
 
 
 def ends_phrase(body: str, end: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cached_property
 
 import msgspec
 
@@ -17,6 +17,7 @@ from assay.core.score import Attempt
 from assay.scoring.extract.choices import (
     choice_at,
     equal_choice,
+    is_turned_down,
     joins_another,
     occurrences,
     sentences,
@@ -31,24 +32,45 @@ from assay.scoring.extract.labels import (
     is_refused,
     labels_for,
 )
-from assay.scoring.extract.reply import visible
+from assay.scoring.extract.reply import REFUSAL, visible
 from assay.scoring.extract.spelling import plain, plain_reply
-from assay.scoring.extract.statements import Lead, is_supposed, leads
+from assay.scoring.extract.statements import (
+    Lead,
+    doubt_after,
+    is_conditional,
+    is_denied_after,
+    is_supposed,
+    leads,
+)
+from assay.scoring.extract.verdicts import judged_label, ordinal_option, remaining_label
 from assay.scoring.normalize import normalize
 
 _FOREIGN = re.compile(rf"{DECORATION}(?P<letter>[A-Z])(?![A-Za-z0-9'’+#=&\-]|\.[A-Za-z]|\s[a-z])")
 _FOREIGN_OPENING = re.compile(r"\s*[(\[]?(?P<letter>[A-Z])(?P<mark>[)\].:])(?=\s)")
 _MULTIPLE_IN_FRAME = re.compile(r"[A-Z]{2,}(?![A-Za-z])")
-_REFUSAL = re.compile(
-    r"\b(?:can\s?not|can['’]t|unable\s+to|not\s+able\s+to|do(?:es)?\s+not|don['’]t|won['’]t|would\s+not)\s+"
-    r"(?:\w+ly\s+)?(?:answer|determine|know|assist|help|provide|choose|decide|pick|select|tell|say|see|have\s+enough)\b"
-    r"|\bas\s+an\s+AI\b|\bI['’]?\s*a?m\s+(?:sorry|not\s+sure|unsure)|\bnot\s+(?:enough|sufficient)\s+information"
-    r"|\binsufficient\s+information|无法(?:确定|判断|回答)|不知道|알\s*수\s*없|모르겠|죄송",
-    re.IGNORECASE,
+_ASKED = re.compile(r"[\s\"'”’*)]*(?:吗|嗎|[?？]|(?:only\s+)?if\b)")
+_AT_FIRST = re.compile(
+    r"\b(?:at\s+first|initially|originally|first\s+glance|might\s+think|may\s+think)\b[^.\n]*$", re.IGNORECASE
 )
-_ASKED = re.compile(r"[\s\"'”’*)]*(?:吗|嗎|[?？])")
+_ELIDED = re.compile(r"[*_]*[.!](?:\s|$)|[*_]*$")
+_DENIAL = re.compile(r"\b(?:not|neither|nor|wrong|incorrect|no|none)\b|n['’]t\b", re.IGNORECASE)
+_LONGEST_SENTENCE = 400
+_JOINS_LABEL = re.compile(
+    r"[\s\"'”’*_]*[,(（\[–—-]?\s*(?:which\s+is\s+)?(?:option|choice|选项|보기)?\s*[(（\[\"'“*_]*$"
+)
 _HASHES = "####"
-_PRAISING = (" is ", " be ", " seems ", " appears ", " looks ")
+_PRAISING = (
+    " is ",
+    " be ",
+    " seems ",
+    " appears ",
+    " looks ",
+    " ist ",
+    " es ",
+    " est ",
+    " stimmt",
+    " trifft ",
+)
 _N_BEFORE = 24
 """How far before a label another one can be joined on."""
 _INITIAL = re.compile(r"\s*[A-Z]\.(?:\s|$)")
@@ -67,12 +89,28 @@ _BEFORE_LAST_TOKEN = re.compile(
 _CLOSES_REPLY = re.compile(f"{CLOSING}$")
 
 
-class View(NamedTuple):
-    """What the rules look at."""
+class View:
+    """What the rules look at. What several rules need is found once."""
 
-    body: str
-    labels: Labels
-    choices: Sequence[str]
+    def __init__(self, body: str, labels: Labels, choices: Sequence[str]) -> None:
+        self.body = body
+        self.labels = labels
+        self.choices = choices
+
+    @cached_property
+    def is_refusal(self) -> bool:
+        """Whether the reply says that it gives no answer."""
+        return REFUSAL.search(self.body) is not None
+
+    @cached_property
+    def tokens(self) -> list[re.Match[str]]:
+        """Return every place where a label is written, in any meaning."""
+        return list(self.labels.token.finditer(self.body))
+
+    @cached_property
+    def leads(self) -> list[Lead]:
+        """Return the phrases that announce an answer."""
+        return leads(self.body)
 
     def choice(self, label: str) -> str | None:
         """Return the text that belongs to a label."""
@@ -106,13 +144,40 @@ def _stated_label(view: View) -> Found | None:
     exist, are a statement too: nothing weaker may overrule it.
     """
     last: Found | None = None
-    for lead in leads(view.body):
+    for lead in view.leads:
         if last is not None and (lead.end <= last.end or lead.start == last.start):
             continue  # a later link of a sentence that was already read
         last = _read_statement(view, lead) or last
         if last is not None and _takes_back(view.body, last.end, lead):
             last = Found(None, last.start, lead.end)
-    return _last_praised(view, last)
+    return _unless_withdrawn(view.body, _last_upheld(view, _last_praised(view, last)))
+
+
+def _unless_withdrawn(body: str, last: Found | None) -> Found | None:
+    """Return no answer for a statement that is only taken back: 'B. Hmm, actually no, that is wrong.'"""
+    if last is None or last.answer is None or (doubt := doubt_after(body, last.end)) is None:
+        return last
+    return Found(None, last.start, doubt) if is_denied_after(body, doubt) else last
+
+
+def _last_upheld(view: View, last: Found | None) -> Found | None:
+    """Return the later of a statement and 'only B fits', 'B remains' or, after a denial, 'B is.'"""
+    body, labels = view.body, view.labels
+    for match in labels.upheld.finditer(body) if view.tokens else ():
+        start, end = match.span("label")
+        is_elided = match["fits"] == "is" and not match["only"]
+        if is_elided and not (
+            _ELIDED.match(body, match.end()) and _DENIAL.search(body, max(0, start - 120), start)
+        ):
+            continue
+        if match["fits"] and not (match["only"] or is_elided):
+            continue
+        read = Read(labels.name(match), start, end, False)
+        if (len(match["label"]) == 1 and match["label"].islower()) or is_refused(body, start, end):
+            continue
+        if (last is None or end > last.end) and not is_supposed(body, start):
+            last = Found(None if _is_joined(view, read) else read.label, start, match.end())
+    return last
 
 
 def _takes_back(body: str, since: int, lead: Lead) -> bool:
@@ -131,7 +196,7 @@ def _read_statement(view: View, lead: Lead) -> Found | None:
         return None
     if "\n" in body[lead.end : read.start] and _goes_on_listing(view, read.label, read.end):
         return None  # 'Let's look at each option:' and the list of them
-    named = _named_together(view, read)
+    named, _ = _named_together(view, read)
     if len(named) == 1:
         return Found(read.label, lead.start, read.end)
     if not lead.is_strong or (len(named) > 2 and len(named) == len(labels.labels)):
@@ -139,12 +204,13 @@ def _read_statement(view: View, lead: Lead) -> Found | None:
     return Found(None, lead.start, read.end)
 
 
-def _named_together(view: View, read: Read) -> set[str]:
+def _named_together(view: View, read: Read) -> tuple[set[str], int]:
+    """Return the labels that are joined on to one, itself included, and where the last of them ends."""
     named, end = {read.label}, read.end
     while another := view.labels.another.match(view.body, end):
         named.add(view.labels.name(another))
         end = another.end()
-    return named
+    return named, end
 
 
 def _read_foreign(view: View, lead: Lead) -> Found | None:
@@ -163,8 +229,8 @@ def _read_foreign(view: View, lead: Lead) -> Found | None:
 def _last_praised(view: View, last: Found | None) -> Found | None:
     """Return the later of a statement and 'B is correct'."""
     body, labels, at = view.body, view.labels, 0
-    # The pattern is dear, and without one of these words it cannot match.
-    if body.isascii() and not any(word in body for word in _PRAISING):
+    # The pattern is dear, and without a label or one of these words it cannot match.
+    if not view.tokens or (body.isascii() and not any(word in body for word in _PRAISING)):
         return last
     while match := labels.praised.search(body, at):
         label, end = labels.name(match), match.end()
@@ -177,6 +243,7 @@ def _last_praised(view: View, last: Found | None) -> Found | None:
             and labels.token.search(match["middle"]) is None
             and not is_refused(body, read.start, read.end)
             and not is_supposed(body, read.start)
+            and not _AT_FIRST.search(body, max(0, read.start - _N_BEFORE), read.start)
             and not _ASKED.match(body, end)
         )
         if is_clear and (last is None or end > last.end):
@@ -213,8 +280,9 @@ def _opening_label(view: View) -> Found | None:
     spelled, rest = match["label"], body[match.end() :]
     if not _opens_as_option(view, label, spelled, sep, rest, is_wrapped or ends_line):
         return None
-    if len(_named_together(view, Read(label, start, end, is_wrapped))) > 1:
-        return Found(None, start, end)
+    named, last = _named_together(view, Read(label, start, end, is_wrapped))
+    if len(named) > 1:
+        return None if is_refused(body, start, last) else Found(None, start, end)
     return None if _goes_on_listing(view, label, end) else Found(label, start, end)
 
 
@@ -236,7 +304,7 @@ def _opens_as_option(view: View, label: str, spelled: str, sep: str | None, rest
         return True
     if spelled.isdigit():
         return False  # '1. First, ...' is a step of reasoning
-    if spelled in ("A", "a", "I", "i") and sep in (":", "：", ",", "，"):
+    if spelled in ("A", "a", "I", "i") and sep in (":", "：", ",", "，", ""):
         return False  # 'A: 42' answers a 'Q:', 'I, for one'
     return not (spelled.islower() and spelled != label and sep not in (".", ")"))
 
@@ -264,7 +332,9 @@ def _equals_choice(view: View) -> Found | None:
 def _stated_choice(view: View) -> Found | None:
     """Return the option whose text follows the last announcement: 'The answer is Paris, not London.'"""
     last: Found | None = None
-    for lead in leads(view.body, is_strong_only=True):
+    for lead in view.leads:
+        if not lead.is_strong:
+            continue
         if last is not None and (lead.end <= last.end or lead.start == last.start):
             continue
         at = choice_at(view.body, lead.end, view.choices)
@@ -280,7 +350,7 @@ def _last_line_label(view: View) -> Found | None:
     """Return the label that is the last paragraph of a longer reply, whatever was discussed before it."""
     before, blank, line = view.body.rstrip().rpartition("\n\n")
     match = view.labels.whole.fullmatch(line) if blank else None
-    if match is None or view.labels.whole.fullmatch(before.rpartition("\n")[2]) or _REFUSAL.search(view.body):
+    if match is None or view.labels.whole.fullmatch(before.rpartition("\n")[2]) or view.is_refusal:
         return None
     offset = len(before) + len(blank)
     return Found(view.labels.name(match), offset + match.start("label"), offset + match.end("label"))
@@ -288,7 +358,7 @@ def _last_line_label(view: View) -> Found | None:
 
 def _contained_choice(view: View) -> Found | None:
     """Return the only option whose text stands in the reply, where it is said as an answer."""
-    if not view.choices or _REFUSAL.search(view.body):
+    if not view.choices or view.is_refusal:
         return None
     found = occurrences(view.body, view.choices)
     if not found or len({at.option for at in found}) > 1 or _is_repeated(view, found[0].option):
@@ -324,10 +394,10 @@ def _is_repeated(view: View, index: int) -> bool:
 def _lone_label(view: View) -> Found | None:
     """Return the label that closes the reply or has a line for itself, when no other label is named."""
     body, labels = view.body, view.labels
-    if _REFUSAL.search(body):
+    if view.is_refusal:
         return None
     seen: list[Read] = []
-    for match in labels.token.finditer(body):
+    for match in view.tokens:
         start, end = match.span("label")
         is_decorated = start > 0 and body[start - 1] in "(（[【{*_\"'“‘`$"
         read = Read(labels.name(match), start, end, is_decorated)
@@ -358,12 +428,51 @@ def _has_own_line(view: View, read: Read) -> bool:
 def _closes_reply(view: View, read: Read, n_seen: int) -> bool:
     if not _CLOSES_REPLY.match(view.body, read.end) or is_supposed(view.body, read.start):
         return False
+    if is_conditional(view.body, read.start):
+        return False
     before = view.body[: read.start]
     if n_seen > 1 and not before.replace(view.body[read.start : read.end], "").strip(" ,\n"):
         return True  # the label over and over
     if view.body[read.start : read.end].isdigit():
         return False  # a number at the end of a sentence is a number
     return _BEFORE_LAST_TOKEN.search(before) is not None
+
+
+def _paired_choice(view: View) -> Found | None:
+    """Return the option that the last sentence names by text and label: 'So it is Venus, option B.'"""
+    if not view.tokens or not view.choices or view.is_refusal:
+        return None
+    body = view.body
+    start, stop = sentences(body)[-1]
+    start = max(start, stop - _LONGEST_SENTENCE)
+    paired: dict[str, tuple[int, int]] = {}
+    for match in view.labels.token.finditer(body, start, stop):
+        own = (view.choice(view.labels.name(match)) or "").strip().rstrip(".").casefold()
+        if match["label"].islower() and view.labels.name(match) != match["label"]:
+            continue
+        before = _JOINS_LABEL.sub("", body[start : match.start("label")])
+        if own and before.casefold().endswith(own) and not is_turned_down(body, *match.span("label")):
+            paired[view.labels.name(match)] = match.span("label")
+    if len(paired) != 1:
+        return None
+    label, span = next(iter(paired.items()))
+    return Found(label, *span)
+
+
+def _judged_label(view: View) -> Found | None:
+    return judged_label(view.body, view.labels, view.tokens)
+
+
+def _remaining_label(view: View) -> Found | None:
+    found = remaining_label(view.body, view.labels, view.tokens)
+    return None if found is None or view.is_refusal else found
+
+
+def _ordinal_option(view: View) -> Found | None:
+    found = ordinal_option(view.body, view.labels)
+    if found is None or found.answer is None or view.is_refusal or _names_other(view, found.answer):
+        return None
+    return found
 
 
 OPTION_RULES: tuple[Rule[View], ...] = (
@@ -374,6 +483,10 @@ OPTION_RULES: tuple[Rule[View], ...] = (
     Rule("equals_choice", _equals_choice),
     Rule("stated_choice", _stated_choice),
     Rule("last_line_label", _last_line_label),
+    Rule("judged_label", _judged_label),
+    Rule("remaining_label", _remaining_label),
+    Rule("ordinal_option", _ordinal_option),
+    Rule("paired_choice", _paired_choice),
     Rule("contained_choice", _contained_choice),
     Rule("lone_label", _lone_label),
 )

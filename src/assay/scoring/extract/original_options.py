@@ -32,6 +32,7 @@ class Slot(Enum):
     REST = "everything up to the end; the first label in it counts"
     ANYTHING = "any text, as short as possible"
     CHARACTER = "one character"
+    EMPHASIS = "an opening bracket and up to two asterisks, or some of them, or nothing"
     SPACE = "white space"
     SPACES = "white space, or none"
     ONE_SPACE = "one white-space character, or none"
@@ -69,6 +70,7 @@ def _pattern(part: Part, labels: Sequence[str]) -> str:
         Slot.REST: f"(?P<{_LABEL}>.*)",
         Slot.ANYTHING: ".*?",
         Slot.CHARACTER: ".",
+        Slot.EMPHASIS: r"\(?\*{0,2}",
         Slot.SPACE: r"\s+",
         Slot.SPACES: r"\s*",
         Slot.ONE_SPACE: r"\s?",
@@ -93,20 +95,20 @@ def _closing(name: str, *lead: Part, marks: str = ".。") -> Phrase:
 
 def _chinese_answers() -> Iterator[Phrase]:
     """Yield 'the answer is X' and its variants."""
-    should = (_maybe("应"), _maybe("该"))
     must = ("应该", "应")
+    may = _maybe(*must, "该")
     colons = {"wide_colon": "：", "colon": ":"}
     yield _stated("zh_answer", _ANSWER, _maybe("是"))
     for name, colon in colons.items():
         yield _stated(f"zh_answer_{name}", _ANSWER, _maybe("是"), Slot.SPACES, colon)
     for name, verb in {"is": "是", "equals": "为"}.items():
-        yield _stated(f"zh_answer_option_{name}", _ANSWER + _OPTION, *should, verb)
+        yield _stated(f"zh_answer_option_{name}", _ANSWER + _OPTION, may, verb)
     for name, verb in {"be": "是", "choose": "选"}.items():
         yield _stated(f"zh_answer_should_{name}", _ANSWER, must, verb)
     option = _ANSWER + _OPTION
     yield _stated("zh_answer_option_wide_colon", option, _maybe("为"), Slot.SPACES, colons["wide_colon"])
-    marks = (_maybe("("), _maybe("*"), _maybe("*"), Slot.LABEL)
-    yield Phrase("zh_answer_option_marked", (option, _maybe("为"), Slot.SPACE, *marks))
+    marked = (option, _maybe("为"), Slot.SPACE, Slot.EMPHASIS, Slot.LABEL)
+    yield Phrase("zh_answer_option_marked", marked)
     yield _stated("zh_answer_option_colon", option, _maybe("是"), Slot.SPACES, colons["colon"])
     yield _stated("zh_answer_equals", _ANSWER, "为")
     yield _stated("zh_answer_choose", _ANSWER, "选")
@@ -115,13 +117,14 @@ def _chinese_answers() -> Iterator[Phrase]:
 
 def _chinese_verdicts() -> Iterator[Phrase]:
     """Yield phrases that call an option right or wrong."""
-    only = ("只有", _maybe("选"), _maybe("项"), Slot.ONE_SPACE)
+    item = _maybe(_OPTION, "选", "项")
+    only = ("只有", item, Slot.ONE_SPACE)
     # Two options in one phrase: the first is the answer.
     first = ("故", _maybe("选"), Slot.SPACES, Slot.LABEL)
     yield Phrase("zh_therefore_only", (*first, *only, Slot.ANOTHER, Slot.ONE_SPACE, _maybe("是"), "对"))
     yield Phrase("zh_only_wrong", (*only, Slot.LABEL, Slot.ONE_SPACE, _maybe("是"), _WRONG))
     yield Phrase("zh_only_correct", (*only, Slot.LABEL, Slot.ONE_SPACE, _maybe("不"), _CORRECT))
-    which = (_maybe("选"), _maybe("项"), _maybe("的"), "是")
+    which = (item, _maybe("的"), "是")
     claims: dict[str, tuple[Part, ...]] = {
         "right": (_maybe("不"), "对"),
         "correct": (_maybe("不"), _CORRECT),
@@ -146,7 +149,7 @@ def _english_answers() -> Iterator[Phrase]:
     colon = ("answer", Slot.SPACES, ":", Slot.SPACES, Slot.LABEL)
     yield Phrase("answer_colon", colon, ignores_case=True)
     yield Phrase("answer_is", (*after("answer is", *bracket), Slot.LABEL))
-    yield Phrase("answer_is_marked", (*after("answer is", *bracket, _maybe("*"), _maybe("*")), Slot.LABEL))
+    yield Phrase("answer_is_marked", (*after("answer is", Slot.SPACE, Slot.EMPHASIS), Slot.LABEL))
     for subject in ("answer is option", "correct answer is", "correct answer is option"):
         yield Phrase(subject.replace(" ", "_"), (*after(subject, *bracket), Slot.LABEL))
     for subject in ("correct answer", "correct option", "correct answer option"):
@@ -218,13 +221,13 @@ def infer_option(text: str, labels: Sequence[str], choices: Sequence[str | None]
         return Extraction(reply, "letter", (start, start + len(reply)))
     if (stated := read_phrase(text, labels, cushion=False)).answer is not None:
         return Extraction(stated.answer, f"phrase: {stated.rule}", stated.span)
-    present = [(label, choice) for label, choice in zip(labels, choices, strict=True) if choice is not None]
-    folded = reply.lower()
-    inside = [label for label, choice in present if choice.lower() in folded]
-    if len(inside) == 1:
-        return Extraction(inside[0], "only_choice_inside")
-    distances = [
-        (min(Levenshtein.distance(reply, one) for one in (label, choice, f"{label}. {choice}")), label)
-        for label, choice in present
-    ]
-    return Extraction(min(distances)[1], "edit_distance") if distances else Extraction()
+    present = {label: choice for label, choice in zip(labels, choices, strict=True) if choice is not None}
+    contained = [label for label, choice in present.items() if choice.lower() in reply.lower()]
+    if len(contained) == 1:
+        return Extraction(contained[0], "only_choice_inside")
+
+    def distance(label: str) -> tuple[int, str]:
+        spellings = (label, present[label], f"{label}. {present[label]}")
+        return min(Levenshtein.distance(reply, one) for one in spellings), label
+
+    return Extraction(min(present, key=distance), "edit_distance") if present else Extraction()

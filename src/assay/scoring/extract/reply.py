@@ -28,6 +28,22 @@ _END_OF_TURN = re.compile(
     r"<\|(?:im_end|im_start|endoftext|end_of_text|eot_id|eom_id|end|user|start_header_id)\|>"
     r"|</s>|<eos>|<end_of_turn>"
 )
+REFUSAL = re.compile(
+    r"\b(?:can\s?not|can['’]t|could\s+not|unable\s+to|not\s+able\s+to|do(?:es)?\s+not|don['’]t|won['’]t|would\s+not|can\s+only)"
+    r"\s+(?:\w+ly\s+)?(?:be\s+)?(?:answer(?:ed)?|determined?|calculated?|comput(?:e|ed)|know|assist|help|provide|choose|decide"
+    r"|pick|select|tell|say|see|solved?|have\s+(?:enough|access|that|the|any))\b"
+    r"|\bas\s+an\s+AI\b|\bI['’]?\s*a?m\s+(?:sorry\s*[.,]?\s*(?:but\s+)?I\s+(?:ca|do|am|won)|not\s+(?:\w+ly\s+)?(?:sure|certain)|unsure)"
+    r"|\b(?:not|isn['’]t|is\s+no|no)\s+(?:enough|sufficient)\s+(?:information|data|context)|\binsufficient\s+(?:information|data)"
+    r"|\bit\s+depends\b|\b(?:I['’]d|I\s+would|I)\s+need\s+(?:more|to\s+know)|^\W*unknown\b"
+    r"|(?:无法|無法|不能|没法)(?:确定|判断|回答|计算|確定|計算)|不知道|信息不足|条件不足|不确定|抱歉"
+    r"|알\s*수\s*없|모르겠|죄송|부족|계산할\s*수\s*없|わかりません|分かりません|申し訳|計算できません|できません"
+    r"|no\s+(?:lo\s+)?sé\b|no\s+puedo|no\s+(?:hay|tengo)\s+suficiente|lo\s+siento|ne\s+peux\s+pas|je\s+ne\s+sais|désolé"
+    r"|weiß\s+(?:es\s+|ich\s+(?:es\s+)?)?nicht|nicht\s+(?:beantworten|berechnen|bestimmen)|tut\s+mir\s+leid"
+    r"|не\s+могу|не\s+знаю|недостаточно|к\s+сожалению|não\s+sei|não\s+posso|desculpe|non\s+(?:lo\s+)?so\b|non\s+posso"
+    r"|لا\s+(?:أعرف|أستطيع|يمكنني)|عذر|क्षमा\s+करें|नहीं\s+(?:दे\s+सकता|जानता|पता)",
+    re.IGNORECASE,
+)
+"""Words with which a model says that it gives no answer."""
 _ASKS_FOR_ANSWER = re.compile(r"(?:answer|答案|정답|답)\s*[*_]*[:：]$", re.IGNORECASE)
 
 

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 # Full-width marks are known to the rules as they are; only numbers need some of them plain.
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF5B) if chr(code).isalnum()}
-_NUMBER_MARKS = str.maketrans("．－＋／％＄￥￦", ".-+/%$¥₩")
+_NUMBER_MARKS = str.maketrans("．－＋／％＄￥￦＝（）٫٬٪", ".-+/%$¥₩=().,%")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+"""A digit of another script: full-width, Arabic-Indic, Devanagari, Thai and so on."""
 _CIRCLED = {
     # ① ⑴ ⒈ ❶ ➀ ➊ and so on to 9: those of two digits have no single plain character
     **{
@@ -65,10 +67,13 @@ def plain_reply(text: str) -> Spelled:
 
 
 def plain_number_reply(text: str) -> Spelled:
-    """Return a reply with its letters composed, and full-width digits and marks of numbers made plain."""
+    """Return a reply with letters composed, and digits and marks of numbers of other scripts made plain."""
     spelled = composed_reply(text)
     read = spelled.text
-    return spelled if read.isascii() else spelled._replace(text=read.translate(_WIDE | _NUMBER_MARKS))
+    if read.isascii():
+        return spelled
+    read = _OTHER_DIGIT.sub(lambda match: str(unicodedata.digit(match[0])), read.translate(_NUMBER_MARKS))
+    return spelled._replace(text=read)
 
 
 def plain(text: str) -> str:

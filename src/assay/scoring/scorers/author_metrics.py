@@ -198,6 +198,7 @@ class AuthorMetrics:
             known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
         if at is not None:
             known["judged"] = values.replies.get(at, ())
+            known["details"] = values.details.get(at, ())
         if at is not None and at in values.troubles:
             why = values.troubles[at]
             return score_of(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
@@ -248,7 +249,7 @@ class AuthorMetrics:
                 continue
             if name in values.ratios or name in values.lost or values.is_mean(name):
                 continue
-            made += corpus_metrics(self.track, values.owners[name], name, scores, rows, values.whole[name])
+            made += corpus_metrics(self.track, name, scores, rows, values)
         return made
 
 

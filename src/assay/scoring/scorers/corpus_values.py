@@ -14,24 +14,32 @@ import msgspec
 from assay.core.errors import raised_at
 from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.scoring.metrics.corpus_counts import CorpusCounts
-from assay.scoring.scorers.list_values import interval, is_costly, whole_value
+from assay.scoring.scorers.list_values import (
+    Values,
+    is_costly,
+    own_interval,
+    resampled_interval,
+    whole_value,
+)
 
 
 def corpus_metrics(
     track: str,
-    metric: Any,
     name: str,
     scores: Sequence[Score],
     rows: Mapping[str, tuple[Any, Any]],
-    known: float | None = None,
+    values: Values,
 ) -> list[Metric]:
     """Return one value of a metric over all rows and over each group; `rows` has prediction and reference of
-    the samples that count, by id. With `known`, its value over all, a costly metric is not called again, and
-    has no values over groups.
+    the samples that count, by id.
+
+    The value over all rows is the one that the metric returned for them, unless a later metric failed on some
+    of them. A costly metric is not called again, and has no values over groups.
     """
-    if known is not None and is_costly(metric):
-        return [_metric(track, metric, name, None, scores, rows, known)]
-    whole = _metric(track, metric, name, None, scores, rows)
+    metric = values.owners[name]
+    if is_costly(metric):
+        return [_metric(track, metric, name, None, scores, rows, values)]
+    whole = _metric(track, metric, name, None, scores, rows, None if values.troubles else values)
     parts = [_metric(track, metric, name, group, some, rows) for group, some in _groups(scores).items()]
     return _with_macro(whole, parts)
 
@@ -166,7 +174,7 @@ def _metric(
     group: str | None,
     scores: Sequence[Score],
     rows: Mapping[str, tuple[Any, Any]],
-    known: float | None = None,
+    known: Values | None = None,
 ) -> Metric:
     members = {score.sample_id: score.verdict for score in scores}
     pairs = [pair for sample_id, pair in rows.items() if sample_id in members]
@@ -174,9 +182,17 @@ def _metric(
         verdict is not Verdict.UNANSWERED for sample_id, verdict in members.items() if sample_id in rows
     )
     predictions, references = [prediction for prediction, _ in pairs], [reference for _, reference in pairs]
-    value = whole_value(metric, name, predictions, references) if known is None else known
-    bounds = interval(metric, name, predictions, references)
-    return _made(scores[0].task, track, name, group, value, bounds, _Outcomes.of(scores), n_answered)
+    if known is None:
+        value = whole_value(metric, name, predictions, references)
+        bounds = own_interval(metric, name)
+    else:
+        value, bounds = known.whole[name], known.intervals.get(name)
+    low, high = (
+        resampled_interval(metric, name, predictions, references)
+        if bounds is None or len(predictions) < 2
+        else bounds
+    )
+    return _made(scores[0].task, track, name, group, value, (low, high), _Outcomes.of(scores), n_answered)
 
 
 def _made(

@@ -23,6 +23,7 @@ Find: TypeAlias = Callable[[str, Sample], Extraction]
 """Takes a reply and the sample it is about."""
 
 REGEX, LAST_REGEX = "regex:", "last-regex:"
+AUTO = "auto"
 
 
 def _auto(text: str, sample: Sample) -> Extraction:
@@ -47,7 +48,7 @@ def _whole(text: str, sample: Sample) -> Extraction:
 
 
 OWN: Mapping[str, tuple[Find, str]] = {
-    "auto": (_auto, "an option, a number or a text, as the right answer is one"),
+    AUTO: (_auto, "an option, a number or a text, as the right answer is one"),
     "option": (_option, "the option that the reply names, by its label or its text"),
     "number": (lambda text, _: extract_number(text), "the number that the reply comes to"),
     "text": (lambda text, _: extract_text(text), "a short free answer"),

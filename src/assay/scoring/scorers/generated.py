@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
+from assay.core.request import Generate
 from assay.core.response import Finish, Output
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
-from assay.core.task import Answered
-from assay.scoring.extract import Extraction, extract_number, extract_option, extract_text
+from assay.core.task import Answered, Evaluation
+from assay.scoring.extract import Extraction, extract_option
+from assay.scoring.extract.option_sets import SEPARATOR, extract_options
 from assay.scoring.extract.original_options import infer_option
-from assay.scoring.extract.reply import visible
-from assay.scoring.normalize import are_numbers, contains, normalize, numbers_equal, words
-from assay.scoring.scorers.extractors import find_extractor
+from assay.scoring.normalize import normalize
+from assay.scoring.scorers.extractors import AUTO, find_extractor
+from assay.scoring.scorers.grading import AnswerGrader, Graded, Match, question_in
 from assay.scoring.scorers.outcomes import (
     ACCURACY,
+    SEVERAL_METRICS,
+    SeveralRight,
     Unscorable,
     failed,
     option_target,
@@ -57,28 +61,37 @@ def _averaged(scores: Sequence[Score]) -> Score:
 class GeneratedOption:
     """The option found in the reply; a reply without one is UNANSWERED. Of several replies, most decide.
 
-    With `several` as `mean`, the score is the mean over the replies.
+    With `several` as `mean`, the score is the mean over the replies. Where several options are right, any of
+    them is. With `several_right`, a reply may name several: as `exact` exactly those, as `any` no wrong one.
 
     With `faithful`, the original's inference, which gives every reply an option, even an empty one. With
     `extract`, a named extractor: what it finds is an option's label or its text, or no answer.
     """
 
-    gives = (ACCURACY,)
-
     def __init__(
-        self, track: str = "gen", faithful: bool = False, extract: str = "", several: Several = ""
+        self,
+        track: str = "gen",
+        faithful: bool = False,
+        extract: str = "",
+        several: Several = "",
+        several_right: SeveralRight | None = None,
     ) -> None:
+        if several_right not in SEVERAL_METRICS:
+            raise ValueError(f"several_right must be exact or any, not {several_right!r}")
         self.track = track
         self.faithful = faithful
+        self.gives = (SEVERAL_METRICS[several_right],)
+        self._several_right = several_right
         self._several = several
-        self._extract = find_extractor(extract) if extract else None
+        self._extract = find_extractor(extract) if extract and extract != AUTO else None
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
         try:
             outputs = outputs_of(answers)
         except Unscorable as error:
-            return failed(self.track, sample, answers, str(error), option_target(sample))
+            metric = self.gives[0]
+            return failed(self.track, sample, answers, str(error), option_target(sample), metric=metric)
         if self._several == "mean":
             return _averaged([self._scored(sample, answers, [output]) for output in outputs])
         return self._scored(sample, answers, outputs)
@@ -90,12 +103,13 @@ class GeneratedOption:
             verdict = Verdict.UNANSWERED
         elif sample.gold:
             verdict = Verdict.SCORED
-            value = float(found.answer in [sample.labels[index] for index in sample.gold])
+            value = float(self._is_right(found.answer or "", sample))
         return score_of(
             self.track,
             sample,
             task_of(answers),
             verdict,
+            metric=self.gives[0],
             value=value,
             answer=found.answer,
             target=option_target(sample),
@@ -104,10 +118,19 @@ class GeneratedOption:
             is_truncated=Finish.LENGTH in [output.finish for output in outputs],
         )
 
+    def _is_right(self, answer: str, sample: Sample) -> bool:
+        right = {sample.labels[index] for index in sample.gold}
+        if self._several_right is None:
+            return answer in right
+        named = set(answer.split(SEPARATOR))
+        return named == right if self._several_right == "exact" else named <= right
+
     def _find(self, text: str, sample: Sample) -> Extraction:
         if self._extract is not None:
             return _named_option(self._extract(text, sample), sample)
-        find = infer_option if self.faithful else extract_option
+        if self.faithful:
+            return infer_option(text, sample.labels, sample.choices)
+        find = extract_option if self._several_right is None else extract_options
         return find(text, sample.labels, sample.choices)
 
 
@@ -124,125 +147,85 @@ def _named_option(found: Extraction, sample: Sample) -> Extraction:
     return msgspec.structs.replace(found, answer=spelled[0] if len(spelled) == 1 else None)
 
 
-class _Graded(NamedTuple):
-    found: Extraction
-    is_right: bool
-    also: dict[str, float]
-
-
 class GeneratedAnswer:
     """A free answer against the acceptable ones.
 
-    When every target is a number, numbers are compared by value. Otherwise the extracted answer, or the
-    whole reply, must equal a target after normalisation; `f1` (words shared with the best target) and
-    `contains` are reported beside it. With `faithful`, the raw reply must be a target to the letter. With
-    `extract`, a named extractor finds the answer, which is compared in the same ways.
+    `match` says what decides (grading.py): that the reply states a right answer, that what it announces
+    equals one, that it contains one, or the words shared with one; the other values are reported beside it.
+    With `faithful`, the raw reply must be a target to the letter. With `extract`, a named extractor finds the
+    answer, which is compared in the same ways.
     """
 
-    gives = (ACCURACY, "f1", "contains")
-
     def __init__(
-        self, track: str = "gen", faithful: bool = False, extract: str = "", several: Several = ""
+        self,
+        track: str = "gen",
+        faithful: bool = False,
+        extract: str = "",
+        several: Several = "",
+        match: Match = "stated",
     ) -> None:
         self.track = track
         self.faithful = faithful
         self._several = several
-        self._extract = find_extractor(extract) if extract else None
+        # What `auto` finds is what a run of a table finds: there is nothing to extract beforehand.
+        self._extract = find_extractor(extract) if extract and extract != AUTO else None
+        self._grader = AnswerGrader(match)
+        self.gives = self._grader.metrics
+        self._graded: set[str] = set()
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score."""
-        target = sample.targets[0] if sample.targets else None
         try:
             outputs = outputs_of(answers)
         except Unscorable as error:
-            return failed(self.track, sample, answers, str(error), target)
+            return failed(self.track, sample, answers, str(error), _targets(sample), metric=self.gives[0])
         if self._several == "mean":
             return _averaged([self._scored(sample, answers, output) for output in outputs])
         return self._scored(sample, answers, outputs[0])
 
+    def finish(self) -> Evaluation:
+        """List `exact` and `contains` beside what decides, where texts were compared."""
+        self._grader.close()
+        listed = [name for name in self.gives if name in (ACCURACY, "exact", "contains", self.gives[0])]
+        named = {(task, self.track, name) for task in self._graded for name in listed}
+        return Evaluation((), judged_by=frozenset(named), notes=self._grader.formulas.notes)
+
     def _scored(self, sample: Sample, answers: Sequence[Answered], output: Output) -> Score:
-        target = sample.targets[0] if sample.targets else None
-        graded = self._grade(output.text, sample)
-        verdict, value = Verdict.UNGRADED, None
+        found, value, also = self._grade(output.text, sample, answers)
+        verdict = Verdict.UNGRADED
         if sample.targets:
-            verdict = Verdict.UNANSWERED if graded.found.answer is None else Verdict.SCORED
-        if verdict is Verdict.SCORED:
-            value = float(graded.is_right)
+            verdict = Verdict.UNANSWERED if found.answer is None else Verdict.SCORED
+            if also:
+                self._graded.add(task_of(answers))
         return score_of(
             self.track,
             sample,
             task_of(answers),
             verdict,
-            value=value,
-            answer=graded.found.answer,
-            target=target,
-            rule=graded.found.rule,
-            span=graded.found.span,
-            also=graded.also if sample.targets else {},
+            metric=self.gives[0],
+            value=value if verdict is Verdict.SCORED else None,
+            answer=found.answer,
+            target=_targets(sample),
+            rule=found.rule,
+            span=found.span,
+            also=also if sample.targets else {},
             is_truncated=output.finish is Finish.LENGTH,
         )
 
-    def _grade(self, text: str, sample: Sample) -> _Graded:
+    def _grade(self, text: str, sample: Sample, answers: Sequence[Answered]) -> Graded:
         targets = sample.targets
         if self._extract is not None:
-            return _grade_found(self._extract(text, sample), text, targets)
+            return self._grader.compared(self._extract(text, sample), text, targets)
         if self.faithful:
-            return _Graded(Extraction(text, "raw_reply", (0, len(text))), text in targets, {})
-        return _grade(text, targets)
+            return Graded(Extraction(text, "raw_reply", (0, len(text))), float(text in targets), {})
+        return self._grader.grade(text, targets, asked_in(answers))
 
 
-def is_right_answer(text: str, targets: Sequence[str]) -> bool:
-    """Whether a reply holds one of the right answers: numbers by value, texts after normalisation."""
-    return _grade(text, targets).is_right
+def _targets(sample: Sample) -> str | None:
+    return sample.targets[0] if sample.targets else None
 
 
-def _grade(text: str, targets: Sequence[str]) -> _Graded:
-    if are_numbers(targets):
-        return _grade_number(extract_number(text), targets)
-    return _grade_text(text, targets)
-
-
-def _grade_number(found: Extraction, targets: Sequence[str]) -> _Graded:
-    is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
-    return _Graded(found, is_right, {})
-
-
-def _grade_text(text: str, targets: Sequence[str]) -> _Graded:
-    found = extract_text(text)
-    start, end = visible(text) or (0, len(text))
-    reply = text[start:end]
-    wanted = {normalize(target) for target in targets}
-    if found.answer is not None and normalize(found.answer) not in wanted and normalize(reply) in wanted:
-        found = Extraction(reply.strip(), "whole_reply", (start, end))
-    return _compared(found, reply, targets)
-
-
-def _grade_found(found: Extraction, text: str, targets: Sequence[str]) -> _Graded:
-    """Grade what a named extractor found, as a number where the right answers are numbers."""
-    if are_numbers(targets):
-        return _grade_number(found, targets)
-    start, end = visible(text) or (0, len(text))
-    return _compared(found, text[start:end], targets)
-
-
-def _compared(found: Extraction, reply: str, targets: Sequence[str]) -> _Graded:
-    answer = found.answer
-    if answer is None:
-        return _Graded(found, False, {"f1": 0.0, "contains": 0.0})
-    also = {
-        "f1": max((token_f1(answer, target) for target in targets), default=0.0),
-        "contains": float(any(contains(reply, target) for target in targets)),
-    }
-    return _Graded(found, normalize(answer) in {normalize(target) for target in targets}, also)
-
-
-def token_f1(answer: str, target: str) -> float:
-    """Return the harmonic mean of precision and recall over words, counted with repeats (as SQuAD does).
-
-    Two texts without any word are equal: 1.
-    """
-    given, wanted = words(answer), words(target)
-    if not given or not wanted:
-        return float(given == wanted)
-    shared = sum((Counter(given) & Counter(wanted)).values())
-    return 2 * shared / (len(given) + len(wanted))
+def asked_in(answers: Sequence[Answered]) -> str:
+    """Return the question that a reply was given to."""
+    ask = answers[0].request.ask if answers else None
+    return question_in(ask.prompt) if isinstance(ask, Generate) else ""

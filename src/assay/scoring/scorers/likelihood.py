@@ -11,6 +11,7 @@ from assay.core.score import OptionNumbers, Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.scorers.outcomes import (
     ACCURACY,
+    SEVERAL_METRICS,
     Unscorable,
     failed,
     first_best,
@@ -55,12 +56,17 @@ class OptionLikelihood:
     """The most likely option wins, under one of five normalisations; the others are reported beside it.
 
     sum: log P(option | question). per_token, per_char, per_byte: the sum divided by that length.
-    pmi: the sum less log P(option) without the question.
+    pmi: the sum less log P(option) without the question. Where several options are right, any of them is;
+    `several_right` says so in the metric's name.
     """
 
-    gives = (ACCURACY, *(f"{ACCURACY}_{score_by}" for score_by in SCORE_BY))
-
-    def __init__(self, track: str = "ppl", score_by: ScoreBy = "sum") -> None:
+    def __init__(
+        self, track: str = "ppl", score_by: ScoreBy = "sum", several_right: Literal["any"] | None = None
+    ) -> None:
+        if several_right not in (None, "any"):
+            raise ValueError(f"several_right must be any, as one option is chosen, not {several_right!r}")
+        metric = SEVERAL_METRICS[several_right]
+        self.gives = (metric, *(f"{metric}_{one}" for one in SCORE_BY))
         if score_by not in SCORE_BY:
             raise ValueError(f"score_by must be one of {', '.join(SCORE_BY)}, not {score_by!r}")
         self.track = track
@@ -76,9 +82,19 @@ class OptionLikelihood:
                     f"{self.score_by} cannot be computed: an option has an empty text or no number"
                 )
         except Unscorable as error:
-            return failed(self.track, sample, answers, str(error), option_target(sample))
-        also = _every_accuracy(options, sample.gold) if sample.gold else {}
-        return _ranked(self.track, sample, answers, options, chosen, rule=self.score_by, also=also)
+            metric = self.gives[0]
+            return failed(self.track, sample, answers, str(error), option_target(sample), metric=metric)
+        also = _every_accuracy(options, sample.gold, self.gives[0]) if sample.gold else {}
+        return _ranked(
+            self.track,
+            sample,
+            answers,
+            options,
+            chosen,
+            rule=self.score_by,
+            also=also,
+            metric=self.gives[0],
+        )
 
     def _options(self, sample: Sample, answers: Sequence[Answered]) -> tuple[OptionNumbers, ...]:
         try:
@@ -117,12 +133,12 @@ def _numbers(
     return tuple(options)
 
 
-def _every_accuracy(options: Sequence[OptionNumbers], gold: Sequence[int]) -> dict[str, float]:
+def _every_accuracy(options: Sequence[OptionNumbers], gold: Sequence[int], metric: str) -> dict[str, float]:
     found = {}
     for score_by in SCORE_BY:
         values = option_values(options, score_by)
         if values is not None:
-            found[f"{ACCURACY}_{score_by}"] = float(first_best(values) in gold)
+            found[f"{metric}_{score_by}"] = float(first_best(values) in gold)
     return found
 
 
@@ -172,6 +188,7 @@ def _ranked(
     *,
     rule: str,
     also: dict[str, float],
+    metric: str = ACCURACY,
 ) -> Score:
     """Return the score when the option with the highest value is the answer."""
     best = first_best(values)
@@ -180,6 +197,7 @@ def _ranked(
         sample,
         task_of(answers),
         Verdict.SCORED if sample.gold else Verdict.UNGRADED,
+        metric=metric,
         value=float(best in sample.gold) if sample.gold else None,
         answer=sample.labels[best],
         target=option_target(sample),

@@ -11,6 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from assay.core.errors import AssayError, PlanError, Problem, UsageError, calling_author, listing
@@ -22,6 +23,8 @@ from assay.scoring.metrics.list_metric import unit_of
 _N_RESAMPLES = 200
 _MAX_RESAMPLED = 50_000
 """Rows that resampling may score in all; beyond, a value has no interval."""
+_MAX_RESAMPLING_S = 60.0
+"""Seconds that resampling may take, judged by its first draw: a metric may ask a service about each row."""
 
 PlacedT = TypeVar("PlacedT")
 
@@ -32,6 +35,8 @@ class Values(NamedTuple):
     per_row: dict[str, list[float | None]]
     """For each name, the value of each row, None where there is trouble. A metric may have none for rows."""
     whole: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    """For each name whose metric knows it itself: the 95 % interval of the value over all rows."""
     ratios: dict[str, list[Ratio | None]]
     """For each name that divides a sum over the rows by another: the rows' parts of both."""
     counts: dict[str, list[float | None]]
@@ -45,6 +50,8 @@ class Values(NamedTuple):
     """Rows that a metric could not judge, and why."""
     replies: dict[int, tuple[JudgeReply, ...]]
     """What a judge said of rows, for all metrics that asked one."""
+    details: dict[int, tuple[dict[str, Any], ...]]
+    """What an evaluator said of rows, by its own names."""
     lost: dict[str, str]
     """Names of metrics that have no value over all rows, and why: they raised, or returned nan."""
     deciding: str | None
@@ -73,6 +80,7 @@ def evaluate(
     """
     per_row: dict[str, list[float | None]] = {}
     whole: dict[str, float] = {}
+    intervals: dict[str, tuple[float, float]] = {}
     ratios: dict[str, list[Ratio | None]] = {}
     counts: dict[str, list[float | None]] = {}
     owners: dict[str, Any] = {}
@@ -80,6 +88,7 @@ def evaluate(
     off_scale: set[str] = set()
     troubles: dict[int, str] = {}
     replies: dict[int, tuple[JudgeReply, ...]] = {}
+    details: dict[int, tuple[dict[str, Any], ...]] = {}
     put_off: list[AssayError] = []
     lost: dict[str, str] = {}
     deciding: str | None = None
@@ -102,8 +111,11 @@ def evaluate(
         troubles |= _unjudged(metric, kept)
         # Taken before the metric is called again, for rows by themselves.
         replies |= _replied(metric, kept, replies)
+        said = getattr(metric, "last_details", ())
+        details |= dict(zip(kept, said, strict=True)) if len(said) == len(kept) else {}
         parts = dict(getattr(metric, "last_ratios", {}))
         sums = dict(getattr(metric, "last_counts", {}))
+        intervals |= {name: known for name in told if (known := own_interval(metric, name)) is not None}
         lists = _row_values(metric, predictions, references, kept, told)
         for name in told:
             unit = unit_of(metric, name)
@@ -130,6 +142,7 @@ def evaluate(
     return Values(
         _ordered(per_row, wanted),
         _ordered(whole, wanted),
+        intervals,
         ratios,
         counts,
         owners,
@@ -137,6 +150,7 @@ def evaluate(
         frozenset(off_scale),
         troubles,
         replies,
+        details,
         {name: why for name, why in lost.items() if not wanted or name in wanted},
         wanted[0] if wanted else deciding,
     )
@@ -149,7 +163,7 @@ def _over_rows(
     try:
         return _called(metric, predictions, references, kept), {}
     except Exception as error:
-        fresh = _raising_rows(metric, predictions, references, kept) if _takes_single_rows(metric) else {}
+        fresh = _raising_rows(metric, predictions, references, kept)
         if not fresh or len(fresh) == len(kept):
             # No row's own fault: it would say the same of any.
             raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
@@ -226,7 +240,11 @@ def _row_values(
     kept: Sequence[int],
     found: Sequence[str],
 ) -> dict[str, list[float | None]]:
-    """Return the rows' own values: those that the metric kept, else what it says of each row alone."""
+    """Return the rows' own values: those that the metric kept, else what a metric of Assay's says of each.
+
+    An author's metric is never called with single rows to get them: the original calls it with all rows, and
+    it may have no value for one, as a correlation.
+    """
     lists = dict(getattr(metric, "last_score_lists", None) or {})
     made: dict[str, list[float | None]] = {}
     for name in found:
@@ -235,11 +253,9 @@ def _row_values(
             made[name] = [_number(one) for one in given]
     # What is a sum over the rows is nothing that a row has.
     missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
-    if missing and not is_costly(metric) and _takes_single_rows(metric):
+    if missing and getattr(metric, "scores_single_rows", False):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                alone = [_called(metric, predictions, references, [at]) for at in kept]
+            alone = [_called(metric, predictions, references, [at]) for at in kept]
         except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
             return made
         for name in missing:
@@ -248,11 +264,6 @@ def _row_values(
                 scale = unit_of(metric, name).scale
                 made[name] = [one / scale for one in values if one is not None]
     return made
-
-
-def _takes_single_rows(metric: Any) -> bool:
-    """Whether a metric may be called with one row: one that makes a number of all may have none for one."""
-    return bool(getattr(metric, "takes_single_rows", True))
 
 
 def is_costly(metric: Any) -> bool:
@@ -326,33 +337,30 @@ def whole_value(
     return None if value is None else value / unit_of(metric, name).scale
 
 
-def interval(
-    metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
-) -> tuple[float | None, float | None]:
-    """Return a 95 % interval: the one that the metric's latest call knew itself, else by resampling."""
-    if len(predictions) < 2:
-        return None, None
+def own_interval(metric: Any, name: str) -> tuple[float, float] | None:
+    """Return the 95 % interval that a metric's latest call knew itself; None for none."""
     known = getattr(metric, "last_intervals", {}).get(name)
-    if known is not None:
-        scale = unit_of(metric, name).scale
-        return known[0] / scale, known[1] / scale
-    return _resampled(metric, name, predictions, references)
+    if known is None:
+        return None
+    scale = unit_of(metric, name).scale
+    return known[0] / scale, known[1] / scale
 
 
-def _resampled(
+def resampled_interval(
     metric: Any, name: str, predictions: Sequence[Any], references: Sequence[Any]
 ) -> tuple[float | None, float | None]:
     """Return a 95 % interval from rows drawn with replacement; nothing where that would take too long."""
     n = len(predictions)
-    if n * _N_RESAMPLES > _MAX_RESAMPLED or is_costly(metric):
+    if n < 2 or n * _N_RESAMPLES > _MAX_RESAMPLED or is_costly(metric):
         return None, None
     draw = random.Random("resampled rows")
-    found = []
+    found: list[float] = []
+    started_s = monotonic()
     for _ in range(_N_RESAMPLES):
         rows = [draw.randrange(n) for _ in range(n)]
         drawn = [predictions[row] for row in rows], [references[row] for row in rows]
         value = whole_value(metric, name, *drawn)
-        if value is None:
+        if value is None or (not found and (monotonic() - started_s) * _N_RESAMPLES > _MAX_RESAMPLING_S):
             return None, None
         found.append(value)
     found.sort()

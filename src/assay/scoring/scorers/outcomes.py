@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from assay.core.response import Completion, Failure, Outcome, Output
 from assay.core.sample import Sample
@@ -12,6 +12,11 @@ from assay.core.score import Score, Verdict
 from assay.core.task import Answered
 
 ACCURACY = "accuracy"
+
+SeveralRight: TypeAlias = Literal["exact", "any"]
+"""Where several options are right: an answer must name exactly those, or any one of them."""
+SEVERAL_METRICS: dict[str | None, str] = {None: ACCURACY, "exact": "exact_set", "any": "any_right"}
+"""The metric of each way; None: of a table in which each row has one right option."""
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 

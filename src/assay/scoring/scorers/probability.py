@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 from assay.core.response import LabelProbs
 from assay.core.sample import Sample
 from assay.core.score import MASS, OptionNumbers, Score, Verdict
 from assay.core.task import Answered
 from assay.scoring.scorers.outcomes import (
-    ACCURACY,
+    SEVERAL_METRICS,
     Unscorable,
     failed,
     lead,
@@ -32,20 +33,23 @@ class LabelProbability:
 
     Beside accuracy, where all probabilities are known: `prob_gold`, the normalised probability of the right
     labels, and `brier`, the sum over labels of (p - y)^2 with y shared evenly between right labels (0 is
-    best, 2 is worst).
+    best, 2 is worst). Where several options are right, any of them is; `several_right` says so in the
+    metric's name.
     """
 
-    gives = (ACCURACY, "prob_gold", "brier", MASS)
-
-    def __init__(self, track: str = "prob") -> None:
+    def __init__(self, track: str = "prob", several_right: Literal["any"] | None = None) -> None:
+        if several_right not in (None, "any"):
+            raise ValueError(f"several_right must be any, as one option is chosen, not {several_right!r}")
         self.track = track
+        self.gives = (SEVERAL_METRICS[several_right], "prob_gold", "brier", MASS)
 
     def score(self, sample: Sample, answers: Sequence[Answered]) -> Score:
         """Return the sample's score. Nothing on any label is no answer, and an open contest is none."""
         try:
             outcome = self._outcome(sample, answers)
         except Unscorable as error:
-            return failed(self.track, sample, answers, str(error), option_target(sample))
+            metric = self.gives[0]
+            return failed(self.track, sample, answers, str(error), option_target(sample), metric=metric)
         total = math.fsum(outcome.probs)
         shares = [prob / total if total > 0 else 0.0 for prob in outcome.probs]
         best = outcome.decided
@@ -59,6 +63,7 @@ class LabelProbability:
             sample,
             task_of(answers),
             verdict,
+            metric=self.gives[0],
             value=float(best in sample.gold) if verdict is Verdict.SCORED else None,
             answer=None if best is None else sample.labels[best],
             target=option_target(sample),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Literal, Protocol, runtime_checkable
 
@@ -21,6 +21,8 @@ SCORERS: dict[str, str] = {
     "label_probability": f"{_HERE}.probability:LabelProbability",
     "generated_option": f"{_HERE}.generated:GeneratedOption",
     "generated_answer": f"{_HERE}.generated:GeneratedAnswer",
+    "assertions": f"{_HERE}.assertions:assertions",
+    "inspect_scores": f"{_HERE}.inspect_scores:InspectScores",
     "author_metrics": f"{_HERE}.author_metrics:AuthorMetrics",
     "row_metrics": f"{_HERE}.row_metrics:row_metrics",
     "task_results": f"{_HERE}.task_results:TaskResults",
@@ -91,11 +93,37 @@ def kind_of(sample: Sample) -> Kind:
     return "number" if are_numbers(sample.targets) else "text"
 
 
-def explain_output(text: str, sample: Sample, kind: Kind | None = None) -> tuple[Attempt, ...]:
+def explain_output(
+    text: str, sample: Sample, kind: Kind | None = None, question: str = ""
+) -> tuple[Attempt, ...]:
     """Return every extraction rule tried on a reply, in order, with what each would answer."""
-    from assay.scoring.extract import extract_number, extract_option, extract_text
+    from assay.scoring.extract import extract_number, extract_option
+    from assay.scoring.extract.option_sets import extract_options
 
     kind = kind or kind_of(sample)
     if kind == "option":
-        return extract_option(text, sample.labels, sample.choices, explain=True).attempts
-    return (extract_number if kind == "number" else extract_text)(text, explain=True).attempts
+        find = extract_options if len(sample.gold) > 1 else extract_option
+        return find(text, sample.labels, sample.choices, explain=True).attempts
+    if kind == "number":
+        return extract_number(text, explain=True).attempts
+    return _explain_text(text, sample.targets, question)
+
+
+def _explain_text(text: str, targets: Sequence[str], question: str) -> tuple[Attempt, ...]:
+    """Return the rules of the reader that looks for such right answers, and those of an exact match."""
+    from assay.scoring.extract import extract_text
+    from assay.scoring.extract.formulas import extract_formula, plain_text
+    from assay.scoring.extract.polarity import extract_polarity
+    from assay.scoring.extract.stated import extract_stated
+    from assay.scoring.scorers.grading import reader_of
+
+    reader = reader_of(targets) if targets else "exact"
+    tried: tuple[Attempt, ...] = ()
+    if reader == "yes_no":
+        tried = extract_polarity(text, explain=True).attempts
+    if reader == "formula":
+        tried = extract_formula(text, explain=True).attempts
+    if reader in ("formula", "stated"):
+        wanted = [plain_text(target) for target in targets]
+        tried += extract_stated(text, wanted, question, explain=True).attempts
+    return (*tried, *extract_text(text, explain=True).attempts)

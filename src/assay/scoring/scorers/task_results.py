@@ -191,7 +191,7 @@ class TaskResults:
             metric
             for name in values.whole
             if name not in values.ratios and name not in values.lost and not values.is_mean(name)
-            for metric in corpus_metrics(self.track, values.owners[name], name, scores, rows)
+            for metric in corpus_metrics(self.track, name, scores, rows, values)
         ]
 
 
@@ -213,8 +213,8 @@ class _Aggregate:
         self._function = function
         self._traits = traits_of(function)
         self.is_costly = self._traits.is_costly
-        # A function of the author's own may have no value for one document, as a correlation.
-        self.takes_single_rows = any(function is known for known in AGGREGATIONS.values())
+        is_authors = all(function is not known for known in AGGREGATIONS.values())
+        self.scores_single_rows = not is_authors and not self.is_costly
         self.is_share = self._traits.is_share
         self.last_score_lists: dict[str, list[float]] = {}
         """The values of the documents in the latest call, where they are numbers."""

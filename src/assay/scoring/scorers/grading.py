@@ -1,0 +1,242 @@
+"""What a free answer is worth: as stated, as an exact match, as contained in the reply, by shared words.
+
+One of the four decides, the others are reported beside it. Which reader looks for the answer follows from the
+right answers: numbers, yes and no, formulas, short texts, long texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+from assay.core.prompt import Prompt
+from assay.scoring.extract import Extraction, extract_number, extract_text
+from assay.scoring.extract.answer_words import REFUSAL
+from assay.scoring.extract.formulas import extract_formula, is_formula, plain_text
+from assay.scoring.extract.polarity import extract_polarity, polarity_of
+from assay.scoring.extract.reply import visible
+from assay.scoring.extract.stated import extract_stated
+from assay.scoring.formulas import FormulaComparison
+from assay.scoring.normalize import (
+    are_numbers,
+    contains,
+    normalize,
+    numbers_equal,
+    words,
+    words_of_any_script,
+)
+
+Match: TypeAlias = Literal["stated", "exact", "contains", "f1"]
+"""What decides whether a free answer is right."""
+MATCHES: tuple[str, ...] = get_args(Match)
+Reader: TypeAlias = Literal["number", "yes_no", "formula", "stated", "exact"]
+"""Which reader looks for an answer under `stated`."""
+
+_LONG_WORDS = 12
+"""Words from which on a right answer is a text of its own, in which no phrase can be looked for."""
+_QUESTION_LINE = re.compile(r"[^\n]*[?？؟][^\n]*")
+_ANSWER_CUE = re.compile(r"(?:answer|답|答|réponse|respuesta|antwort|ответ)\s*[:：]?\s*$", re.IGNORECASE)
+_LONGEST_QUESTION = 600
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
+_MISREADS = frozenset({"first_line"})
+"""Rules that give the beginning of a reply which states nothing."""
+
+
+class Graded(NamedTuple):
+    """An answer and its worth."""
+
+    found: Extraction
+    value: float
+    also: dict[str, float]
+    """Its worth by the other ways of matching."""
+
+
+def reader_of(targets: Sequence[str]) -> Reader:
+    """Return which reader looks for answers to these targets."""
+    if are_numbers(targets) and not any("\\" in target for target in targets):
+        return "number"
+    if polarity_of(targets) is not None:
+        return "yes_no"
+    if any(is_formula(target) for target in targets):
+        return "formula"
+    return "stated" if any(_is_short(target) for target in targets) else "exact"
+
+
+def _is_short(target: str) -> bool:
+    return 0 < len(words_of_any_script(target)) < _LONG_WORDS
+
+
+def question_in(prompt: Prompt) -> str:
+    """Return the question at the end of a prompt: its last line with a question mark, else its last two."""
+    user = (
+        prompt
+        if isinstance(prompt, str)
+        else next((m.text for m in reversed(prompt) if m.role == "user"), "")
+    )
+    text = _ANSWER_CUE.sub("", user[-4 * _LONGEST_QUESTION :].rstrip()).rstrip()
+    lines = [line for line in text.split("\n") if line.strip()]
+    asking = [line for line in lines[-8:] if _QUESTION_LINE.fullmatch(line)]
+    # Where nothing asks, an instruction may be followed by what it is about.
+    line = asking[-1].strip() if asking else " ".join(line.strip() for line in lines[-2:])
+    if len(line) > _LONGEST_QUESTION:
+        line = "".join(_SENTENCE.split(line)[-2:])[-_LONGEST_QUESTION:]
+    return line
+
+
+class AnswerGrader:
+    """Grades free answers. `close` ends what compares formulas."""
+
+    def __init__(self, match: Match = "stated") -> None:
+        if match not in MATCHES:
+            raise ValueError(f"match must be one of {', '.join(MATCHES)}, not {match!r}")
+        self._match = match
+        self.formulas = FormulaComparison()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return the names of the values, the deciding one first; what is stated is called accuracy."""
+        return (metric_of(self._match), *(metric_of(one) for one in MATCHES if one != self._match))
+
+    def close(self) -> None:
+        """End what compares formulas."""
+        self.formulas.close()
+
+    def grade(self, text: str, targets: Sequence[str], question: str = "") -> Graded:
+        """Return what a reply is worth."""
+        reader = reader_of(targets)
+        if reader == "number" and self._match in ("stated", "exact"):
+            return _graded_number(extract_number(text), targets)
+        start, end = visible(text) or (0, len(text))
+        found, is_exact = _exact(text, start, end, targets)
+        return self._decided(text, targets, question, reader, found, is_exact, text[start:end])
+
+    def compared(self, found: Extraction, text: str, targets: Sequence[str]) -> Graded:
+        """Return what an answer is worth that a named extractor found."""
+        if are_numbers(targets):
+            return _graded_number(found, targets)
+        start, end = visible(text) or (0, len(text))
+        wanted = {normalize(target) for target in targets}
+        is_exact = found.answer is not None and normalize(found.answer) in wanted
+        values = _values(found, is_exact, text[start:end], targets)
+        return self._graded(found, {"stated": float(is_exact), **values})
+
+    def _decided(
+        self,
+        text: str,
+        targets: Sequence[str],
+        question: str,
+        reader: Reader,
+        found: Extraction,
+        is_exact: bool,
+        reply: str,
+    ) -> Graded:
+        values = _values(found, is_exact, reply, targets)
+        stated, is_right = self._stated(text, targets, question, reader, found, is_exact)
+        values["stated"] = float(is_right)
+        return self._graded(stated if self._match == "stated" else found, values)
+
+    def _graded(self, found: Extraction, values: dict[str, float]) -> Graded:
+        also = {metric_of(one): values[one] for one in MATCHES if one != self._match}
+        return Graded(found, values[self._match], also)
+
+    def _stated(
+        self,
+        text: str,
+        targets: Sequence[str],
+        question: str,
+        reader: Reader,
+        found: Extraction,
+        is_exact: bool,
+    ) -> tuple[Extraction, bool]:
+        """Return the answer that a reply states, and whether it is right."""
+        if reader == "exact":
+            return found, is_exact
+        if reader == "yes_no":
+            said = extract_polarity(text)
+            return said, said.answer is not None and said.answer == polarity_of(targets)
+        if reader == "formula":
+            formula = extract_formula(text)
+            if formula.answer is not None and self.formulas.is_any(formula.answer, targets):
+                return formula, True
+        short = [plain_text(target) for target in targets if not is_formula(target) and _is_short(target)]
+        stated = extract_stated(text, short, question)
+        if stated.answer is not None:
+            return stated, True
+        if found.rule == "whole_reply" and is_exact:
+            return found, True
+        number = _stated_number(text, targets)
+        return (number, True) if number is not None else (_other_answer(text, found), False)
+
+
+def metric_of(match: str) -> str:
+    """Return the name of the metric of a way of matching."""
+    return "accuracy" if match == "stated" else match
+
+
+def is_right_answer(text: str, targets: Sequence[str], question: str = "") -> bool:
+    """Whether a reply states one of the right answers."""
+    grader = AnswerGrader()
+    try:
+        return grader.grade(text, targets, question).value == 1.0
+    finally:
+        grader.close()
+
+
+def _graded_number(found: Extraction, targets: Sequence[str]) -> Graded:
+    is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
+    return Graded(found, float(is_right), {})
+
+
+def _stated_number(text: str, targets: Sequence[str]) -> Extraction | None:
+    """Return the number of a reply where one of several right answers is it; not merely its last number."""
+    numbers = [target for target in targets if are_numbers([target])]
+    if not numbers:
+        return None
+    found = extract_number(text)
+    is_sure = found.answer is not None and found.rule != "last_number"
+    return found if is_sure and any(numbers_equal(found.answer or "", one) for one in numbers) else None
+
+
+def _exact(text: str, start: int, end: int, targets: Sequence[str]) -> tuple[Extraction, bool]:
+    """Return the phrase that a reply announces, its first line, or the whole reply where that is right."""
+    found = extract_text(text)
+    reply, wanted = text[start:end], {normalize(target) for target in targets}
+    if found.answer is None:
+        return found, False
+    if normalize(found.answer) in wanted:
+        return found, True
+    if normalize(reply) in wanted:
+        return Extraction(reply.strip(), "whole_reply", (start, end)), True
+    return found, False
+
+
+def _other_answer(text: str, found: Extraction) -> Extraction:
+    """Return what a reply says that states no right answer; nothing where it refuses to answer."""
+    if found.rule in _MISREADS and REFUSAL.search(text):
+        return Extraction(None, "refusal")
+    return found
+
+
+def _values(found: Extraction, is_exact: bool, reply: str, targets: Sequence[str]) -> dict[str, float]:
+    answer = found.answer
+    if answer is None:
+        return {"exact": 0.0, "contains": 0.0, "f1": 0.0}
+    return {
+        "exact": float(is_exact),
+        "contains": float(any(contains(reply, target) for target in targets)),
+        "f1": max((token_f1(answer, target) for target in targets), default=0.0),
+    }
+
+
+def token_f1(answer: str, target: str) -> float:
+    """Return the harmonic mean of precision and recall over words, counted with repeats (as SQuAD does).
+
+    Two texts without any word are equal: 1.
+    """
+    given, wanted = words(answer), words(target)
+    if not given or not wanted:
+        return float(given == wanted)
+    shared = sum((Counter(given) & Counter(wanted)).values())
+    return 2 * shared / (len(given) + len(wanted))
