@@ -62,7 +62,9 @@ class Case(NamedTuple):
             "extract_non_reasoning_content\n\n"
             f"models = [dict(type={kind}, {fields})]\n"
         ).replace("'@POST'", "dict(type=extract_non_reasoning_content)")
-        for name, content in {**self.files, "configs/models/logged.py": text}.items():
+        moved = text.replace("host_ip='127.0.0.1'", "host_ip='localhost'")
+        models = {"configs/models/logged.py": text, "configs/models/moved.py": moved}
+        for name, content in {**self.files, **models}.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content.replace("{folder}", str(folder)), encoding="utf-8")
@@ -125,6 +127,11 @@ def _thinking(answer: Answer) -> Answer:
 def _failing(answer: Answer, status: int) -> Answer:
     """Fail every fourth prompt or so."""
     return lambda prompt, seen: status if _draw(prompt, 0, 4) == 0 else answer(prompt, seen)
+
+
+def _failing_once(answer: Answer, status: int) -> Answer:
+    """Fail the second request of every other prompt or so."""
+    return lambda prompt, seen: status if seen == 1 and _draw(prompt, 0, 2) == 0 else answer(prompt, seen)
 
 
 # --- data ---
@@ -218,6 +225,13 @@ rivers_datasets = [
     for abbr, name in (('rivers-one', 'one'), ('rivers-two', 'two'))
 ]
 """
+_ARC_WITH_DETAILS = _ARC.replace("AccEvaluator", "AccwithDetailsEvaluator")
+_ARC_BY_LIKELIHOOD = re.sub(
+    r"template=dict\(round.*?\)\]\),",
+    "template={one: f'{{question}} It is {{text{one}}}' for one in 'ABCD'},",
+    re.sub(r"\n *pred_postprocessor=.*", "", _ARC.replace("GenInferencer", "PPLInferencer")),
+    flags=re.DOTALL,
+)
 _GSM = """
 from ais_bench.benchmark.openicl.icl_prompt_template import PromptTemplate
 from ais_bench.benchmark.openicl.icl_retriever import ZeroRetriever
@@ -337,11 +351,23 @@ _HANG_UPS = {
     **_listed("faithful", "a connection that the server closed is opened once more", "requests"),
     **_listed("default", "failed rows are left out of the score, and marked", "results", "summary"),
 }
-_RATE = _listed("default", "extract_rate is given for options as well", "results", "summary")
-_CORRECT = _listed("default", "details hold `correct` for every evaluator", "results")
-_GROUPED = _listed(
-    "faithful", "details of several answers are by row; the original lists them, rows mixed", "results"
+_MOVED = _listed("default", "another address is another model, which is asked from the start", "requests")
+_SCORED = {
+    **_listed("default", "likelihoods are asked for with one token and no generation_kwargs", "requests"),
+    **_listed("faithful", "the server is first asked what it can do", "requests"),
+    **_listed("default", "the server's own lists of log-probabilities are not repeated", "predictions"),
+    **_listed("faithful", "the server's own lists of log-probabilities are not repeated", "predictions"),
+}
+_BY_LABEL = _listed("default", "details hold the likelihood of each label", "results", "summary")
+_SENT_AGAIN = _listed(
+    "faithful",
+    "an answer that was sent again keeps its place; in the original it is the last",
+    "results",
+    "summary",
 )
+_ANSWERED = _listed("default", "answers that came after a retry are there", "predictions")
+_RATE = _listed("default", "extract_rate is given for every evaluator", "results", "summary")
+_CORRECT = _listed("default", "details hold `correct` for every evaluator", "results")
 _DETAILS = ("--dump-eval-details", "--dump-extract-rate")
 _REPEATED = {"generation_kwargs": {"temperature": 0.7, "num_return_sequences": 3}}
 
@@ -531,7 +557,68 @@ CASES: Sequence[Case] = (
         _number,
         *_DETAILS,
         model=_REPEATED,
-        listed={**_TOGETHER, **_GROUPED},
+        listed=_TOGETHER,
+    ),
+    _case(
+        "custom mcq, num_return_sequences 3, details",
+        _table("mcq.jsonl"),
+        _MCQ,
+        _letter,
+        *_DETAILS,
+        model=_REPEATED,
+        listed=_TOGETHER,
+    ),
+    _case(
+        "config, gsm8k, num_return_sequences 3, one of three fails, details",
+        _named("products_gen"),
+        _PRODUCTS,
+        _number,
+        *_DETAILS,
+        model=_REPEATED,
+        steps=[Step(answer=_failing_once(_number, 500))],
+        listed={**_TOGETHER, **_STATUSES, **_ANSWERED},
+    ),
+    _case(
+        "config, num_return_sequences 3, one of three fails, --reuse",
+        _named("rivers_gen"),
+        _RIVERS,
+        _letter,
+        model=_REPEATED,
+        steps=(Step(answer=_failing_once(_letter, 500)), Step(("--reuse",))),
+        listed={**_TOGETHER, **_STATUSES, **_ANSWERED, **_SENT_AGAIN},
+    ),
+    _case(
+        "config, HTTP 500, --reuse at another address",
+        _named("rivers_gen"),
+        _RIVERS,
+        _letter,
+        steps=(Step(answer=_failing(_letter, 500)), Step(("--reuse", "--models", "moved"))),
+        listed={**_STATUSES, **_MOVED},
+    ),
+    _case(
+        "config, PPLInferencer",
+        _named("rivers_ppl"),
+        {**_RIVERS, "configs/datasets/rivers_ppl.py": _ARC_BY_LIKELIHOOD},
+        _letter,
+        model=_TEXT,
+        listed=_SCORED,
+    ),
+    _case(
+        "config, PPLInferencer, all generation_kwargs, details",
+        _named("rivers_ppl"),
+        {**_RIVERS, "configs/datasets/rivers_ppl.py": _ARC_BY_LIKELIHOOD},
+        _letter,
+        *_DETAILS,
+        model={**_TEXT, "generation_kwargs": _FULL},
+        listed={**_SCORED, **_BY_LABEL},
+    ),
+    _case(
+        "config, AccwithDetailsEvaluator, details",
+        _named("rivers_detailed"),
+        {**_RIVERS, "configs/datasets/rivers_detailed.py": _ARC_WITH_DETAILS},
+        _letter,
+        *_DETAILS,
+        listed=_RATE,
     ),
     _case(
         "config, gsm8k, num_return_sequences 3, HTTP 500, --reuse",

@@ -82,12 +82,20 @@ class ChatLog:
                     "created": 1,
                     "model": body.get("model", "m"),
                 }
-                self._answer({**about, "choices": [choice], "usage": usage})
+                if not body.get("stream"):
+                    self._answer({**about, "choices": [choice], "usage": usage})
+                    return
+                piece = {"index": 0, "delta": message, "finish_reason": "stop"}
+                chunk = {**about, "object": "chat.completion.chunk", "choices": [piece], "usage": usage}
+                stream = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+                self._send(stream.encode(), "text/event-stream")
 
             def _answer(self, content: object) -> None:
-                data = json.dumps(content).encode()
+                self._send(json.dumps(content).encode(), "application/json")
+
+            def _send(self, data: bytes, kind: str) -> None:
                 self.send_response(200)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

@@ -359,9 +359,13 @@ def scores_of(out: Path) -> dict[str, float]:
 def compared(original: Outcome, ours: Outcome) -> Compared:
     """Return what differs between two outcomes of a case."""
     differences = []
-    n = len(original.instances)
-    if n != len(ours.instances):
-        return Compared([f"{n} instances, here {len(ours.instances)}"], 0.0)
+    n = len(ours.instances)
+    if n != len(original.instances):
+        differences.append(f"{len(original.instances)} instances, here {n}")
+        # Normalised copies of all rows follow the rows themselves, which are compared all the same.
+        if len(original.instances) != 2 * n:
+            return Compared(differences, 0.0)
+        original = Outcome(original.instances[:n], original.numbers[:n], original.texts[:n], original.scores)
     prompts = sum(one != other for one, other in zip(original.instances, ours.instances, strict=True))
     if prompts:
         differences.append(f"{prompts} of {n} instances")

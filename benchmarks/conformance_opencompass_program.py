@@ -187,7 +187,9 @@ def compare(case: str, way: str, original: Written, ours: Written) -> Iterator[C
     fields = difference(_transport(original.requests), _transport(ours.requests), "fields of all requests")
     text = difference(_summary_lines(original), _summary_lines(ours), "summary")
     has_requests = bool(original.requests or ours.requests)
-    aspects = {"requests": not requests if has_requests else None, "summary": not text}
+    # A default run sets the temperature and streams; a faithful one sends what the original sends.
+    are_equal = not requests and not (fields and way == "faithful")
+    aspects = {"requests": are_equal if has_requests else None, "summary": not text}
     stopped_by = "" if original.summary_text else original.log.strip().rpartition("\n")[2]
     yield Compared(case, "(all)", way, aspects, (*fields, *requests[:2], *text[:2]), stopped_by)
     for name in dict.fromkeys((*original.predictions, *ours.predictions)):
@@ -236,11 +238,15 @@ def difference(theirs: Any, ours: Any, where: str) -> list[str]:
         pairs = zip(theirs, ours, strict=False)
         lines = [line for at, (a, b) in enumerate(pairs) for line in difference(a, b, f"{where}[{at}]")]
         return lines if len(theirs) == len(ours) else [f"{where}: {len(theirs)} and {len(ours)}", *lines]
-    if isinstance(theirs, float) and isinstance(ours, float) and abs(theirs - ours) <= _NEAR:
+    if _is_number(theirs) and _is_number(ours) and abs(theirs - ours) <= _NEAR:
         return []
     if theirs == ours and type(theirs) is type(ours):
         return []
     return [f"{where}: {_short(theirs)} and {_short(ours)}"]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _short(value: Any) -> str:

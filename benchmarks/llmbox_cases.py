@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-N_ROWS = 2
+N_ROWS = 8
 """Rows that are evaluated; those after them are the pool of examples."""
 
 
@@ -92,7 +92,7 @@ CASES = (
 
 _COPIES = (
     "a class with `use_normalization` gets its normalised copies in prob too, which double the work and are "
-    "dropped from the scores; Assay does not ask them"
+    "dropped from the scores; Assay does not ask them, and all else is equal"
 )
 REASONS = {
     "arc-prob": _COPIES,
@@ -247,6 +247,12 @@ def _rows(data: Path) -> dict[str, list[dict[str, Any]]]:
         ("What colour is the sky?", "blue"),
         ("Who wrote Hamlet?", "Shakespeare"),
         ("What is two plus two?", "four"),
+        ("What is the opposite of hot?", "cold"),
+        ("How many days has a week?", "seven"),
+        ("What do bees make?", "honey"),
+        ("What is frozen water called?", "ice"),
+        ("Which planet do we live on?", "Earth"),
+        ("What is the first letter of the alphabet?", "A"),
     ]
     free = [dict(question=question, answer=answer) for question, answer in facts]
     kinds = [

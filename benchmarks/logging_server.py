@@ -8,7 +8,9 @@ often the same prompt came before, so repeated questions get different answers.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -59,8 +61,7 @@ class LoggingServer(ThreadingHTTPServer):
         with self._lock:
             self.calls.append(call)
             reply = self.answer(prompt, self._seen[prompt])
-            if isinstance(reply, str):
-                self._seen[prompt] += 1
+            self._seen[prompt] += 1
         return reply
 
 
@@ -107,6 +108,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         is_chat = self.path.endswith("/chat/completions")
         usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+        if "prompt_logprobs" in body and not is_chat:
+            scored = _scored(body["prompt"])
+            usage = {"prompt_tokens": len(scored), "completion_tokens": 1, "total_tokens": len(scored) + 1}
+            choice = _choice({"text": reply}) | {"prompt_logprobs": scored}
+            self._send(200, json.dumps({"choices": [choice], "usage": usage}))
+            return
         if not body.get("stream"):
             said = {"message": {"role": "assistant", "content": reply}} if is_chat else {"text": reply}
             self._send(200, json.dumps({"choices": [_choice(said)], "usage": usage}))
@@ -141,6 +148,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Keep the terminal free."""
+
+
+def _scored(prompt: str) -> list[dict[str, Any] | None]:
+    """Return a log-probability for each word of a prompt but the first, by what stands before it."""
+    words = [match[0] for match in re.finditer(r"\s*\S+\s*$|\s*\S+", prompt)]
+    scored: list[dict[str, Any] | None] = [None]
+    for at, word in enumerate(words[1:], 1):
+        digest = hashlib.sha256("".join(words[: at + 1]).encode()).digest()
+        number = {"logprob": -digest[0] / 64, "rank": 1, "decoded_token": word}
+        scored.append({str(int.from_bytes(digest[:2])): number})
+    return scored
 
 
 def _choice(said: dict[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,21 @@ def cases() -> list[Case]:
             {**TABLES, **_MODELS},
             ["--models", "served", *_path("qa.csv"), "--dataset-num-runs", "2"],
         ),
+        Case(
+            "classes of one's own, chat server",
+            {**TABLES, **_OWN, "run.py": _config(_CHAT, _OWN_ENTRIES, _OWN_IMPORTS)},
+            ["run.py"],
+        ),
+        Case(
+            "classes of one's own, three kinds of chat server",
+            {**TABLES, **_OWN, "run.py": _config(_CHATS, _STOPPING_ENTRIES, _OWN_IMPORTS)},
+            ["run.py"],
+        ),
+        Case(
+            "classes of one's own, local text model",
+            {**TABLES, **_OWN, "run.py": _config(_TEXT, _OWN_LOCAL_ENTRIES, _OWN_IMPORTS)},
+            ["run.py"],
+        ),
         Case("no answers", {**TABLES, **_MODELS}, ["--models", "served", *_path("unknown.jsonl")]),
         Case("BOM in jsonl", {**TABLES, **_MODELS}, ["--models", "served", *_path("bom.jsonl")]),
         Case(
@@ -190,6 +205,20 @@ _CHAT_WITH_ROLES = _CHAT.replace(
     )""",
 )
 _CHAT = _CHAT.replace("{more}", "")
+_CHATS = """served = dict(
+    path="m", openai_api_base="{url}", key="k", tokenizer_path="{model}",
+    query_per_second=50, max_seq_len=4096, max_out_len=33, batch_size=1, retry=2,
+)
+models = [
+    dict(served, type=OpenAI, abbr="plain", openai_api_base="{url}/chat/completions"),
+    dict(served, type=OpenAI, abbr="plain_set", openai_api_base="{url}/chat/completions", temperature=0.3,
+         extra_body=dict(top_k=5, seed=3)),
+    dict(served, type=OpenAISDKStreaming, abbr="streamed"),
+    dict(served, type=OpenAISDK, abbr="set", temperature=0.2, extra_body=dict(top_k=5, ignore_eos=False),
+         openai_extra_kwargs=dict(top_p=0.9, seed=7, stop=["ZZZ"])),
+    dict(served, type=OpenAISDK, abbr="reasoning", path="o3-m", temperature=0.2),
+]
+"""
 _TEXT_WITH_ROLES = """models = [dict(
     type=HuggingFaceCausalLM, abbr="local", path="{model}", tokenizer_path="{model}",
     tokenizer_kwargs=dict(padding_side="left"), max_seq_len=1024, max_out_len=5, batch_size=1,
@@ -200,6 +229,7 @@ _TEXT_WITH_ROLES = """models = [dict(
     ]),
 )]
 """
+_TEXT = _TEXT_WITH_ROLES.partition("    meta_template")[0] + ")]\n"
 _MODELS = {"configs/models/served.py": "from opencompass.models import OpenAISDK\n" + _CHAT}
 _HF = ["--hf-path", "{model}", "--hf-num-gpus", "0", "--max-out-len", "5", "--batch-size", "1"]
 _ENTRIES = """datasets = [
@@ -211,7 +241,7 @@ _ENTRIES = """datasets = [
     {"path": "{here}/bom.csv"},
     {"path": "{here}/empty.csv"},
     {"path": "{here}/space.csv"},
-    {"path": "{here}/xyzw.jsonl"},
+    {"path": "{here}/xyzw.jsonl", "data_type": "qa"},
     {"path": "{here}/xyzw_mcq.jsonl"},
     {"path": "{here}/begin.jsonl"},
     {"path": "{here}/system.jsonl"},
@@ -235,8 +265,139 @@ _LOCAL_ENTRIES = """datasets = [
     {"path": "{here}/labels.jsonl", "infer_method": "ppl"},
 ]
 """
+_OWN = {
+    "sums.py": """import json
+from pathlib import Path
+
+from datasets import Dataset, DatasetDict
+
+from opencompass.datasets.base import BaseDataset
+from opencompass.openicl.icl_evaluator import BaseEvaluator
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+
+
+def _rows(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+@LOAD_DATASET.register_module()
+class SumsDataset(BaseDataset):
+    @staticmethod
+    def load(path):
+        rows = Dataset.from_list(_rows(path))
+        return DatasetDict(train=rows.select(range(2)), test=rows)
+
+
+@LOAD_DATASET.register_module()
+class PlainSumsDataset(BaseDataset):
+    @staticmethod
+    def load(path):
+        return Dataset.from_list(_rows(path))
+
+
+def _is_right(prediction, reference):
+    return str(reference) in prediction
+
+
+@ICL_EVALUATORS.register_module()
+class DetailedEvaluator(BaseEvaluator):
+    def score(self, predictions, references):
+        pairs = list(zip(predictions, references))
+        details = [{"pred": p, "answer": r, "correct": _is_right(p, r)} for p, r in pairs]
+        return {"share": 100 * sum(one["correct"] for one in details) / len(details), "details": details}
+
+
+@ICL_EVALUATORS.register_module()
+class SeveralEvaluator(BaseEvaluator):
+    def score(self, predictions, references):
+        right = [_is_right(p, r) for p, r in zip(predictions, references)]
+        return {"length": sum(map(len, predictions)), "f1": 0.25, "accuracy": 100 * sum(right) / len(right)}
+
+
+@ICL_EVALUATORS.register_module()
+class PlainEvaluator(BaseEvaluator):
+    def score(self, predictions, references):
+        return {"length": 3.5, "acc": 0.5}
+""",
+}
+_OWN_IMPORTS = """from opencompass.datasets import OptionSimAccEvaluator
+from opencompass.openicl.icl_evaluator import AccwithDetailsEvaluator
+from opencompass.openicl.icl_inferencer import PPLInferencer
+from opencompass.openicl.icl_retriever import FixKRetriever
+from sums import DetailedEvaluator, PlainEvaluator, PlainSumsDataset, SeveralEvaluator, SumsDataset
+
+TURNS = [dict(role="HUMAN", prompt="Q: {question}"), dict(role="BOT", prompt="A: {answer}")]
+
+
+def entry(abbr, cls, path, template, evaluator, inferencer, fixed=None, reader=None, ice=None, **more):
+    asked = dict(
+        prompt_template=dict(type=PromptTemplate, template=template),
+        retriever=dict(type=ZeroRetriever),
+        inferencer=inferencer,
+    )
+    if fixed:
+        asked["ice_template"] = dict(type=PromptTemplate, template=ice or template, ice_token="</E>")
+        asked["prompt_template"]["ice_token"] = "</E>"
+        asked["retriever"] = dict(type=FixKRetriever, fix_id_list=fixed)
+    return dict(
+        abbr=abbr, type=cls, path=path, infer_cfg=asked,
+        reader_cfg=dict(input_columns=["question"], output_column="answer", **(reader or {})),
+        eval_cfg=dict(evaluator=evaluator), **more,
+    )
+
+
+"""
+_OWN_ENTRIES = """stopping = dict(type=GenInferencer, stopping_criteria=["\\n"], temperature=0.4)
+plain = dict(type=GenInferencer)
+chat = dict(round=TURNS)
+system = dict(role="SYSTEM", fallback_role="HUMAN", prompt="Add.")
+shown = dict(begin=[system, "Bare text.", "</E>"], round=TURNS)
+ranged = dict(test_range="[2:6]")
+datasets = [
+    entry("detailed", SumsDataset, "{here}/qa.jsonl", chat, dict(type=DetailedEvaluator), stopping),
+    entry("detailed_plain", PlainSumsDataset, "{here}/qa.jsonl", chat, dict(type=DetailedEvaluator), plain),
+    entry("ranged", SumsDataset, "{here}/qa.jsonl", chat, dict(type=DetailedEvaluator), plain, reader=ranged),
+    entry("own_details", SumsDataset, "{here}/qa.jsonl", chat, dict(type=AccwithDetailsEvaluator), plain),
+    entry("several", SumsDataset, "{here}/qa.jsonl", chat, dict(type=SeveralEvaluator), plain),
+    entry("plain", SumsDataset, "{here}/qa.jsonl", chat, dict(type=PlainEvaluator), plain),
+    entry("shots", SumsDataset, "{here}/qa.jsonl", shown, dict(type=AccEvaluator), plain, fixed=[0, 1]),
+    entry("twice", SumsDataset, "{here}/qa.jsonl", chat, dict(type=DetailedEvaluator), plain, n=2, k=2),
+    entry("options", PlainSumsDataset, "{here}/mcq.jsonl", "{question} {A} {B} {C} {D}",
+          dict(type=OptionSimAccEvaluator, options=["A", "B", "C", "D"]), plain, reader=ranged),
+]
+del entry
+"""
+_STOPPING_ENTRIES = """asked = dict(type=GenInferencer, stopping_criteria=["\\n"], temperature=0.4)
+chat = dict(round=TURNS)
+datasets = [
+    entry("detailed", SumsDataset, "{here}/qa.jsonl", chat, dict(type=DetailedEvaluator), asked),
+    entry("twice", SumsDataset, "{here}/qa.jsonl", chat, dict(type=DetailedEvaluator), asked, n=2),
+]
+del entry
+"""
+_OWN_LOCAL_ENTRIES = """ppl = dict(type=PPLInferencer)
+plain = dict(type=GenInferencer, max_out_len=5)
+labels = {one: "</E>Q: {question}\\nA: {" + one + "}" for one in "ABCD"}
+turns = {
+    one: dict(begin="</E>", round=[
+        dict(role="HUMAN", prompt="Q: {question}"), dict(role="BOT", prompt="{" + one + "}")])
+    for one in "ABCD"
+}
+ranged = dict(test_range="[1:4]")
+accuracy = dict(type=AccEvaluator)
+datasets = [
+    entry("ppl", SumsDataset, "{here}/mcq.jsonl", {one: labels[one][4:] for one in "ABCD"}, accuracy, ppl,
+          reader=ranged),
+    entry("ppl_shots", SumsDataset, "{here}/mcq.jsonl", labels, accuracy, ppl, fixed=[0, 1], reader=ranged),
+    entry("ppl_turns", SumsDataset, "{here}/mcq.jsonl", turns, accuracy, ppl, fixed=[0], reader=ranged,
+          ice=dict(round=TURNS)),
+    entry("gen_shots", SumsDataset, "{here}/qa.jsonl", "</E>Q: {question}\\nA: {answer}", accuracy, plain,
+          fixed=[0, 1], reader=ranged),
+]
+del entry
+"""
 _IMPORTS = """from opencompass.datasets import CustomDataset
-from opencompass.models import HuggingFaceCausalLM, OpenAISDK
+from opencompass.models import HuggingFaceCausalLM, OpenAI, OpenAISDK, OpenAISDKStreaming
 from opencompass.openicl.icl_evaluator import AccEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.openicl.icl_prompt_template import PromptTemplate
@@ -245,8 +406,8 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 """
 
 
-def _config(models: str, datasets: str) -> str:
-    return _IMPORTS + models + datasets
+def _config(models: str, datasets: str, imports: str = "") -> str:
+    return _IMPORTS + imports + models + datasets
 
 
 def _path(name: str) -> list[str]:

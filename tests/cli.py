@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from typing import NamedTuple
 import pytest
 
 from assay.faces.cli.main import run_command
+
+_CODE = re.compile(r"[A-Z]+-\d{3}\b")
 
 
 class Result(NamedTuple):
@@ -31,6 +34,16 @@ def assay(*arguments: str) -> Result:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = run_command()
     return Result(status, out.getvalue(), err.getvalue())
+
+
+def error_of(result: Result) -> tuple[str, str, str]:
+    """Return the code of the one error that a command printed, what is wrong, and the fix."""
+    assert result.status == 2, result.out + result.err
+    lines = result.err.strip().splitlines()
+    # Downloads are reported before.
+    begin = next(at for at, line in enumerate(lines) if _CODE.match(line))
+    code, what, fix = (line.strip() for line in lines[begin : begin + 3])
+    return code.split()[0], what, fix
 
 
 def killed(command: Sequence[str], journal: Path, *, after: int) -> bytes:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import uuid
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ settings.load_profile("unhurried")
 # inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test asks the real hub: nobody listens there. Tests of the hub name one of their own.
+os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
 
 SHARED = Path(__file__).parents[1].parent / "shared"
 

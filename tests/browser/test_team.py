@@ -102,7 +102,7 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
 def test_what_is_wrong_stands_beside_its_field(
     browser_page: Page, server: TeamServer, faults: Faults
 ) -> None:
-    faults.expect("400")
+    faults.expect("409")
     page = browser_page
     sign_in(page, server)
     page.goto(address(server, "/evaluations/new"))
@@ -154,7 +154,7 @@ def test_an_evaluation_is_stopped_resumed_and_deleted(browser_page: Page, server
 def test_a_table_is_uploaded_after_its_problems_were_read(
     browser_page: Page, server: TeamServer, faults: Faults, tmp_path: Path
 ) -> None:
-    faults.expect("400")
+    faults.expect("409")
     (tmp_path / "mine.csv").write_text(_BROKEN)
     page = browser_page
     sign_in(page, server)
@@ -180,7 +180,7 @@ def test_a_table_is_uploaded_after_its_problems_were_read(
 
 
 def test_a_model_is_registered_and_deleted(browser_page: Page, server: TeamServer, faults: Faults) -> None:
-    faults.expect("400")
+    faults.expect("409")
     page = browser_page
     sign_in(page, server)
     page.goto(address(server, "/models"))

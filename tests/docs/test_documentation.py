@@ -4,7 +4,8 @@ A page is read from top to bottom in an empty folder. A fenced block after a lin
 written to that file. A block marked `console` holds commands after `$ ` and, below each, what it prints;
 `status=2` in the mark is the exit status of its commands, `real` says that it needs the embedded model. In
 shown output a line `...` stands for anything; a decimal at the end of a line (seconds) and the width of
-columns do not count.
+columns do not count. A page with a block that is marked `hub` finds the datasets of `fakes.hub_documented` on
+the Hugging Face hub.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -51,7 +53,9 @@ from assay.dialects.ultraeval.quirks import DIFFERENCES as TRANSFORM_QUIRKS
 from assay.faces.cli.answers import CommandAnswer
 from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
+from assay.faces.cli.downloads import DownloadEvent
 from assay.faces.cli.explain import explain
+from assay.faces.cli.init import init
 from assay.faces.cli.json_output import ErrorAnswer
 from assay.faces.cli.leaderboard import leaderboard
 from assay.faces.cli.progress_views import ProgressEvent
@@ -73,6 +77,9 @@ from assay.scoring.scorers.row_corpus import LATE_METRICS
 from assay.scoring.scorers.sentence_likelihood import CORRECTED as CORRECTED_SENTENCES
 from assay.scoring.scorers.sentence_likelihood import SENTENCE_METRICS
 from cli import Result, assay
+from fakes.hub_clients import lead_clients
+from fakes.hub_documented import add_documented_datasets
+from fakes.hub_server import hub_on_loopback
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -149,15 +156,18 @@ def occurs(chunk: list[str], output: str) -> bool:
     return any(lines[at : at + len(chunk)] == chunk for at in range(len(lines)))
 
 
-def run_command(command: Command, monkeypatch: pytest.MonkeyPatch) -> Result:
+def run_command(command: Command, monkeypatch: pytest.MonkeyPatch, hub: str) -> Result:
     with monkeypatch.context() as patch:
         for name, value in command.environment.items():
             patch.setenv(name, value)
-        return assay(*command.arguments)
+        status, *texts = assay(*command.arguments)
+    return Result(status, *(text.replace(hub, "https://huggingface.co") for text in texts))
 
 
-def follow(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real: bool) -> None:
-    """Do what a page says, in a folder."""
+def follow(
+    page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real: bool, hub: str = "no hub"
+) -> None:
+    """Do what a page says, in a folder; `hub` is the address of the one that stands for the real one."""
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
         if block.file is not None:
@@ -165,7 +175,7 @@ def follow(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real
             (folder / block.file).write_text(block.body, encoding="utf-8")
         elif block.mark.split(" ")[0] == "console" and ("real" in block.mark.split(" ")) == is_real:
             for command in commands(block):
-                result = run_command(command, monkeypatch)
+                result = run_command(command, monkeypatch, hub)
                 said = f"{where}: assay {shlex.join(command.arguments)}\n{result.out}{result.err}"
                 assert result.status == block.status, said
                 for chunk in chunks(command.shown):
@@ -174,6 +184,18 @@ def follow(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real
                     )
         elif block.mark == "python" and _IMPORTS_ASSAY.search(block.body) and not is_real:
             exec(compile(block.body, where, "exec"), {"__name__": "documentation"})  # noqa: S102
+
+
+@contextmanager
+def hub_of(page: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Serve the hub that a page's commands use; yield its address."""
+    if not any("hub" in block.mark.split(" ") for block in blocks(page)):
+        yield "no hub"
+        return
+    with hub_on_loopback() as hub:
+        add_documented_datasets(hub)
+        lead_clients(monkeypatch, hub, home)
+        yield hub.endpoint
 
 
 def has_real_blocks(page: Path) -> bool:
@@ -187,7 +209,8 @@ def name_of(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_page_does_what_it_says(page: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
-    follow(page, workdir, monkeypatch, is_real=False)
+    with hub_of(page, workdir / "hf_home", monkeypatch) as hub:
+        follow(page, workdir, monkeypatch, is_real=False, hub=hub)
 
 
 @pytest.mark.model
@@ -237,7 +260,9 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     quirks = {
         quirk
         for data_type in ("mcq", "qa")
-        for quirk in quirks_of(methods, data_type, said, is_faithful=False, has_shots=True)
+        for quirk in quirks_of(
+            methods, data_type, said, is_faithful=False, has_shots=True, has_bare_text=True
+        )
     }
     missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
     assert quirks
@@ -315,7 +340,7 @@ def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [run, check, docs, explain, report, ls, score, leaderboard, serve, *token.commands.values()],
+    [run, check, init, docs, explain, report, ls, score, leaderboard, serve, *token.commands.values()],
     ids=lambda command: command.name,
 )
 def test_every_option_is_documented(command: click.Command) -> None:
@@ -363,7 +388,7 @@ def _structs(kind: Any, found: dict[str, type[msgspec.Struct]]) -> None:
 def test_every_field_that_programs_are_told_is_documented() -> None:
     text = (DOCS / "json.md").read_text(encoding="utf-8")
     found: dict[str, type[msgspec.Struct]] = {}
-    _structs(CommandAnswer | ErrorAnswer | ProgressEvent, found)
+    _structs(CommandAnswer | ErrorAnswer | ProgressEvent | DownloadEvent, found)
     assert len(found) > 15
     fields = [(name, field) for name, kind in found.items() for field in kind.__struct_fields__]
     assert [(name, field) for name, field in fields if f"`{field}`" not in text] == []

@@ -174,7 +174,8 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone(workdir: Path) -> 
     result = assay("run", "metric_raises_on_one.py", "-m", "mock", "--out", "run")
     assert result.status == 3
     scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
-    assert [(score["verdict"], score.get("value")) for score in scores] == [("failed", None), ("scored", 1.0)]
+    verdicts = [(score["verdict"], score.get("value")) for score in scores]
+    assert verdicts == [("failed", None), ("ungraded", None)]
     why = scores[0]["why"]
     assert why.startswith("the metric Picky raised ValueError: nothing to compare with (")
     assert "metric_raises_on_one.py line " in why

@@ -17,7 +17,13 @@ def said(*parts: str) -> tuple[str, ...]:
 
 
 CASES = [
-    ("missing_column.csv", (), "TABLE-001", said("'question'", "'prompt_text'")),
+    (
+        "missing_column.csv",
+        ("--answer-column", "anser"),
+        "TABLE-001",
+        said("'anser'", "'answer'", "'prompt_text'"),
+    ),
+    ("bare_labels.csv", (), "TABLE-018", said("column 'label'", "'0', '1'", "--label-names 0=NAME0,1=NAME1")),
     (
         "answer_not_an_option.csv",
         (),
@@ -40,6 +46,19 @@ CASES = [
     ("not_a_table.json", (), "SOURCE-007", said("not_a_table.json")),
     ("twice_the_column.csv", (), "SOURCE-009", said("'A'")),
     ("broken.csv.gz", (), "SOURCE-011", said("broken.csv.gz")),
+    (
+        "headerless.csv",
+        (),
+        "SOURCE-015",
+        said("line 1", "--no-header --columns question,A,B,answer", "--header"),
+    ),
+    ("notes_above.csv", (), "SOURCE-015", said("line 1", "--header-row 3")),
+    ("two_lists.json", (), "SOURCE-016", said("'train', 'test'", "--sheet train", "--sheet test")),
+    ("two_lists.json", ("--sheet", "tset"), "SOURCE-016", said("'tset'", "did you mean 'test'")),
+    ("two_separators.csv", (), "SOURCE-017", said("--separator ,", "--separator ';'")),
+    ("error_cells.xlsx", (), "SOURCE-018", said("sheet 'Quiz' row 3, column 'answer'", "B3", "#N/A")),
+    ("fine.csv", ("--sheet", "Quiz"), "SOURCE-019", said("'sheet'", "omit --sheet")),
+    ("latin1.csv", ("--encoding", "utf-99"), "SOURCE-004", said("'utf-99'")),
     ("ambiguous_answer.csv", (), "TABLE-010", said("column 'answer'", "index0", "index1")),
     ("gap_in_options.csv", (), "TABLE-009", said("row 1 (line 2)", "option B")),
     ("empty_row.csv", (), "TABLE-008", said("row 2 (line 3)")),
@@ -160,6 +179,24 @@ CASES = [
     ),
     ("fine.csv", ("--method", "ppl", "--model-arg", "kinds=generate"), "PLAN-001", said("'ppl'", "'gen'")),
     ("fine.csv", ("--chat", "on"), "PLAN-003", said("'fine'", "'mock'", "--chat off")),
+    ("narrator.jsonl", (), "TABLE-030", said("row 2 (line 2), column 'messages'", "'narrator'")),
+    ("two_answers.jsonl", (), "TABLE-031", said("'3'", "'2'", "--answer-column answer")),
+    ("tool_call.jsonl", (), "TABLE-032", said("row 1 (line 1), column 'messages'", "'tool'")),
+    (
+        "unknown_assertion.csv",
+        (),
+        "TABLE-033",
+        said("row 2 (line 3), column '__expected'", "'similar'", "'contains-any'"),
+    ),
+    (
+        "two_variables.csv",
+        (),
+        "TABLE-034",
+        said("'language', 'input'", "--human-prompt '{language} {input}'"),
+    ),
+    ("needs_sandbox.jsonl", (), "TABLE-035", said("row 1 (line 1), column 'sandbox'")),
+    ("unknown_scorer.yaml", (), "TABLE-036", said("'use_tools'", "'math'", "'match'")),
+    ("broken.yaml", (), "SOURCE-006", said("line 2", "broken YAML")),
     (
         "texts.jsonl",
         ("--model", "ultraeval:http://127.0.0.1:1/"),

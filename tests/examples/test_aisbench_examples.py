@@ -350,7 +350,8 @@ def test_right_answers_score_1_and_wrong_ones_0(name: str, shared_data: Path) ->
     answers = ANSWERS[name]
     for say, worth in ((answers.right, 1.0), (answers.wrong, 0.0)):
         finished, values = evaluated(one, say, n_rows=SLOW.get(name))
-        assert {score.value for score in finished.scores} == {worth}
+        # A number such as 1990,000 is none: a reply without an answer is not right either.
+        assert {score.value or 0.0 for score in finished.scores} == {worth}
         for metric in answers.metrics:
             value = values[metric]
             assert value is not None

@@ -246,6 +246,120 @@ def test_faithful_mixes_rows_as_aisbench_does(mode: tuple[str, ...], together: d
     }
 
 
+_OPTIONS = "question,A,B,answer\nfirst?,1,2,A\nsecond?,1,2,B\n"
+
+
+def _losing_one(body_of_first: str) -> Model:
+    """Answer A, but fail the second request for one of the prompts."""
+    n_asked: Counter[str] = Counter()
+
+    def said(body: Body) -> Any:
+        n_asked[prompt_of(body)] += 1
+        is_lost = body_of_first in prompt_of(body) and n_asked[prompt_of(body)] == 2
+        return error(400, "out of order") if is_lost else reply(choice(body, "A"))
+
+    return said
+
+
+@pytest.mark.parametrize("temperature", [0.7, 0])
+def test_of_several_answers_to_a_row_one_may_fail_alone_under_faithful(temperature: float) -> None:
+    Path("mcq.csv").write_text(_OPTIONS, encoding="utf-8")
+    with serving(_losing_one("first?")) as server:
+        write_model(server.url, generation_kwargs={"temperature": temperature, "num_return_sequences": 3})
+        flags = ("--custom-dataset-path", "mcq.csv", "--dump-eval-details", *FAITHFUL)
+        result = run(*flags, status=3)
+        n_before = len(server.bodies)
+        run(*flags, "--reuse")
+    assert n_before == 6
+    assert len(server.bodies) == 7, "the answer that failed is asked for again, and no other"
+    assert "1 of 6 answers of mcq failed; they count as wrong, as in the original" in result.err
+    kept = (folder() / "predictions/m/mcq.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["id"] for line in kept] == [0, 0, 0, 1, 1, 1]
+    assert results("mcq")["accuracy (3 runs average)"] == 50.0
+
+
+def test_details_of_several_answers_under_faithful_are_mixed_as_in_the_original() -> None:
+    Path("mcq.csv").write_text(_OPTIONS, encoding="utf-8")
+    with serving(_losing_one("first?")) as server:
+        write_model(server.url, generation_kwargs={"temperature": 0.7, "num_return_sequences": 3})
+        run("--custom-dataset-path", "mcq.csv", "--dump-eval-details", *FAITHFUL, status=3)
+    found = results("mcq")
+    # All first answers, then all second ones: three in a row count for one row. The one that failed is last.
+    assert [one["pred"] for one in found["details"]] == [["A", "A", "A"], ["A", "", "A"]]
+    assert [one["refr"] for one in found["details"]] == [["A", "B", "A"], ["B", "A", "B"]]
+    assert [one["example_abbr"] for one in found["details"]] == ["mcq_test_0", "mcq_test_1"]
+    assert "type" not in found
+
+
+def test_details_of_several_answers_name_each_answer() -> None:
+    text = RIVERS.replace("AccEvaluator", "EMEvaluator")
+    Path("configs/datasets/rivers.py").write_text(text, encoding="utf-8")
+    with serving(saying("B is it")) as server:
+        write_model(server.url, generation_kwargs={"temperature": 0.7, "num_return_sequences": 2})
+        run("--datasets", "rivers", "--dump-eval-details")
+    first = results("rivers_two")["details"]["0"]
+    assert (first["predictions"], first["references"]) == (["B", "B"], ["A", "A"])
+    assert first["correct"] == [False, False]
+
+
+def test_reuse_at_another_address_continues_under_faithful() -> None:
+    models = [_failing_rows(400)]
+    with serving(lambda body: models[0](body)) as server:
+        write_model(server.url)
+        run("--datasets", "rivers", *FAITHFUL, status=3)
+    models[0] = saying("B")
+    with serving(lambda body: models[0](body)) as other:
+        write_model(other.url)
+        run("--datasets", "rivers", "--reuse", *FAITHFUL)
+    assert len(other.bodies) == 2, "the rows that failed, once for each dataset"
+    (manifest,) = [
+        content
+        for path in folder().glob("runs/m/*/manifest.json")
+        if other.url in (content := path.read_text(encoding="utf-8"))
+    ]
+    assert "continues with the answers of" in manifest
+
+
+def test_likelihoods_are_asked_for_as_texts_under_faithful() -> None:
+    Path("configs/datasets/rivers.py").write_text(
+        RIVERS.replace("GenInferencer", "PPLInferencer")
+        .replace(
+            'template=dict(round=[dict(role="HUMAN", prompt="{question}")])',
+            'template={"A is right": "{question} A", "B is right": "{question} B"}',
+        )
+        .replace("pred_postprocessor=dict(type=first_capital_postprocess),", "")
+        .replace("dataset_postprocessor=dict(type=first_capital_postprocess),", ""),
+        encoding="utf-8",
+    )
+
+    def said(body: Body) -> Body:
+        words = body["prompt"].split(" ")
+        texts = [words[0], *(f" {word}" for word in words[1:])]
+        tokens = [
+            None if not at else {"7": {"logprob": -float(at), "rank": 1, "decoded_token": text}}
+            for at, text in enumerate(texts)
+        ]
+        made = choice(body, "x") | {"prompt_logprobs": tokens}
+        return reply(made, prompt_tokens=len(texts), completion_tokens=1)
+
+    with serving(said) as server:
+        write_model(server.url, "VLLMCustomAPI", generation_kwargs={"temperature": 0.3, "top_k": 4})
+        run("--datasets", "rivers", "--dump-eval-details", *FAITHFUL)
+    asked = [body for body in server.bodies if "river" in body["prompt"]]
+    assert len(asked) == 40, "the likelihood of a text that two datasets share is asked for once"
+    for body in asked:
+        assert {name: value for name, value in body.items() if name not in ("model", "prompt")} == {
+            **{"max_tokens": 64, "stream": False, "temperature": 0.3, "top_k": 4, "prompt_logprobs": 0}
+        }
+    line = json.loads(
+        (folder() / "predictions/m/rivers_two.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    )
+    assert line["origin_prompt"] == ["Where is river 0? A", "Where is river 0? B"]
+    detail = results("rivers_two")["details"]["0"]
+    assert detail["prompt"] == line["origin_prompt"]
+    assert detail["origin_prediction"] == detail["predictions"] == line["prediction"]
+
+
 def test_groups_have_the_name_of_the_metric_that_their_members_share() -> None:
     with serving(saying("B")) as server:
         write_model(server.url)

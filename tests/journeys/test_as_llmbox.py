@@ -147,7 +147,7 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
         *("--openai_api_key", "sk-secret", "-b", "16:auto", "--flash_attn", "False", "--gptq", "False"),
     )
     assert result.status == 0, result.err
-    assert "--hf_mirror: nothing is downloaded" in result.err
+    assert "--hf_mirror: the hub's address is read from the environment: HF_ENDPOINT" in result.err
     assert "--vllm: the local model answers by transformers" in result.err
     assert "--openai_api_key: models behind an API are not there yet" in result.err
     assert "flash" not in result.err

@@ -95,14 +95,15 @@ def test_a_table_by_path_takes_them_too(workdir: Path) -> None:
 def test_every_dataset_of_a_list_is_repeated(workdir: Path, fidelity: str) -> None:
     write_config(workdir, f"{TABLES}, {CLASS}", args=", chat=True")
     folder = run(workdir, "run.py", "--dataset-num-runs", "2", "--fidelity", fidelity)
+    golds: dict[str, list[Any]] = {"mcq": ["B", "C"], "qa": [2, 3], "by_class": [2, 3]}
     for name in ("mcq", "qa", "by_class"):
-        assert len(read(folder, "predictions", name)["0"]["prediction"]) == 2, name
+        assert [row["gold"] for row in read(folder, "predictions", name).values()] == golds[name] * 2
 
 
 def test_a_repeated_table_by_path(workdir: Path) -> None:
     folder = run(workdir, "--models", "mock", "--custom-dataset-path", "mcq.jsonl", "--dataset-num-runs", "2")
     (path,) = folder.glob("predictions/*/mcq.json")
-    assert len(json.loads(path.read_text(encoding="utf-8"))["0"]["prediction"]) == 2
+    assert len(json.loads(path.read_text(encoding="utf-8"))) == 4
 
 
 def test_a_faithful_table_is_the_entry_that_the_original_makes(workdir: Path) -> None:
@@ -235,3 +236,22 @@ def test_letters_that_do_not_begin_with_a_are_qa_to_the_original(workdir: Path) 
     assert isinstance(read(run(workdir, "run.py"), "results", "xy")["details"], list)
     faithful = read(run(workdir, "run.py", "--fidelity", "faithful"), "results", "xy")
     assert faithful["details"]["0"]["references"] == "X"
+
+
+@pytest.mark.parametrize("names", [("one",), ("one", "two")])
+def test_tables_of_a_list_that_can_be_read_in_several_ways_are_all_named(
+    workdir: Path, names: tuple[str, ...]
+) -> None:
+    for name in names:
+        rows = [{"my_question": f"{n}+1=", "X": "2", "Y": "3", "my_answer": "XY"[n % 2]} for n in range(8)]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (workdir / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    entries = ", ".join(
+        f'{{"path": "{name}.jsonl", "input_columns": ["my_question"], "output_column": "my_answer"}}'
+        for name in names
+    )
+    write_config(workdir, entries)
+    result = assay("as", "opencompass", "run.py")
+    assert result.status == 2, result.out
+    assert result.err.count("TABLE-018") == len(names), result.err
+    assert all(f"{name}.jsonl" in result.err for name in names)

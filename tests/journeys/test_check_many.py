@@ -74,7 +74,7 @@ def test_needed_data_is_no_error(workdir: Path) -> None:
     files = [str(folder / f"{name}.py") for name in ("whole", "absent")]
     result = assay("check", "--dialect", "llmbox", *files)
     assert result.status == 0
-    assert "no data root and no dataset path were given" in result.out
+    assert "is needed and was not found; in hf://whole: the hub at" in result.out
     assert "2 datasets: 0 ok, 2 need data, 0 with errors" in result.out
 
 

@@ -152,8 +152,8 @@ def test_a_model_of_the_hub_is_not_fetched(workdir: Path, elsewhere: Door) -> No
     hub = {"HF_HOME": str(workdir / "hub"), "HF_ENDPOINT": address}
     result = assay("run", "data.csv", "-m", "hf:org/name", "--offline", **hub)
     assert result.status == 2
-    assert "MODEL-003" in result.err
-    assert "fix: fetch it without --offline first" in result.err
+    assert "MODEL-016" in result.err
+    assert "fix: run once without --offline" in result.err
     assert elsewhere.n_knocks == 0
     assay("run", "data.csv", "-m", "hf:org/name", **hub)
     assert elsewhere.n_knocks > 0
@@ -253,7 +253,7 @@ def test_a_local_model_does_not_take_the_network_from_one_that_has_a_server(work
         (workdir / "configs" / "models" / "both.py").write_text(config, encoding="utf-8")
         command = ("as", "aisbench", "--models", "both", "--custom-dataset-path", "data.csv", "--offline")
         result = assay(*command, "--custom-dataset-infer-method", "gen", HF_HOME=str(workdir / "hub"))
-        assert "MODEL-003" in result.err
+        assert "MODEL-016" in result.err
         assert len(server.bodies) == 2, result.err
     (kept,) = workdir.glob("outputs/**/manifest.json")
     assert json.loads(kept.read_text(encoding="utf-8"))["settings"]["offline"]["value"] is True

@@ -191,16 +191,18 @@ def test_a_model_in_several_workers_is_evaluated_as_in_one(server: TeamServer) -
 
 
 @pytest.mark.parametrize(
-    ("model", "code"),
+    ("model", "status", "code"),
     [
-        ({"spec": "openai:m@http://127.0.0.1:9/v1", "workers": 2}, "WORKER-001"),
-        ({"spec": "mock", "args": {"num_cpus": "1"}}, "WORKER-002"),
-        ({"spec": "mock", "on": "rya"}, "WORKER-003"),
-        ({"spec": "mock", "workers": 0}, "WEB-018"),
+        ({"spec": "openai:m@http://127.0.0.1:9/v1", "workers": 2}, 409, "WORKER-001"),
+        ({"spec": "mock", "args": {"num_cpus": "1"}}, 409, "WORKER-002"),
+        ({"spec": "mock", "on": "rya"}, 409, "WORKER-003"),
+        ({"spec": "mock", "workers": 0}, 400, "WEB-018"),
     ],
 )
-def test_workers_that_cannot_be_are_told(server: TeamServer, model: dict[str, Any], code: str) -> None:
-    assert refused(server.ask("POST", "/api/v1/models", {"name": "x", **model})) == (400, code)
+def test_workers_that_cannot_be_are_told(
+    server: TeamServer, model: dict[str, Any], status: int, code: str
+) -> None:
+    assert refused(server.ask("POST", "/api/v1/models", {"name": "x", **model})) == (status, code)
 
 
 def watched(server: TeamServer, path: str, last_id: str | None = None) -> list[dict[str, str]]:
@@ -225,10 +227,10 @@ def watched(server: TeamServer, path: str, last_id: str | None = None) -> list[d
         ({"model": "quick", "datasets": ["sums"], "settings": {"shots": -1}}, 400, "WEB-018"),
         ({"model": "quick", "datasets": ["sums"], "settings": {"out": "/tmp/x"}}, 400, "WEB-018"),
         ({"model": "quick", "datasets": ["sums"], "settings": {"method": ["guess"]}}, 400, "WEB-018"),
-        ({"model": "quick", "datasets": ["sums"], "settings": {"shots": 9}}, 400, "TABLE-013"),
+        ({"model": "quick", "datasets": ["sums"], "settings": {"shots": 9}}, 409, "TABLE-013"),
         ({"model": "quick", "datasets": ["sums"], "judge": "nobody"}, 404, "TEAM-031"),
-        ({"model": "quick", "datasets": ["sums"], "model_args": {"answer": "A"}}, 400, "TEAM-033"),
-        ({"model": "quick", "datasets": ["sums", "klue_ynat"]}, 400, "TEAM-061"),
+        ({"model": "quick", "datasets": ["sums"], "model_args": {"answer": "A"}}, 409, "TEAM-033"),
+        ({"model": "quick", "datasets": ["sums", "klue_ynat"]}, 409, "TEAM-061"),
         ("no object", 400, "WEB-018"),
     ],
 )
@@ -246,14 +248,14 @@ def test_the_owner_may_name_a_model_that_is_not_registered(server: TeamServer) -
     number = server.post("/evaluations", asked)["evaluation"]["id"]
     server.await_state(number, "complete")
     unknown = server.ask("POST", "/api/v1/evaluations", {"model": "gpt:4", "datasets": ["sums"]})
-    assert refused(unknown) == (400, "MODEL-001")
+    assert refused(unknown) == (409, "MODEL-001")
     secret = {
         "model": "openai:x@http://127.0.0.1:1/v1",
         "model_args": {"api_key": "hunter2"},
         "datasets": ["sums"],
     }
     told = server.ask("POST", "/api/v1/evaluations", secret)
-    assert refused(told) == (400, "TEAM-032")
+    assert refused(told) == (409, "TEAM-032")
     assert "hunter2" not in json.dumps(told.body)
 
 
@@ -309,9 +311,9 @@ def test_models_are_registered_without_secrets(server: TeamServer) -> None:
     for model, expected in (
         ({"name": "later", "spec": "mock"}, (409, "TEAM-030")),
         ({"name": "no/name", "spec": "mock"}, (400, "TEAM-034")),
-        ({"name": "x", "spec": "mock", "args": {"answr": "A"}}, (400, "MODEL-002")),
-        ({"name": "x", "spec": "openai:m@http://eve:hunter2@h/v1"}, (400, "MODEL-001")),
-        ({"name": "x", "spec": "openai:m@http://h/v1", "args": {"api_key": "hunter2"}}, (400, "TEAM-032")),
+        ({"name": "x", "spec": "mock", "args": {"answr": "A"}}, (409, "MODEL-002")),
+        ({"name": "x", "spec": "openai:m@http://eve:hunter2@h/v1"}, (409, "MODEL-001")),
+        ({"name": "x", "spec": "openai:m@http://h/v1", "args": {"api_key": "hunter2"}}, (409, "TEAM-032")),
         ({"name": "x"}, (400, "WEB-018")),
     ):
         answer = server.ask("POST", "/api/v1/models", model)
@@ -353,16 +355,16 @@ def test_a_table_is_uploaded_evaluated_and_deleted(server: TeamServer) -> None:
 @pytest.mark.parametrize(
     ("parts", "status", "code"),
     [
-        ({"file": ("x.csv", b"question,A,B,answer\n1+1=,1,2,E\n"), "name": "x"}, 400, "TABLE-011"),
-        ({"file": ("x.py", b"print(1)"), "name": "x"}, 400, "TEAM-043"),
-        ({"file": ("x.csv.gz", b"\x1f\x8b"), "name": "x"}, 400, "TEAM-043"),
+        ({"file": ("x.csv", b"question,A,B,answer\n1+1=,1,2,E\n"), "name": "x"}, 409, "TABLE-011"),
+        ({"file": ("x.py", b"print(1)"), "name": "x"}, 409, "TEAM-043"),
+        ({"file": ("x.csv.gz", b"\x1f\x8b"), "name": "x"}, 409, "TEAM-043"),
         ({"file": ("x.csv", _CSV.encode()), "name": "../x"}, 400, "TEAM-034"),
         ({"file": ("x.csv", _CSV.encode()), "name": ""}, 400, "TEAM-034"),
-        ({"file": ("x.csv", b""), "name": "x"}, 400, "SOURCE-003"),
+        ({"file": ("x.csv", b""), "name": "x"}, 409, "SOURCE-003"),
         ({"file": ("x.csv", b"x" * 1_050_000), "name": "x"}, 413, "TEAM-044"),
         ({"file": ("x.csv", b"x" * 2_000_000), "name": "x"}, 413, "WEB-014"),
-        ({"file": ("x.csv", _CSV.encode()), "name": "x", "headline": "acuracy"}, 400, "TEAM-046"),
-        ({"file": ("x.csv", _CSV.encode()), "name": "x", "meta": ("m", b"[" * 10_000)}, 400, "TABLE-002"),
+        ({"file": ("x.csv", _CSV.encode()), "name": "x", "headline": "acuracy"}, 409, "TEAM-046"),
+        ({"file": ("x.csv", _CSV.encode()), "name": "x", "meta": ("m", b"[" * 10_000)}, 409, "TABLE-002"),
         ({"name": "x"}, 400, "WEB-018"),
         ({"file": ("x.csv", _CSV.encode()), "name": "x", "place": "/etc"}, 400, "WEB-018"),
     ],
@@ -394,7 +396,7 @@ def test_a_small_file_that_stands_for_much_is_refused(server: TeamServer) -> Non
     parquet.write_table(table, content, compression="zstd")
     assert len(content.getvalue()) < 100_000
     answer = upload(server, file=("x.parquet", content.getvalue()), name="x")
-    assert refused(answer) == (400, "TEAM-047"), answer
+    assert refused(answer) == (409, "TEAM-047"), answer
     assert "200 MB" in answer.body["what"]
     assert list((server.folder / "assay-team" / "uploads").glob("*")) == []
 
@@ -443,7 +445,7 @@ def test_the_server_answers_while_a_template_that_runs_away_is_checked(
     assert server.ask("GET", "/api/v1/models").status == 200
     for thread in threads:
         thread.join()
-    assert [(one.status, one.body["code"]) for one in answers] == [(400, "TEMPLATE-002")] * 4
+    assert [(one.status, one.body["code"]) for one in answers] == [(409, "TEMPLATE-002")] * 4
     assert answers[0].body["where"] == {"file": "x.csv", "row": 1, "line": 2}
 
 
@@ -468,7 +470,7 @@ def test_a_config_that_would_run_code_is_no_table(server: TeamServer) -> None:
         "metric": {"accuracy": {"evaluation": {"type": "exact_match"}}},
     }
     answer = upload(server, file=("x.json", json.dumps(config).encode()), name="x")
-    assert answer.status == 400, answer
+    assert answer.status == 409, answer
     assert not list(server.folder.rglob("was_run"))
 
 
@@ -649,4 +651,53 @@ def test_options_names_every_method_of_an_address(server: TeamServer) -> None:
         connection.request("OPTIONS", re.sub(r"{[^}]*}", "1", path), headers=headers)
         allowed = set((connection.getresponse().headers.get("allow") or "").split(", "))
         connection.close()
-        assert {method.upper() for method in item} <= allowed, (path, allowed)
+        assert {method.upper() for method in item} == allowed - {"OPTIONS", "HEAD"}, (path, allowed)
+
+
+def test_the_document_rejects_what_the_server_rejects(server: TeamServer) -> None:
+    schemas = server.get("/openapi.json")["components"]["schemas"]
+    asked = schemas["AskedSettings"]["properties"]
+    bounds = ("minimum", "maximum", "exclusiveMinimum")
+    assert {name: [asked[name].get(key) for key in bounds] for name in ("shots", "temperature", "top_p")} == {
+        "shots": [0, None, None],
+        "temperature": [0, 1000, None],
+        "top_p": [None, 1, 0],
+    }
+    for name in ("AskedSettings", "EvaluationRequest", "NewModel", "UploadForm"):
+        assert schemas[name]["additionalProperties"] is False, name
+    upload_parts = schemas["UploadForm"]["properties"]
+    assert {name for name, part in upload_parts.items() if part.get("format") == "binary"} == {"file", "meta"}
+
+
+@pytest.mark.parametrize(
+    ("model", "code"),
+    [
+        ({"name": "x", "spec": "hf:nowhere"}, "MODEL-003"),
+        ({"name": "x", "spec": "hf:" + "x" * 3000}, "MODEL-005"),
+        ({"name": "x", "spec": "hf:" + "x/" * 1900}, "MODEL-003"),
+        ({"name": "가" * 100, "spec": "mock"}, "TEAM-034"),
+    ],
+)
+def test_a_model_as_described_that_the_server_cannot_have_is_a_conflict(
+    server: TeamServer, model: dict[str, Any], code: str
+) -> None:
+    assert refused(server.ask("POST", "/api/v1/models", model)) == (409, code)
+
+
+@pytest.mark.parametrize("cookie", [{}, {"cookie": "assay=nobody"}])
+def test_an_upload_without_a_token_needs_one(server: TeamServer, cookie: dict[str, str]) -> None:
+    body, headers = form({"file": ("x.csv", _CSV.encode()), "name": "x"})
+    answer = server.ask("POST", "/api/v1/datasets", body, token=None, headers={**headers, **cookie})
+    assert refused(answer) == (401, "WEB-012")
+
+
+def test_parts_of_an_upload_may_be_any_bytes(server: TeamServer) -> None:
+    """A file that is no text is a fault of the file; a word that is none is a fault of the request."""
+    cases: list[tuple[dict[str, Any], int]] = [
+        ({"file": ("x.csv", b"\xff\xfe\x00"), "name": "x"}, 409),
+        ({"file": ("x.csv", _CSV.encode()), "name": "x", "meta": ("m", b"\xff\x00")}, 409),
+        ({"file": ("\xff.csv", _CSV.encode()), "name": "../\xff"}, 400),
+    ]
+    for parts, expected in cases:
+        answer = upload(server, **parts)
+        assert answer.status == expected, answer

@@ -6,7 +6,9 @@ import json
 import os
 import resource
 import signal
+import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 import postgres_server
 from assay.ledger.database import open_database
 from assay.ledger.jobs import JobState, Queue
+from fakes.openai_server import saying, serving
 from fakes.team_server import TeamServer, children_of, eventually, is_alive, kill_all
 
 _ROWS = 30
@@ -47,11 +50,53 @@ def await_answers(server: TeamServer, number: int, more_than: int) -> int:
     return eventually(lambda: n if (n := n_answered(server, number)) > more_than else 0)
 
 
+class HeldModel:
+    """A model that answers as often as the test lets it: no evaluation ends while others are looked at."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._n_left = 0
+        self._is_open = False
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_open or self._n_left > 0)
+            self._n_left -= 1
+        return saying("A")(body)
+
+    def let_all(self) -> None:
+        with self._changed:
+            self._is_open = True
+            self._changed.notify_all()
+
+    def await_answers(self, server: TeamServer, number: int, more_than: int) -> int:
+        """Let answers out one by one until an evaluation has so many; return how many it has."""
+
+        def look() -> int:
+            with self._changed:
+                self._n_left = max(self._n_left, 1)
+                self._changed.notify()
+            return n if (n := n_answered(server, number)) > more_than else 0
+
+        return eventually(look)
+
+
+@pytest.fixture
+def held_model() -> Iterator[tuple[HeldModel, str]]:
+    model = HeldModel()
+    with serving(model) as served:
+        yield model, f"openai:m@{served.url}"
+        model.let_all()
+
+
 @pytest.mark.slow
-def test_no_evaluation_is_lost_and_none_is_done_twice(tmp_path: Path, database_place: str) -> None:
+def test_no_evaluation_is_lost_and_none_is_done_twice(
+    tmp_path: Path, database_place: str, held_model: tuple[HeldModel, str]
+) -> None:
+    model, spec = held_model
     write_dataset(tmp_path)
     with TeamServer(tmp_path, "--database", database_place) as server:
-        server.post("/models", {"name": "slow", "spec": "mock", "args": {"delay_ms": "200"}})
+        server.post("/models", {"name": "slow", "spec": spec, "args": {"concurrency": "1"}})
         numbers = [
             server.post("/evaluations", {"model": "slow", "datasets": ["sums"], "settings": {"seed": seed}})[
                 "evaluation"
@@ -60,16 +105,16 @@ def test_no_evaluation_is_lost_and_none_is_done_twice(tmp_path: Path, database_p
         ]
         first = numbers[0]
 
-        seen = await_answers(server, first, 2)
-        assert len(server.evaluating) == 2
+        seen = model.await_answers(server, first, 2)
+        eventually(lambda: len(server.evaluating) == 2)
         kill_all(server.evaluating)
-        seen = await_answers(server, first, seen + 2)
+        seen = model.await_answers(server, first, seen + 2)
 
         before = server.workers
         kill_all(before)
         eventually(lambda: len([pid for pid in server.workers if pid not in before]) == 2)
         seen = n_answered(server, first)
-        await_answers(server, first, seen + 2)
+        model.await_answers(server, first, seen + 2)
 
         left = [server.process.pid, *server.workers, *server.evaluating]
         server.kill()
@@ -77,13 +122,13 @@ def test_no_evaluation_is_lost_and_none_is_done_twice(tmp_path: Path, database_p
         eventually(lambda: not any(map(is_alive, left)))
         server.start()
         seen = n_answered(server, first)
-        await_answers(server, first, seen + 2)
+        model.await_answers(server, first, seen + 2)
 
-        everybody = [server.process.pid, *server.workers, *server.evaluating]
-        assert len(everybody) == 5
-        kill_all(everybody)
+        eventually(lambda: len([*server.workers, *server.evaluating]) == 4)
+        kill_all([server.process.pid, *server.workers, *server.evaluating])
         server.process.wait()
         server.start()
+        model.let_all()
 
         for number in numbers:
             ended = server.await_state(number, "complete", "failed", "stopped")

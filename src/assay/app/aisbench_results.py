@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from assay.app.answered_rows import AnsweredRow, mean_loss, options_of, rows_by_task, shown_prompt, texts_of
+from assay.app.opencompass_files import TOGETHER, WITH_PROMPT, flattened, named_details
 from assay.app.openicl_results import (
     PREDICTIONS,
     RESULTS,
@@ -30,6 +31,7 @@ from assay.app.openicl_results import (
     write_lines,
 )
 from assay.core.prompt import Message, Prompt
+from assay.core.response import Failure
 from assay.core.score import Verdict
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
@@ -40,32 +42,37 @@ from assay.scoring.evaluators.registry import EVALUATORS
 EXTRACT_RATE = "extract_rate"
 _DETAILS = "details"
 _OPTION_EVALUATOR = "OptionSimAccEvaluator"
+_BY_ROW = {"pred", "answer", "correct"}
+"""The names that an evaluator's details must have for the original to write them by row."""
 
 
-class FailedRows(NamedTuple):
-    """How many rows of a dataset failed."""
+class FailedAnswers(NamedTuple):
+    """How many rows of a dataset failed, or answers where each row has several requests."""
 
     task: str
     n_failed: int
-    n_rows: int
+    n: int
+    noun: str
     is_counted: bool
     """Whether they count as wrong answers, as in the original."""
 
 
-def write_predictions(run: StoredRun, folder: Path, model: str) -> list[FailedRows]:
-    """Write what the model answered; return the datasets of which rows failed."""
+def write_predictions(run: StoredRun, folder: Path, model: str) -> list[FailedAnswers]:
+    """Write what the model answered; return the datasets of which answers failed."""
     failed = []
     by_task = rows_by_task(run)
     for spec in run.manifest.tasks:
         rows = by_task[spec.name]
         place = _place(folder / PREDICTIONS, model, spec)
-        good = [line for row in rows if row.failure is None for line in _lines(spec, row)]
-        bad = [line for row in rows if row.failure is not None for line in _lines(spec, row)]
-        write_lines(with_suffix(place, ".jsonl"), good)
+        lines = [line for row in rows for line in _lines(spec, row)]
+        write_lines(with_suffix(place, ".jsonl"), [line for line in lines if "error_info" not in line])
+        bad = [line for line in lines if "error_info" in line]
         if bad:
             write_lines(with_suffix(place, "_failed.jsonl"), bad)
-            n_failed = sum(row.failure is not None for row in rows)
-            failed.append(FailedRows(spec.name, n_failed, len(rows), _is_faithful(spec)))
+            is_repeated = _n_answers(spec) > 1 and len(lines) > len(rows)
+            n, noun = (len(lines), "answers") if is_repeated else (len(rows), "rows")
+            n_failed = len(bad) if is_repeated else sum(row.failure is not None for row in rows)
+            failed.append(FailedAnswers(spec.name, n_failed, n, noun, _is_faithful(spec)))
         else:
             with_suffix(place, "_failed.jsonl").unlink(missing_ok=True)
     return failed
@@ -76,7 +83,10 @@ def write_results(run: StoredRun, folder: Path, model: str, details: Details) ->
     metrics = run.metrics()
     by_task = rows_by_task(run) if details.rows or details.extract_rate else {}
     for spec in run.manifest.tasks:
-        content: dict[str, Any] = {one.metric: shown_value(one) for one in shown_metrics(spec, metrics)}
+        own = shown_metrics(spec, metrics)
+        if not own:
+            continue
+        content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
         if by_task:
             content |= _details(spec, by_task[spec.name], details)
         write_json(with_suffix(_place(folder / RESULTS, model, spec), ".json"), content)
@@ -132,25 +142,34 @@ def _gold(spec: TaskSpec, row: AnsweredRow) -> Any:
 
 
 def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
-    """Yield the lines of one row: one for each text."""
-    record, failure = row.record, row.failure
+    """Yield the lines of one row: one for each text and for each request that failed."""
+    record = row.record
     prompt = _prompt(spec, record.contexts[0]) if record.contexts else ""
     head = {"data_abbr": spec.name, "id": row.number}
-    if failure is not None:
+    failures = [outcome for _, outcome in row.asks if isinstance(outcome, Failure)]
+    options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in options_of(row)]
+    if failures and spec.methods[0] != "gen":
+        failures, options = failures[:1], []  # Labels are compared all or not at all.
+    for failure in failures:
         yield {**head, "input": prompt, "error_info": f"{failure.kind}: {failure.message}"}
-        return
     head |= {"success": True}
     gold = {"gold": right} if (right := _gold(spec, row)) else {}
-    options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in options_of(row)]
     if options:
         answer = None if row.score is None else row.score.answer
         more = {"ppl_list": options, "prediction": answer}
-        yield {**head, "uuid": record.sample.id, "origin_prompt": prompt, **more, **gold}
+        prompts = [_prompt(spec, record.ask(ask).prompt) for _, ask, _ in options_of(row)]
+        yield {**head, "uuid": record.sample.id, "origin_prompt": prompts, **more, **gold}
         return
     texts = texts_of(row)
     for at, text in enumerate(texts):
         name = record.sample.id if len(texts) == 1 else f"{record.sample.id}.{at}"
         yield {**head, "uuid": name, "origin_prompt": prompt, "prediction": text, **gold}
+
+
+def _n_answers(spec: TaskSpec) -> int:
+    """Return how often each row is asked."""
+    n: int = spec.settings.get("n", 1)
+    return n if spec.methods[0] == "gen" else 1
 
 
 # --- details ---
@@ -160,19 +179,76 @@ def _details(spec: TaskSpec, rows: Sequence[AnsweredRow], wanted: Details) -> di
     """Return the keys that the two flags add to a result."""
     evaluator = _evaluator(spec)
     found: dict[str, Any] = {}
-    if wanted.rows and evaluator == _OPTION_EVALUATOR:
+    if wanted.rows and evaluator == _OPTION_EVALUATOR and not _is_mixed(spec):
         found[_DETAILS] = [_listed(spec, row) for row in rows]
+    elif wanted.rows and (own := _own_list(spec, evaluator, rows)):
+        found[_DETAILS] = own
     elif wanted.rows:
-        is_listed = evaluator in EVALUATORS and EVALUATORS[evaluator].has_details
+        is_listed = any(map(_has_row_details, rows))
+        is_listed |= evaluator in EVALUATORS and EVALUATORS[evaluator].has_details
         found[_DETAILS] = {str(row.number): _detail(spec, row, is_listed=is_listed) for row in rows}
-        # With several answers to a row, the original keeps the evaluator's own list, without a type.
-        if not (_is_faithful(spec) and is_listed and spec.settings.get("n", 1) > 1):
-            found["type"] = "GEN" if spec.methods[0] == "gen" else "PPL"
+        # AISBench has one shape for texts and for likelihoods of a service.
+        found["type"] = "GEN" if spec.methods[0] == "gen" or _is_faithful(spec) else "PPL"
     # The original tells the rate from its details by row, and without them not at all.
     if wanted.extract_rate and (not _is_faithful(spec) or "type" in found):
         n_found = sum(bool(row.score is not None and row.score.answer) for row in rows)
         found[EXTRACT_RATE] = 100.0 * n_found / len(rows) if rows else 0.0
     return found
+
+
+def _is_mixed(spec: TaskSpec) -> bool:
+    """Whether several answers are grouped as the original does, which mixes those to different rows."""
+    return _is_faithful(spec) and _n_answers(spec) > 1
+
+
+def _has_row_details(row: AnsweredRow) -> bool:
+    """Whether an evaluator says of a row what the original writes by row: `pred`, `answer`, `correct`."""
+    details = () if row.score is None else row.score.details
+    return bool(details) and all(one.keys() >= _BY_ROW for one in details)
+
+
+def _own_list(spec: TaskSpec, evaluator: str, rows: Sequence[AnsweredRow]) -> list[dict[str, Any]]:
+    """Return what the evaluator says of each row in a list; empty where the original writes it by row.
+
+    With several answers the original lays all first answers down, then all second ones, and takes as many
+    in a row as were asked for one row.
+    """
+    said = [_answer_details(spec, evaluator, row) for row in rows]
+    n = _n_answers(spec)
+    is_by_name = all(_has_row_details(row) for row in rows) and evaluator != WITH_PROMPT
+    if not any(said) or (is_by_name and not _is_mixed(spec)):
+        return []
+    if _is_mixed(spec) and {len(one) for one in said} == {n}:
+        laid = [of_row[run] for run in range(n) for of_row in said]
+        said = [laid[at * n : (at + 1) * n] for at in range(len(rows))]
+    return [
+        {"example_abbr": f"{spec.name}_test_{row.number}", **_together(row), **flattened(details)}
+        for row, details in zip(rows, said, strict=True)
+    ]
+
+
+def _answer_details(spec: TaskSpec, evaluator: str, row: AnsweredRow) -> Sequence[Mapping[str, Any]]:
+    """Return what an evaluator with details says of each answer to a row."""
+    if evaluator == _OPTION_EVALUATOR:
+        listed = _listed(spec, row)
+        names = ("pred", "parsed", "refr", "correct")
+        return [dict(zip(names, one, strict=True)) for one in zip(*map(listed.get, names), strict=True)]
+    if evaluator in EVALUATORS and not EVALUATORS[evaluator].has_details:
+        return ()
+    score = row.score
+    details = () if score is None else score.details
+    if evaluator == WITH_PROMPT:
+        prompt = _prompt(spec, row.record.contexts[0]) if row.record.contexts else ""
+        right = score is not None and score.value == 1.0
+        answer = "" if score is None else score.answer
+        said = details or [{"pred": answer, "answer": right_answer(row.record), "correct": right}]
+        return named_details(evaluator, said, prompt)
+    return details
+
+
+def _together(row: AnsweredRow) -> dict[str, float]:
+    also = {} if row.score is None else row.score.also
+    return {name: value for name, value in also.items() if name.startswith(TOGETHER)}
 
 
 def _evaluator(spec: TaskSpec) -> str:
@@ -185,7 +261,10 @@ def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, A
     """Return one row of the details; `is_listed`: values are lists, as the evaluator's own details are."""
     made: dict[str, Any] = {}
     options = list(options_of(row))
-    if options:
+    if options and _is_faithful(spec):
+        made["prompt"] = [_prompt(spec, row.record.ask(ask).prompt) for _, ask, _ in options]
+        made["origin_prediction"] = None if row.score is None else row.score.answer
+    elif options:
         made["origin_prediction"] = {
             label: {"prompt": shown_prompt(row.record.ask(ask).prompt), "PPL": mean_loss(outcome)}
             for label, ask, outcome in options
@@ -199,13 +278,21 @@ def _detail(spec: TaskSpec, row: AnsweredRow, *, is_listed: bool) -> dict[str, A
         failure = row.failure
         why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
         return {**made, "error": why or "not scored"}
+    if score.details and (is_listed or len(score.details) > 1):
+        said = flattened(score.details)
+        return {
+            **made,
+            "predictions": said["pred"],
+            "references": said["answer"],
+            "correct": [bool(one) for one in said["correct"]],
+        }
     answer = score.answer if score.answer is not None else ""
     target = score.target if score.target is not None else right_answer(row.record)
     is_right = score.value == 1.0
     if is_listed:
         return {**made, "predictions": [answer], "references": [target], "correct": [is_right]}
     made |= {"predictions": answer, "references": str(target)}
-    return {**made, "correct": is_right} if options or not _is_faithful(spec) else made
+    return made if _is_faithful(spec) else {**made, "correct": is_right}
 
 
 def _listed(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
@@ -214,7 +301,8 @@ def _listed(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
     letters = (spec.settings.get("evaluator_arguments") or {}).get("options") or list(sample.labels)
     options = Options(letters, is_faithful=_is_faithful(spec))
     right = right_answer(row.record)
-    texts = [str(text) for text in texts_of(row)] or [""]
+    texts = [str(text) for text in texts_of(row)]
+    texts += [""] * (_n_answers(spec) - len(texts))  # Those that failed.
     fields = {
         **dict.fromkeys(letters),
         **dict(zip(sample.labels, sample.choices, strict=True)),

@@ -50,13 +50,20 @@ def is_failed(manifest: RunManifest) -> bool:
     """Whether a finished run, or a scoring of it, counts as failed.
 
     It does where more samples failed than its settings let pass, where code that scores left a task without a
-    score, and where no task has one. Who allows so many samples to fail allows that too.
+    score, and where no task has one, unless the person said that the files have no right answers. Allowing so
+    many samples to fail allows that too.
     """
     if too_many_failed(manifest):
         return True
     is_allowed = bool(manifest.failures) and allowed_failures(manifest).n > 0
     has_fault = any(one.is_fault for one in manifest.unscored)
-    return (has_fault or manifest.status is RunStatus.UNSCORED) and not is_allowed
+    lacks_scores = manifest.status is RunStatus.UNSCORED and not _has_no_answers(manifest)
+    return (has_fault or lacks_scores) and not is_allowed
+
+
+def _has_no_answers(manifest: RunManifest) -> bool:
+    """Whether a person said of every task that it has no right answers."""
+    return all(task.settings.get("said", {}).get("no_answers") for task in manifest.tasks)
 
 
 def too_many_failed(manifest: RunManifest) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from assay.app.settings import RunSettings
+from assay.backends.find_model import find_tokenizer
 from assay.bench.conversations import conversation_item, is_conversation
 from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
@@ -24,6 +25,7 @@ from assay.core.origin import Origin
 from assay.core.request import Generate
 from assay.core.task import Task
 from assay.dialects.parts.requested import SamplingMode, chosen_rows
+from assay.sources.file_settings import FileSettings, UndecidedFile
 from assay.sources.files import known_suffix, open_source
 from assay.sources.record import Record
 
@@ -70,6 +72,7 @@ def load_items(source: str | Mapping[str, Any], asked: ItemsAsked, where: Origin
     its file or name. What a file is shows in its first row. `where`: the place of such a config.
     """
     _check(asked)
+    asked = _pinned(asked)
     if isinstance(source, str) and source != SYNTHETIC:
         return _of_file(source, asked)
     _refuse_trace(asked, "a synthetic load")
@@ -111,8 +114,17 @@ def _number(asked: ItemsAsked, n_there: int) -> int:
     return n if asked.at_most is None else min(n, asked.at_most)
 
 
+def _pinned(asked: ItemsAsked) -> ItemsAsked:
+    """Return the same with the commit of a tokenizer on the hub, so that the result names what was used."""
+    files = None if asked.tokenizer is None else find_tokenizer(asked.tokenizer)
+    return asked if files is None else msgspec.structs.replace(asked, tokenizer=f"hf:{files.weights()}")
+
+
 def _tokenizer(asked: ItemsAsked) -> Tokenizer | None:
-    return None if asked.tokenizer is None else open_tokenizer(asked.tokenizer)
+    if asked.tokenizer is None:
+        return None
+    files = find_tokenizer(asked.tokenizer)
+    return open_tokenizer(asked.tokenizer if files is None else str(files.tokenizer_source()))
 
 
 def _refuse_lengths(asked: ItemsAsked, name: str) -> None:
@@ -190,7 +202,11 @@ def _first_row(source: str) -> Record | None:
     path = Path(source)
     if not path.is_file() or known_suffix(path.name) is None:
         return None
-    return next(iter(open_source(source).records()), None)
+    try:
+        return next(iter(open_source(source, FileSettings()).records()), None)
+    except UndecidedFile:
+        # Its meta file may settle it; whoever compiles the table finds out.
+        return None
 
 
 def _trace(source: str, asked: ItemsAsked) -> Items:
@@ -246,6 +262,7 @@ def _dataset(source: str, asked: ItemsAsked) -> Items:
     values = msgspec.structs.replace(
         values,
         method=("gen",) if is_table else values.method,
+        stage="infer",
         seed=asked.seed,
         chat="on" if asked.is_chat else "off",
     )

@@ -24,6 +24,8 @@ from assay.scoring.scorers.outcomes import ACCURACY
 JUDGED = "gpt4_eval"
 """The metric that asks a judge whether an answer agrees with the right one."""
 _OF_OPTIONS = "qa_match"
+_BY_JUDGE = "judge"
+"""The way of matching that asks a judge."""
 _WITHOUT_TARGETS = ("function_execution", JUDGED)
 """Metrics that need no right answer in words: programs have tests, and a judge is told the right option."""
 
@@ -37,6 +39,10 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
     metric_args: dict[str, str] = {}
     """By the argument's name, or `METRIC.NAME`."""
     score_by: str | None = None
+    match: str | None = None
+    """What makes a free answer right."""
+    several_right: str | None = None
+    """What makes an answer right where several options are."""
     judge: str | None = None
     judge_args: dict[str, str] = {}
     judge_prompt: str | None = None
@@ -63,6 +69,8 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True):
         named = {
             "--extract": self.extract,
             "--metric": self.metrics,
+            "--match": self.match,
+            "--several-right": self.several_right,
             "--judge": self.judge,
             "--judge-prompt": self.judge_prompt,
         }
@@ -135,6 +143,13 @@ def _check_company(choices: Choices) -> None:
     if choices.metrics and (choices.judge or choices.judge_prompt) and not asks:
         what = f"a judge is named, and {listing(choices.metrics)} asks none"
         raise UsageError(Problem("RESCORE-008", what, f"leave --metric away, or add {JUDGED}"))
+    if choices.metrics and (choices.match or choices.several_right):
+        flag = "--match" if choices.match else "--several-right"
+        what = f"--metric {choices.metrics[0]} and {flag} both say what makes an answer right"
+        raise UsageError(Problem("RESCORE-003", what, "leave one of them away"))
+    if (choices.judge or choices.judge_prompt) and choices.match not in (None, _BY_JUDGE):
+        what = f"a judge is named, and --match {choices.match} asks none"
+        raise UsageError(Problem("RESCORE-008", what, "use --match judge, or remove --judge"))
     if choices.are_own and choices.extract is not None:
         what = f"--extract {choices.extract}: the dataset's own code reads answers for {choices.metrics[0]}"
         raise UsageError(Problem("RESCORE-003", what, "leave --extract away, or choose another metric"))
@@ -168,6 +183,8 @@ def _chosen_places(tasks: Mapping[str, StoredTask], choices: Choices) -> Iterato
 
 def _unfit(idle: Sequence[str], chosen: set[tuple[str, str]], *, are_own: bool) -> UsageError:
     needed = "scores options by likelihood" if "--score-by" in idle else "writes text"
+    if "--match" in idle or "--several-right" in idle:
+        needed = "has free answers" if "--match" in idle else "has options and writes text"
     if are_own and "--metric" in idle:
         needed = "is scored by its dataset's own code"
     there = listing(f"{task} {method}" for task, method in sorted(chosen))
@@ -194,11 +211,16 @@ class _Track:
         if choices.are_own:
             return self._before, list(choices.about_text) if self._before is None else []
         if Kind.GENERATE in self._asked.kinds and "answer" in self._asked.roles:
-            about = choices.about_text
-            return (self._of_text(choices), list(about)) if about else (self._before, [])
+            about = self._about(choices)
+            return (self._of_text(choices), about) if about else (self._before, [])
         if choices.score_by is not None and "option" in self._asked.roles and Kind.SPAN in self._asked.kinds:
             return self._of_options(choices.score_by), ["--score-by"]
         return self._before, []
+
+    def _about(self, choices: Choices) -> list[str]:
+        """Return the flags that concern this method: ways of matching are for free answers or for options."""
+        other = "--match" if self._task.n_with_options else "--several-right"
+        return [flag for flag in choices.about_text if flag != other]
 
     def _of_options(self, score_by: str) -> ComponentSpec:
         is_own = self._before is not None and self._before.name == "option_likelihood"
@@ -220,12 +242,14 @@ class _Track:
         if choices.metrics and choices.metrics != (ACCURACY,):
             return self._row_metrics(named_with_arguments(choices.metrics, choices.metric_args), choices)
         if choices.metrics:
-            return self._accuracy(choices.extract or "auto")
-        if choices.judge or choices.judge_prompt:
+            return self._accuracy(choices.extract or "auto", choices)
+        if choices.judge or choices.judge_prompt or choices.match == _BY_JUDGE:
             return self._judged(choices)
+        if choices.match or choices.several_right:
+            return self._accuracy(choices.extract or "auto", choices)
         if self._before is not None and self._before.name == "row_metrics":
             return self._row_metrics(self._before.args["metrics"], choices)
-        return self._accuracy(choices.extract or "auto")
+        return self._accuracy(choices.extract or "auto", choices)
 
     def _judged(self, choices: Choices) -> ComponentSpec | None:
         """Return the scorer where a judge is named, and no metric."""
@@ -236,14 +260,22 @@ class _Track:
             return None  # The author's own code asks the judge.
         return self._row_metrics({JUDGED: {"type": JUDGED}}, choices)
 
-    def _accuracy(self, extract: str) -> ComponentSpec:
+    def _accuracy(self, extract: str, choices: Choices) -> ComponentSpec:
         task = self._task
         if 0 < task.n_with_options < task.spec.n_samples:
             what = f"{self._place}: {task.n_with_options:,} of {task.spec.n_samples:,} samples have options"
             fix = "choose a metric that compares texts: --metric exact_match"
             raise UsageError(Problem("RESCORE-004", what, fix))
         name = "generated_option" if task.n_with_options else "generated_answer"
-        return ComponentSpec(name, {"track": self._method, "extract": extract})
+        own = "several_right" if task.n_with_options else "match"
+        chosen = getattr(choices, own) or (self._before.args.get(own) if self._before is not None else None)
+        if own == "several_right" and choices.several_right and not task.n_with_several_right:
+            what = (
+                f"{self._place}: --several-right is for rows with several right options, and no row has them"
+            )
+            raise UsageError(Problem("RESCORE-004", what, "remove --several-right"))
+        args = {"track": self._method, "extract": extract} | ({} if chosen is None else {own: chosen})
+        return ComponentSpec(name, args)
 
     def _row_metrics(self, metrics: Mapping[str, Mapping[str, Any]], choices: Choices) -> ComponentSpec:
         task, types = self._task, [str(said["type"]) for said in metrics.values()]

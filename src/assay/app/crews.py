@@ -12,7 +12,8 @@ import msgspec
 from assay.app.settings import RunSettings
 from assay.app.worker import Setup
 from assay.backends.arguments import read_arguments
-from assay.backends.registry import SERVERS, open_backend
+from assay.backends.local_model import LocalModel
+from assay.backends.registry import SERVERS, open_backend, open_pinned
 from assay.backends.workers.crew import Crew
 from assay.backends.workers.gpus import VISIBLE, gpus_here, share_of
 from assay.backends.workers.placement import Placement
@@ -45,9 +46,12 @@ def open_model(values: RunSettings) -> Backend:
     @cache
     def setup() -> bytes:
         # A worker may see another device than the run and choose another number type: the run's is told.
-        dtype = model.identity().dtype
-        told = {**args, "dtype": dtype} if dtype else args
-        return msgspec.msgpack.encode(Setup(values.model, told, values.offline))
+        identity = model.identity()
+        told = {**args, "dtype": identity.dtype} if identity.dtype else args
+        if values.on is None and isinstance(model, LocalModel):
+            # Once, here, where progress is shown, and not by every worker at a time.
+            model.fetch()
+        return msgspec.msgpack.encode(Setup(values.model, told, values.offline, identity.commit))
 
     if values.on is None:
         crew: Crew = _processes(values, placement, args, setup)
@@ -64,9 +68,12 @@ def _require_unplaced(args: Mapping[str, str]) -> None:
             raise UsageError(Problem("WORKER-002", what, "add --workers N or --on ray, or leave it away"))
 
 
-def open_here(model: str, args: Mapping[str, str]) -> Backend:
-    """Return a model in this process, whatever its arguments say of where workers with it are put."""
-    return open_backend(model, _placed(args)[1])
+def open_here(model: str, args: Mapping[str, str], *, commit: str | None = None) -> Backend:
+    """Return a model in this process, whatever its arguments say of where workers with it are put.
+
+    `commit`: of a hub repository, where a run has resolved it already.
+    """
+    return open_pinned(model, _placed(args)[1], commit)
 
 
 def _placed(given: Mapping[str, str]) -> tuple[Placement, dict[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from assay.app.hub_datasets import SHOTS_PREFERRED, record_reads, tables_on_hub
 from assay.app.languages import LANGUAGES, TABLE, language_of
 from assay.app.table_datasets import Surroundings, compile_table_dataset
 from assay.app.understood import check_understood, passed_over
@@ -18,9 +19,14 @@ from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.parts.compiled import Compiled
+from assay.dialects.table.eval_task import ANY_CONFIG, EvalTask, is_eval_file, named_tasks, read_eval_tasks
+from assay.dialects.table.eval_task import FILE_NAME as EVAL_FILE
 from assay.dialects.table.meta import TableMeta, to_meta
+from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
 from assay.sources.file_names import on_disk, require_text
 from assay.sources.hub import Hub
+from assay.sources.hub_name import HubName, is_address, parse_hub_name
+from assay.sources.hub_reads import noting_reads
 
 if TYPE_CHECKING:
     from assay.dialects.openicl.config.entry import TableEntry
@@ -36,7 +42,10 @@ class Located(NamedTuple):
     path: str
     said: TableMeta
     hub_name: str | None = None
+    """Its name under the data root."""
     config: str | None = None
+    notes: tuple[str, ...] = ()
+    """What a person should know of where it was found."""
 
 
 def compile_datasets(
@@ -59,7 +68,10 @@ def compile_datasets(
     dialects = {name: language_of(name, dialect, settings.dataset_args) for name in names}
     described = said if meta is None else {**said, "meta": meta}
     # A dataset that is not there is told first: what flags mean to it, nobody can say.
-    tables = {name: locate(name, hub, split) for name in names if dialects[name] == TABLE}
+    is_bare = not said and meta is None
+    tables = {
+        name: locate(name, hub, split, uses_eval_file=is_bare) for name in names if dialects[name] == TABLE
+    }
     check_understood(set(dialects.values()), settings, described, split)
     if meta is not None and sum(map(len, tables.values())) > 1:
         raise UsageError(
@@ -70,22 +82,21 @@ def compile_datasets(
     for name in names:
         found: list[Compiled] = []
         if dialects[name] != TABLE:
-            found += LANGUAGES[dialects[name]].compile(name, settings, around)
+            with noting_reads() as reads:
+                found += LANGUAGES[dialects[name]].compile(name, settings, around)
+            notes = record_reads(found, reads)
+            found = [noted for one in found for noted in _noted([one], notes)]
         for one in tables.get(name, ()):
 
             def find_split(path: str, wanted: str, one: Located = one) -> str:
                 return _other_split(one, path, wanted, hub)
 
-            found.append(
-                compile_table_dataset(
-                    one.path,
-                    settings,
-                    flags.over(one.said),
-                    around,
-                    meta_file=meta,
-                    find_split=find_split,
+            with noting_reads() as reads:
+                table = compile_table_dataset(
+                    one.path, settings, flags.over(one.said), around, meta_file=meta, find_split=find_split
                 )
-            )
+            record_reads([table], reads)
+            found += _noted([table], one.notes)
         if not found:
             what = f"there is no dataset in {name!r}"
             raise UsageError(Problem("USAGE-004", what, "name a file or a config that has one"))
@@ -114,22 +125,60 @@ def _as_spelled(name: str) -> str:
     return f"{label}{equals}{on_disk(Path(path))}{colon}{selection}"
 
 
-def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:
-    """Find what a person named: a path, or `name:config,config` under the data root."""
+def locate(name: str, hub: Hub | None, split: str | None, *, uses_eval_file: bool = True) -> list[Located]:
+    """Find what a person named: a path, `name:config,config` under the data root, or a name on the hub.
+
+    `uses_eval_file`: whether a name on the hub alone means the tasks of its `eval.yaml`, where it has one.
+    """
     path = Path(name)
     if path.suffix == ".py" and path.is_file():
         return _in_config(name)
-    if path.exists() or hub is None:
-        if hub is None and not path.exists() and path.suffix in ("", ".py"):
+    if (described := _described(name, split)) is not None:
+        return described
+    if path.exists():
+        return [Located(name, TableMeta())]
+    on_hub = parse_hub_name(name)
+    if on_hub is not None and not (hub and on_hub.revision is None and _holds(hub, on_hub)):
+        try:
+            tables = tables_on_hub(on_hub, split, uses_eval_file=uses_eval_file)
+        except DatasetMissing as error:
+            raise error if is_address(name) else _neither(name, error) from None
+        return [
+            Located(one.address, TableMeta(abbr=one.name, eval_task=one.task), notes=one.notes)
+            for one in tables
+        ]
+    if hub is None:
+        if path.suffix in ("", ".py"):
             raise AuthorError(
                 Problem(
                     "SOURCE-001",
                     f"there is no file {name!r}{nearest(name, _siblings(path))}",
-                    "give the path of a table; for a dataset by name also give --data-root DIR",
+                    "give the path of a table, or the name of a dataset on the hub, such as openai/gsm8k; "
+                    "for one in a folder of datasets also give --data-root DIR",
                     Origin(name),
                 )
             )
         return [Located(name, TableMeta())]
+    if on_hub is not None:
+        return _under_root(on_hub._replace(split=None).short, hub, on_hub.split or split)
+    return _under_root(name, hub, split)
+
+
+def _holds(hub: Hub, name: HubName) -> bool:
+    configs = name.config.split(",") if name.config else [None]
+    return any(hub.holds(name.repository, config) for config in configs)
+
+
+def _neither(name: str, error: DatasetMissing) -> DatasetMissing:
+    """Return the error of a name that is no file either, where the hub does not know the dataset."""
+    problem = error.problems[0]
+    if problem.code in ("HUB-003", "HUB-004", "HUB-005", "HUB-012"):
+        return error
+    what = f"there is no file {name!r}{nearest(Path(name).name, _siblings(Path(name)))}; {problem.what}"
+    return DatasetMissing(msgspec.structs.replace(problem, what=what))
+
+
+def _under_root(name: str, hub: Hub, split: str | None) -> list[Located]:
     base, _, configs = name.partition(":")
     return [
         Located(
@@ -140,6 +189,38 @@ def locate(name: str, hub: Hub | None, split: str | None) -> list[Located]:
         )
         for config in (configs.split(",") if configs else [None])
     ]
+
+
+def _described(name: str, split: str | None) -> list[Located] | None:
+    """Return the tasks of an `eval.yaml`, or of a folder that has one; None where it is neither."""
+    whole, ids = (name, "") if Path(name).exists() else name.rpartition(":")[::2]
+    path = Path(whole) / EVAL_FILE if Path(whole).is_dir() else Path(whole)
+    if not whole or not is_eval_file(path):
+        return None
+    tasks = named_tasks(read_eval_tasks(str(path)), tuple(filter(None, ids.split(","))), str(path))
+    folder = path.resolve().parent
+    data = DatasetFolder(folder)
+    return [
+        Located(
+            str(_only_file(data.files(config=_config(one), split=split or one.split), path.parent, folder)),
+            TableMeta(abbr=f"{folder.name}:{one.id}" if one.id else folder.name, eval_task=one),
+        )
+        for one in tasks
+    ]
+
+
+def _config(task: EvalTask) -> str | None:
+    return None if task.config == ANY_CONFIG else task.config
+
+
+def _only_file(files: tuple[Path, ...], shown: Path, folder: Path) -> Path:
+    """Return a file as the person would name it; a table in several shards is an error."""
+    if len(files) > 1:
+        what = (
+            f"the data are in {len(files)} files: {listing(str(file.relative_to(folder)) for file in files)}"
+        )
+        raise AuthorError(Problem("SOURCE-010", what, "write them into one file", Origin(str(folder))))
+    return shown / files[0].relative_to(folder)
 
 
 def _require_datasets(path: Path) -> None:
@@ -193,11 +274,22 @@ def located(entry: TableEntry, config: Path, where: Origin) -> Located:
     """Return a table of a config: its path counts from the working folder, or else from the config's."""
     here, beside = on_disk(Path(entry.path)), on_disk(config.parent / entry.path)
     path = beside if not here.exists() and beside.exists() else here
-    return Located(str(path), to_meta({"abbr": entry.abbr, **entry.said}, where))
+    said = to_meta({"abbr": entry.abbr, **entry.said}, where)
+    on_hub = None if path.exists() else parse_hub_name(entry.path)
+    if on_hub is not None:
+        (table,) = tables_on_hub(on_hub, None)
+        return Located(table.address, said, notes=table.notes)
+    return Located(str(path), said)
 
 
 def _other_split(one: Located, path: str, split: str, hub: Hub | None) -> str:
-    """Return the file of another split of the same dataset."""
+    """Return the file of another split of the same dataset, or of another dataset on the hub."""
+    on_hub = parse_hub_name(split)
+    if on_hub is not None and not (hub and hub.holds(on_hub.repository)):
+        return tables_on_hub(on_hub, None, preferred=SHOTS_PREFERRED)[0].address
+    own = parse_hub_name(path) if is_address(path) else None
+    if own is not None:
+        return tables_on_hub(own._replace(split=split), None)[0].address
     if hub is not None and one.hub_name is not None:
         return str(hub.resolve(one.hub_name, config=one.config, split=split))
     tried = []

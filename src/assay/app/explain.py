@@ -12,13 +12,14 @@ from assay.app.offline.watch import kept_offline
 from assay.app.settings import RunSettings
 from assay.core.model import Token
 from assay.core.ports import Backend
-from assay.core.request import Ask
+from assay.core.request import Ask, Generate
 from assay.core.response import Completion, Response
 from assay.core.score import Attempt, Score
 from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
 from assay.scoring.postprocess import POSTPROCESSORS
 from assay.scoring.scorers.author_metrics import AUTHOR_RULE
+from assay.scoring.scorers.grading import question_in
 from assay.scoring.scorers.registry import explain_output
 from assay.scoring.scorers.row_reading import WHOLE_OUTPUT
 from assay.scoring.scorers.task_results import TASK_RULE
@@ -62,7 +63,8 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = F
     was_offline = "offline" in settings and settings["offline"].value
     with kept_offline(RunSettings(model=model, offline=offline or was_offline)) as watch:
         watch.seal()
-        with closing(open_here(model, settings["model_args"].value)) as backend:
+        commit = run.manifest.model.commit
+        with closing(open_here(model, settings["model_args"].value, commit=commit)) as backend:
             return Explanation(record, _asks(record, responses, scores, backend), scores)
 
 
@@ -83,6 +85,7 @@ def _asks(
         attempts: tuple[Attempt, ...] = ()
         outcome = None if response is None else response.outcome
         if isinstance(outcome, Completion) and asked.track not in by_others:
-            attempts = explain_output(outcome.outputs[0].text, record.sample)
+            question = question_in(ask.prompt) if isinstance(ask, Generate) else ""
+            attempts = explain_output(outcome.outputs[0].text, record.sample, question=question)
         explained.append(AskExplained(asked, ask, tuple(tokens), response, attempts))
     return tuple(explained)

@@ -18,6 +18,11 @@ from assay.core.task import TaskSpec
 from assay.results.records import AskRecord
 
 _OPTION_EVALUATOR = "OptionSimAccEvaluator"
+WITH_PROMPT = "AccwithDetailsEvaluator"
+"""The evaluator whose details hold the prompt, and name the rest otherwise."""
+_VOTED = "SCInferencer"
+TOGETHER = ("G-Pass@", "mG-Pass@", "avg@", "pass@", "cons@")
+"""Begin the names of what several answers to a row say together."""
 
 
 class OpenCompassRows:
@@ -31,6 +36,7 @@ class OpenCompassRows:
         self._answer_column: str | None = column
         self._is_faithful = settings.get("fidelity") == "faithful" or settings.get("faithful") is True
         self._is_one_text = _is_one_text(settings)
+        self._is_voted = (settings.get("inferencer") or {}).get("name") == _VOTED
         self._details = _Details(spec, is_faithful=self._is_faithful)
 
     def prediction(self, row: AnsweredRow) -> dict[str, Any]:
@@ -40,10 +46,27 @@ class OpenCompassRows:
         gold = self._gold(row)
         return made if gold is None or gold in ("", []) else {**made, "gold": gold}
 
+    def predictions(self, rows: Sequence[AnsweredRow], *, lists_answers: bool) -> dict[str, dict[str, Any]]:
+        """Return what the model answered to each row, by number.
+
+        Several answers to a row are in one list, or as in the original in rows of their own: all first
+        answers, then all second ones.
+        """
+        n = 1 if lists_answers or self._is_voted else max((len(texts_of(row)) for row in rows), default=1)
+        made: dict[str, dict[str, Any]] = {}
+        for repeat in range(max(1, n)):
+            for row in rows:
+                prediction = self.prediction(row)
+                if n > 1 and isinstance(prediction.get("prediction"), list):
+                    texts = prediction["prediction"]
+                    prediction["prediction"] = texts[repeat] if repeat < len(texts) else ""
+                made[str(repeat * len(rows) + row.number)] = prediction
+        return made
+
     def details(self, rows: Sequence[AnsweredRow]) -> Any:
         """Return what the answers to all rows are worth."""
-        if self._details.are_listed:
-            return [self._details.listed(row, self._gold(row)) for row in rows]
+        if self._details.are_listed or (self._details.is_own and any(map(_has_own_details, rows))):
+            return [self._details.listed(row, self._gold(row), self._prompt(row)) for row in rows]
         kind = "GEN" if self._spec.methods[0] == "gen" else "PPL"
         return {"type": kind, **{str(row.number): self._detail(row) for row in rows}}
 
@@ -58,22 +81,33 @@ class OpenCompassRows:
     def _asked(self, row: AnsweredRow) -> dict[str, Any]:
         options = list(options_of(row))
         if not options:
-            contexts = row.record.contexts
-            return {"origin_prompt": self._shown(contexts[0])} if contexts else {}
+            return {"origin_prompt": self._prompt(row)} if row.record.contexts else {}
         labelled = {f"label: {label}": self._option(row, ask, outcome) for label, ask, outcome in options}
-        first = next(iter(labelled.values()))["prompt"]
-        examples = {"in-context examples": ""} if not options[0][1].n_shots else {}
-        return {**examples, "origin_prompt": first, **labelled}
+        first = next(iter(labelled.values()))["testing input"]
+        return {"in-context examples": self._examples(row, options[0][1]), "origin_prompt": first, **labelled}
+
+    def _prompt(self, row: AnsweredRow) -> Any:
+        return self._shown(row.record.contexts[0]) if row.record.contexts else None
+
+    def _examples(self, row: AnsweredRow, ask: AskRecord) -> str:
+        """Return the solved examples before the question, as the model was shown them."""
+        prompt = row.record.ask(ask).prompt
+        if ask.examples is None or not isinstance(prompt, str):
+            return ""
+        start, end = ask.examples
+        return prompt[start:end]
 
     def _option(self, row: AnsweredRow, ask: AskRecord, outcome: Likelihood) -> dict[str, Any]:
         asked = row.record.ask(ask)
         prompt = self._shown(asked.prompt)
+        examples = self._examples(row, ask)
+        tested = prompt.replace(examples, "") if examples and isinstance(prompt, str) else prompt
         # The original divides by all tokens of the text, the unscored first one included.
         n_unscored = int(self._is_faithful and isinstance(asked, Span) and not asked.leads)
         loss = -outcome.sum_logprob
-        n_bytes = len(prompt.encode()) if isinstance(prompt, str) else outcome.n_bytes
+        n_bytes = len(tested.encode()) if isinstance(tested, str) else outcome.n_bytes
         return {
-            "testing input": prompt,
+            "testing input": tested,
             "prompt": prompt,
             "PPL": loss / max(1, outcome.n_tokens + n_unscored),
             "BPB": loss / max(1, n_bytes or 0),
@@ -143,31 +177,48 @@ class _Details:
         self._evaluator = _OPTION_EVALUATOR if is_mcq else str(settings.get("evaluator") or "")
         self._letters = (settings.get("evaluator_arguments") or {}).get("options")
         self.are_listed = self._evaluator == _OPTION_EVALUATOR or _has_details(self._evaluator)
+        self.is_own = not is_known(self._evaluator)
 
-    def listed(self, row: AnsweredRow, gold: Any) -> dict[str, Any]:
+    def listed(self, row: AnsweredRow, gold: Any, prompt: Any) -> dict[str, Any]:
         """Return one row, each value a list over the runs."""
         texts = texts_of(row)
-        made: dict[str, Any] = {"example_abbr": f"{self._spec.name}_{row.number}", "pred": texts}
+        made: dict[str, Any] = {"example_abbr": self._abbr(row), "pred": texts}
         score = row.score
         if row.failure is not None or score is None or score.verdict is Verdict.FAILED:
             failure = row.failure
             why = f"{failure.kind}: {failure.message}" if failure is not None else score and score.why
             return {**made, "error": why or "not scored"}
+        together = {name: one for name, one in score.also.items() if name.startswith(TOGETHER)}
+        head = {"example_abbr": made["example_abbr"], **together}
         if self._evaluator != _OPTION_EVALUATOR:
-            target = score.target if score.target is not None else gold
-            answers = texts if len(texts) > 1 else [score.answer]
-            right = [score.value == 1.0] * len(texts) if len(texts) == 1 else []
             return {
-                **made,
-                "pred": answers,
-                "answer": [target] * len(texts),
-                "correct": right or [score.value],
+                **head,
+                **flattened(named_details(self._evaluator, self._answer_details(row, gold), prompt)),
             }
         parsed = [self._parsed(row, text) for text in texts]
+        made = {**head, "pred": texts}
         made["parsed"] = [one or "" for one in parsed]
         made["refr"] = [gold] * len(texts)
         made["correct"] = [one is not None and one in _labels(row, gold) for one in parsed]
         return made
+
+    def _answer_details(self, row: AnsweredRow, gold: Any) -> Sequence[Mapping[str, Any]]:
+        """Return what the evaluator said of each answer to a row, or would have said."""
+        score, texts = row.score, texts_of(row)
+        assert score is not None
+        target = score.target if score.target is not None else gold
+        correct = score.value == 1.0 if len(texts) == 1 else score.value
+        answers = texts if len(texts) > 1 else [score.answer]
+        return score.details or [{"pred": one, "answer": target, "correct": correct} for one in answers]
+
+    def _abbr(self, row: AnsweredRow) -> str:
+        """Return the dataset's name, its split where it has some, and the row's number in that."""
+        settings = self._spec.settings
+        split = f"_{settings['split']}" if settings.get("split") else ""
+        # Without a range the number in the run is the one in the split, whatever the loader did to a file.
+        is_ranged = "reader" not in settings or settings["reader"].get("test_range") is not None
+        place = row.record.sample.origin.row
+        return f"{self._spec.name}{split}_{row.number if place is None or not is_ranged else place - 1}"
 
     def _parsed(self, row: AnsweredRow, text: str) -> str | None:
         """Return the option that a reply chose."""
@@ -184,9 +235,42 @@ class _Details:
         return chooser.chosen(text, EvaluatedRow(None, sample.fields))
 
 
+def named_details(
+    evaluator: str, details: Sequence[Mapping[str, Any]], prompt: Any
+) -> Sequence[Mapping[str, Any]]:
+    """Return what is said of each answer by the names that the original's evaluator has for it."""
+    if evaluator != WITH_PROMPT:
+        return details
+    return [
+        {"prompt": prompt, "pred": one["pred"], "refr": one["answer"], "is_correct": one["correct"]}
+        for one in details
+    ]
+
+
+def flattened(details: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return what is said of several answers by name, each a list over the answers."""
+    made: dict[str, list[Any]] = {}
+    for one in details:
+        for name, value in one.items():
+            made.setdefault(name, []).append(value)
+    return made
+
+
 def _labels(row: AnsweredRow, gold: Any) -> Sequence[Any]:
     sample = row.record.sample
     return [sample.labels[at] for at in sample.gold] or [gold]
+
+
+def _has_own_details(row: AnsweredRow) -> bool:
+    """Whether the evaluator says something of a row by names of its own."""
+    return row.score is not None and bool(row.score.details)
+
+
+def is_known(evaluator: str) -> bool:
+    """Whether an evaluator is one that Assay has, and not of the config's own."""
+    from assay.scoring.evaluators.registry import EVALUATORS
+
+    return evaluator in EVALUATORS
 
 
 def _has_details(evaluator: str) -> bool:

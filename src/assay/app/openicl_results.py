@@ -18,7 +18,7 @@ import msgspec
 from assay.app.answered_rows import rows_by_task
 from assay.app.opencompass_files import OpenCompassRows
 from assay.core.metric_order import in_order
-from assay.core.score import Metric
+from assay.core.score import NO_METRIC, Metric
 from assay.core.task import TaskSpec
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
@@ -37,14 +37,14 @@ class Details(NamedTuple):
     """In how many of 100 texts an answer was found."""
 
 
-def write_predictions(run: StoredRun, folder: Path, model: str) -> None:
-    """Write what the model answered, scored or not."""
+def write_predictions(run: StoredRun, folder: Path, model: str, *, lists_answers: bool = False) -> None:
+    """Write what the model answered, scored or not; `lists_answers`: several answers to a row as a list."""
     for spec, rows in rows_by_task(run).items():
         of_task = next(task for task in run.manifest.tasks if task.name == spec)
         place = folder / PREDICTIONS / file_name(model) / file_name(of_task.name)
         place.parent.mkdir(parents=True, exist_ok=True)
         shapes = OpenCompassRows(of_task)
-        write_json(with_suffix(place, ".json"), {str(row.number): shapes.prediction(row) for row in rows})
+        write_json(with_suffix(place, ".json"), shapes.predictions(rows, lists_answers=lists_answers))
 
 
 def write_results(run: StoredRun, folder: Path, model: str, details: Details) -> None:
@@ -53,6 +53,8 @@ def write_results(run: StoredRun, folder: Path, model: str, details: Details) ->
     by_task = rows_by_task(run) if details.rows else {}
     for spec in run.manifest.tasks:
         own = shown_metrics(spec, metrics)
+        if not own:
+            continue  # The originals write no result where answers are not scored.
         content: dict[str, Any] = {one.metric: shown_value(one) for one in own}
         if details.rows:
             content["details"] = OpenCompassRows(spec).details(by_task.get(spec.name, ()))
@@ -67,7 +69,11 @@ def shown_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
     Where options are compared, Assay also has other normalisations and how sure the model was.
     """
     method = spec.methods[0]
-    own = [one for one in metrics if (one.task, one.method, one.group) == (spec.name, method, None)]
+    own = [
+        one
+        for one in metrics
+        if (one.task, one.method, one.group) == (spec.name, method, None) and one.metric != NO_METRIC
+    ]
     return in_order(own if method == "gen" else [one for one in own if one.is_listed])
 
 

@@ -113,10 +113,12 @@ def _every(cells: Mapping[str, Mapping[str, _Cell]]) -> Iterator[Subset]:
     seen = set()
     for of_model in cells.values():
         for name, cell in of_model.items():
-            for metric in cell.metrics:
-                if (name, metric.metric) not in seen:
-                    seen.add((name, metric.metric))
-                    yield Subset(name, metric.metric)
+            # A dataset whose answers are not scored has a row without a value.
+            named: list[str | None] = [one.metric for one in cell.metrics]
+            for metric in named or [None]:
+                if (name, metric) not in seen:
+                    seen.add((name, metric))
+                    yield Subset(name, metric)
 
 
 def _line(

@@ -124,9 +124,13 @@ def _label(given: str | None, choices: Choices) -> str:
     """Return the name of a scoring: the one that was given, or one that says what was chosen."""
     if given is None:
         read = (choices.extract or "").partition(":")[0]
-        judged = "judge" if choices.judge or choices.judge_prompt else None
+        judged = "judge" if choices.judge or choices.judge_prompt or choices.match == "judge" else None
+        match = None if choices.match == "judge" else choices.match
+        several = choices.several_right and f"{choices.several_right}-right"
         args = [f"{name}-{value}" for name, value in choices.metric_args.items()]
-        parts = [part for part in (read, *choices.metrics, *args, choices.score_by, judged) if part]
+        parts = [
+            part for part in (read, *choices.metrics, *args, choices.score_by, match, several, judged) if part
+        ]
         return slug("-".join(parts)) or "again"
     label = slug(given)
     if not label or label == OWN_LABEL:

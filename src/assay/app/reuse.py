@@ -6,13 +6,15 @@ only as good as what the server reports: the same address may serve another mode
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from assay.app.settings import RunSettings
 from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest, RunStatus
 from assay.engine.execute import Tally
-from assay.results.store import read_manifest
+from assay.results.read import StoredRun
+from assay.results.store import JOURNAL, read_manifest
 
 FINISHED = (RunStatus.COMPLETE, RunStatus.ANSWERED)
 
@@ -34,6 +36,15 @@ def start_over_note(manifest: RunManifest, archived: Path) -> str:
         f"report which model it runs. To reuse finished runs, name the model: {flag} model=NAME (in `assay "
         "as ultraeval`: --model_args url=URL,model=NAME)"
     )
+
+
+def continue_from(earlier: StoredRun, folder: Path) -> tuple[str, ...]:
+    """Give a new run the responses of an earlier one, whatever model sent them; return a note about it."""
+    journal = folder / JOURNAL
+    if journal.exists() or not (earlier.path / JOURNAL).is_file():
+        return ()
+    shutil.copyfile(earlier.path / JOURNAL, journal)
+    return (f"continues with the answers of {earlier.manifest.model.name}, from {earlier.path}",)
 
 
 def reuse_note(manifest: RunManifest, tally: Tally) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from assay.app.offline.watch import Watch, kept_offline
 from assay.app.outcome import ScoredSamples, total, write_outcome
 from assay.app.preparation import Rehearsals
 from assay.app.progress import ProgressGauge, tracks_of
-from assay.app.reuse import reuse_note, start_over_note, starts_over
+from assay.app.reuse import continue_from, reuse_note, start_over_note, starts_over
 from assay.app.run_names import now, short_name, slug, versions
 from assay.app.said_in_configs import configs_among, groups_in, judge_in, with_named_judge
 from assay.app.scorers import named_scorers, scorers_of
@@ -37,14 +37,18 @@ from assay.engine.journal import FileJournal
 from assay.engine.limit import limited
 from assay.engine.plan import card_for, check_plan
 from assay.engine.stored_model import ScoringJournal
+from assay.hub.downloads import Download
+from assay.hub.listeners import reporting_downloads
 from assay.results.families import families
 from assay.results.full_disk import while_there_is_room
 from assay.results.history import History
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
+from assay.results.read import find_run
 from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.scoring.aggregate import MeanAggregator
+from assay.sources.hub_source import streaming
 from assay.sources.media_formats import media_type_of
 
 
@@ -53,6 +57,9 @@ class Observer:
 
     def compiled(self, compiled: Sequence[Compiled], tasks: Sequence[Task], card: ModelCard) -> None:
         """Take the compiled datasets and the tasks they became, before any weight is read."""
+
+    def downloading(self, download: Download) -> None:
+        """Take how far a download from the hub is; called often while there is one."""
 
     def starting_over(self, why: str) -> None:
         """Take why a finished run of the same command is not reused."""
@@ -105,7 +112,11 @@ def run(
     place = Path(values.out or values.runs_dir)
     require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "make room, and say the same again: it goes on from what was answered"
-    with while_there_is_room(place, fix), kept_offline(values) as watch:
+    with (
+        while_there_is_room(place, fix),
+        reporting_downloads(observer.downloading),
+        kept_offline(values) as watch,
+    ):
         if values.offline and values.judge is None:
             watch.permit(judge_in(datasets, values))
         watch.seal()
@@ -147,22 +158,24 @@ def _run(
 
 def compile_asked(datasets: tuple[str, ...], values: RunSettings, backend: Backend | None) -> list[Compiled]:
     """Compile datasets as the settings ask; without a model, prompts are plain texts unless chat is asked."""
-    return compile_datasets(
-        datasets,
-        task_settings(values, backend.card if backend else None),
-        said=values.table,
-        meta=values.meta,
-        data_root=values.data_root,
-        split=values.split,
-        dialect=values.dialect,
-        backend=backend,
-    )
+    with streaming(values.stream):
+        return compile_datasets(
+            datasets,
+            task_settings(values, backend.card if backend else None),
+            said=values.table,
+            meta=values.meta,
+            data_root=values.data_root,
+            split=values.split,
+            dialect=values.dialect,
+            backend=backend,
+        )
 
 
 def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
     """Return what is asked of every task; whether prompts are chats depends on the model."""
     is_chat = values.chat == "on" or (values.chat == "auto" and card is not None and card.is_chat)
     return TaskSettings(
+        is_scored=values.stage != "infer",
         methods=values.method,
         is_chat=is_chat,
         shots=values.shots,
@@ -236,6 +249,9 @@ def _execute(work: _Work, settings: Settings, observer: Observer) -> FinishedRun
     try:
         n_scorings = history.step_aside()
         folder.write_manifest(manifest)
+        if work.kept is None and values.reuse and values.answers_from is not None:
+            notes = continue_from(find_run(values.answers_from, Path(values.runs_dir)), folder.path)
+            manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, *notes))
         cache = open_cache(backend, manifest.model, values) if work.kept is None else work.kept.answers
         stored = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
         observer.started(manifest, folder.path, earlier, len(stored))

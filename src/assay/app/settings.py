@@ -78,9 +78,14 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stage: Literal["all", "infer", "score"] = "all"
     """`infer`: ask the model and keep its answers. `score`: score kept answers, without the model."""
     answers_from: str | None = None
-    """The run whose answers are scored; None: the latest of this model and these datasets."""
+    """The run whose answers are scored; None: the latest of this model and these datasets.
+
+    With `reuse`, where the model is asked too: the run that it continues, whatever model answered there.
+    """
     keep_media: Annotated[int, msgspec.Meta(ge=0)] = 256_000_000
     """Bytes of images, sounds and films that are kept with the run; 0: none."""
+    stream: bool = False
+    """Whether rows of datasets on the hub are fetched each time they are read, and not kept on the disk."""
     offline: bool = False
     """Whether nothing is connected to but the named endpoints."""
     table: dict[str, Any] = {}

@@ -40,6 +40,7 @@ class StoredTask:
         """By method."""
         self.n_with_options = 0
         self.n_with_targets = 0
+        self.n_with_several_right = 0
         self.fields: set[str] | None = None
         """The fields that all of its rows have."""
         self.are_options_told = False
@@ -61,6 +62,7 @@ class StoredTask:
         sample = record.sample
         self.n_with_options += bool(sample.choices)
         self.n_with_targets += bool(sample.targets)
+        self.n_with_several_right += len(sample.gold) > 1
         self.fields = set(sample.fields) if self.fields is None else self.fields & set(sample.fields)
         for one in record.asks:
             asked = self.asked.setdefault(one.track, Asked(set(), set()))

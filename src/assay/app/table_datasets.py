@@ -93,7 +93,9 @@ def _arguments(settings: TaskSettings, path: str) -> ConfigArguments | None:
 def _defaults(arguments: ConfigArguments | None) -> ModelDefaults:
     if arguments is None:
         return ModelDefaults()
-    return ModelDefaults(arguments.max_out_len, arguments.stop_words, _marks(arguments))
+    return ModelDefaults(
+        arguments.max_out_len, arguments.stop_words, _marks(arguments), arguments.joins_turns
+    )
 
 
 def _marks(arguments: ConfigArguments) -> RoleMarks | None:

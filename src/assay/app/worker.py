@@ -13,7 +13,7 @@ import msgspec
 
 from assay.app.offline.watch import kept_offline
 from assay.app.settings import RunSettings
-from assay.backends.registry import open_backend
+from assay.backends.registry import open_pinned
 from assay.backends.workers.worker_loop import serve
 from assay.core.ports import Backend
 
@@ -24,10 +24,12 @@ class Setup(msgspec.Struct, frozen=True):
     model: str
     args: dict[str, str]
     is_offline: bool = False
+    commit: str | None = None
+    """Of a hub repository: the one that the run resolved."""
 
     def open(self) -> Backend:
         """Return the model; its weights are read with the first request."""
-        return open_backend(self.model, self.args)
+        return open_pinned(self.model, self.args, self.commit)
 
 
 def main() -> None:

@@ -105,6 +105,9 @@ def _unseen_media(task: Task, card: ModelCard) -> list[Problem]:
     name, source = f"task {task.spec.name!r}", task.spec.source
     if unseen := media - card.media:
         return [takes_no("model", name, unseen, card, source)]
+    if task.spec.settings.get("needs_chat") and task.spec.settings.get("form") != "chat":
+        what = f"{name} shows {', '.join(sorted(media))}, which a plain text cannot hold"
+        return [Problem("PLAN-005", what, "remove --chat off, or use --chat on", Origin(source))]
     if media and task.spec.settings.get("has_media_addresses") and not card.fetches_media:
         what = (
             f"{name} names media by their addresses; model {card.name!r} reads local files and fetches none"

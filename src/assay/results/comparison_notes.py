@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assay.core.errors import listing
@@ -10,6 +11,7 @@ from assay.core.run import RunManifest
 from assay.core.task import TaskSpec
 
 _SHOWN_CHARS = 60
+_COMMIT = re.compile(r"(?<=@)[0-9a-f]{40}")
 _AUTHORS = "by its author's code"
 
 
@@ -47,11 +49,19 @@ def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[st
         yield "the data differ; paired are the samples that have one id in both"
     for name in sorted({*a.settings, *b.settings}):
         before, after = a.settings.get(name), b.settings.get(name)
-        if before != after:
+        if before != after and name == "hub":
+            read = _apart(names, _commits(before), _commits(after))
+            yield f"read from the hub at different commits: {read}"
+        elif before != after:
             yield f"{name} differs: {_apart(names, *setting_apart(before, after))}"
     methods = set(a.methods) ^ set(b.methods)
     if methods:
         yield f"methods that one of them lacks: {listing(sorted(methods))}"
+
+
+def _commits(read: Sequence[str] | None) -> str:
+    """Return what was read from the hub, with the beginnings of its commits."""
+    return ", ".join(_COMMIT.sub(lambda match: match[0][:12], one) for one in read or ()) or "no hub"
 
 
 class _Scoring(NamedTuple):

@@ -40,6 +40,8 @@ class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Solved examples that the context shows."""
     n_shots_left_out: int = 0
     """Examples that did not fit into the model's context."""
+    examples: tuple[int, int] | None = None
+    """Where in the context and the text after it the examples begin and end, where that is known."""
 
 
 class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -96,6 +98,7 @@ def sample_record(task: str, sample: Sample, requests: Sequence[Request]) -> Sam
                 turns,
                 request.n_shots,
                 request.n_shots_left_out,
+                request.examples,
             )
         )
     if any(map(media_of, contexts)):

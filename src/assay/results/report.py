@@ -231,6 +231,7 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
         ["name", model.name],
         ["backend", model.backend],
         ["weights", model.weights or "-"],
+        *([["revision", model.revision]] if model.revision else []),
         ["dtype", model.dtype or "-"],
         ["chat template", model.template or "-"],
         *([name, str(value)] for name, value in model.args.items()),

@@ -33,7 +33,7 @@ class Changes(msgspec.Struct, frozen=True):
     n: int
     """Scores that were compared."""
     n_changed: int
-    """Those of which the verdict or the value of any metric is another one."""
+    """Those of which the verdict, the value of any metric or what decides is another one."""
     n_gained: int
     """Those that are worth more now; what is not scored is worth nothing."""
     n_lost: int
@@ -47,7 +47,7 @@ def changes_between(before: StoredRun, after: StoredRun) -> Changes:
     first: list[Change] = []
     for place, then, now in _paired(before.scores(), after.scores()):
         n += 1
-        if _values(then) == _values(now):
+        if _values(then) == _values(now) and then.value == now.value:
             continue
         n_changed += 1
         n_gained += _worth(now) > _worth(then)

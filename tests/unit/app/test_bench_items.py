@@ -45,6 +45,16 @@ def test_a_dataset_is_asked_as_a_run_would_ask_it(sums: str) -> None:
     assert list(items) == found
 
 
+@pytest.mark.parametrize("said", [None, {"columns": ["question", "answer"]}])
+def test_a_table_is_read_as_a_run_would_read_it(tmp_path: Path, said: dict[str, Any] | None) -> None:
+    text = "1+1=;2\n2+2=;4\n3+3=;6\n"
+    path = tmp_path / "sums.csv"
+    path.write_text(text if said else f"question;answer\n{text}")
+    if said:
+        (tmp_path / "sums.csv.meta.json").write_text(json.dumps(said))
+    assert texts(list(load_items(str(path), ItemsAsked()))) == ["1+1=", "2+2=", "3+3="]
+
+
 def test_prompts_are_plain_text_where_that_is_asked(sums: str) -> None:
     (item,) = load_items(sums, ItemsAsked(n=1, is_chat=False))
     assert isinstance(item.prompt, str)

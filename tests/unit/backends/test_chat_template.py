@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 
 from assay.backends.chat import Renderer, TemplateTrouble
 from assay.backends.chat_template import ChatTemplate
+from assay.backends.hf import HfBackend
 from assay.backends.loading import load_tokenizer
+from assay.core.errors import BackendError
 from assay.core.prompt import Message
+from assay.core.request import Kind
 
 MakeModel = Callable[..., Path]
 TALK = [
@@ -70,6 +74,66 @@ def test_a_template_that_runs_away_is_an_error(tokenizer: Any, template: str) ->
     tokenizer.chat_template = template
     with pytest.raises(TemplateTrouble, match="runs away: template line 1"):
         Renderer(tokenizer).render((Message("user", "Hello"),))
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: Any, **__: Any) -> None:
+        raise AssertionError("weights or tokenizer are loaded")
+
+    monkeypatch.setattr("assay.backends.hf.load_model", load)
+    monkeypatch.setattr("assay.backends.local_model.load_tokenizer", load)
+
+
+RUNS_AWAY = {
+    "grows": "{{ 'a' * 999999999 }}",
+    "loops": "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
+    "calls itself": "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    "with a system message": "{% if messages[0].role == 'system' %}{{ 'a' * 10**10 }}{% endif %}",
+    "with several turns": "{% if messages|length > 2 %}{{ 'a' * 10**10 }}{% endif %}",
+}
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("template", RUNS_AWAY.values(), ids=RUNS_AWAY)
+def test_a_template_that_runs_away_is_found_before_the_weights_are_loaded(
+    make_model: MakeModel, tmp_path: Path, template: str
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(make_model(chat=True), folder)
+    (folder / "chat_template.jinja").write_text(template)
+    model = HfBackend(str(folder), {})
+    with pytest.raises(BackendError, match=r"MODEL-020.*the chat template of hf:.* does not end: template"):
+        model.probed(frozenset(Kind), is_chat=True)
+    assert model.probed(frozenset(Kind), is_chat=False) is model.card
+    (tmp_path / "own.jinja").write_text(CHATML)
+    own = HfBackend(str(folder), {"chat_template": str(tmp_path / "own.jinja")})
+    assert own.probed(frozenset(Kind), is_chat=True).is_chat
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_a_template_that_does_not_parse_is_found_before_the_weights_are_loaded(
+    make_model: MakeModel, tmp_path: Path
+) -> None:
+    (tmp_path / "own.jinja").write_text("{% for m in messages %}\n{{ m.content }\n{% endfor %}")
+    given = {"chat_template": str(tmp_path / "own.jinja")}
+    with pytest.raises(BackendError, match=r"MODEL-020 .*own.jinja does not parse: template line 2"):
+        HfBackend(str(make_model()), given).probed(frozenset(Kind), is_chat=True)
+    # A tokenizer with code of its own may render it all the same.
+    trusting = HfBackend(str(make_model()), {**given, "trust_remote_code": "true"})
+    assert trusting.probed(frozenset(Kind), is_chat=True).is_chat
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize(
+    "template", [*TEMPLATES.values(), "{{ raise_exception('no roles') }}", "{{ 1 / 0 }}"]
+)
+def test_other_templates_are_left_to_the_conversations(
+    make_model: MakeModel, tmp_path: Path, template: str
+) -> None:
+    (tmp_path / "own.jinja").write_text(template)
+    model = HfBackend(str(make_model()), {"chat_template": str(tmp_path / "own.jinja")})
+    assert model.probed(frozenset(Kind), is_chat=True).is_chat
 
 
 @pytest.mark.parametrize("template", ["{{ raise_exception('no system role') }}", "{{ 1 / 0 }}", "{{ broken"])

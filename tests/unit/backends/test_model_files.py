@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.backends.gguf_header import NotGguf, read_header
-from assay.backends.model_files import FolderFiles, GgufFiles, HubFiles, find_files
+from assay.backends.model_files import FolderFiles, GgufFiles
 from assay.backends.registry import open_backend
 from assay.backends.weights import hash_file, hash_files
 from assay.core.errors import BackendError
@@ -160,50 +160,6 @@ def test_a_cache_that_cannot_be_written_is_no_trouble(
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "blocked"))
     (tmp_path / "w").write_bytes(b"x")
     assert hash_files([tmp_path / "w"]) == hash_files([tmp_path / "w"])
-
-
-def test_hub_names_and_paths_are_told_apart() -> None:
-    hub = find_files("org/name@abc", None)
-    assert isinstance(hub, HubFiles)
-    assert (hub.repository, hub.revision) == ("org/name", "abc")
-    for path in ("./org/name", "/org/name", "~/org-name"):
-        with pytest.raises(BackendError, match="MODEL-003"):
-            find_files(path, None)
-
-
-def test_hub_trouble_says_where_was_looked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import huggingface_hub
-
-    def offline(*_: object, **__: object) -> str:
-        raise OSError("no route to the hub")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    backend = open_backend("hf:org/name", {})
-    with pytest.raises(BackendError, match=r"MODEL-003.*no route to the hub"):
-        _ = backend.card
-
-
-def test_a_fetched_snapshot_is_read_like_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import huggingface_hub
-
-    snapshot = folder(tmp_path / "0123abc", max_position_embeddings=5)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(snapshot))
-    backend = open_backend("hf:org/name@main", {"dtype": "float32"})
-    assert backend.card.context_length == 5
-    assert backend.identity().weights == "org/name@0123abc"
-    assert find_files("org/name", None).ready() == snapshot
-    asked: list[str | None] = []
-
-    def moving(repository: str, *, revision: str | None, allow_patterns: object) -> str:
-        asked.append(revision)
-        return str(snapshot)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", moving)
-    files = find_files("org/name", None)
-    assert files.weights() == "org/name@0123abc"
-    assert files.ready() == snapshot
-    # A branch may have moved on since it was said who the model is.
-    assert asked == [None, "0123abc"]
 
 
 def test_weights_that_do_not_load_keep_their_cause(make_model: Callable[..., Path], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from assay.bench.mooncake import BLOCK_TOKENS, Trace, TraceLoad, TraceTimes, is_
 from assay.bench.tokenizer import Tokenizer, open_tokenizer
 from assay.core.errors import AuthorError, UsageError
 from assay.core.origin import Origin
-from assay.sources.jsonl import JsonLinesSource
+from assay.sources.files import open_source
 from fakes.beginnings import common_beginning
 from fakes.tokenizer_files import write_tokenizers
 
@@ -182,7 +182,7 @@ def test_a_trace_is_known_by_its_fields() -> None:
 
 def test_the_originals_own_trace(shared_data: Path, tokenizer: Tokenizer) -> None:
     path = shared_data / "aisbench_custom" / "test_mooncake_trace.jsonl"
-    rows = [(record.fields, record.origin) for record in JsonLinesSource(path).records()]
+    rows = [(record.fields, record.origin) for record in open_source(path).records()]
     trace = read_trace(rows, TraceTimes(), str(path))
     load = TraceLoad(trace, 15, seed=0, is_chat=True, tokenizer=tokenizer)
     items = list(load)

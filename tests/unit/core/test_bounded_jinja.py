@@ -65,6 +65,12 @@ RUNAWAYS = [
     "{{ '%*d' % (999999999, 1) }}",
     "{{ '%.999999999f' % 1 }}",
     "{{ '%999999999d'|format(1) }}",
+    "{{ '%999999999s'|format('a') }}",
+    "{% set t = 'a' * 90000000 %}{% set u = t + t + t + t + t + t %}",
+    "{% set t = 'a' * 90000000 %}{% set u = t ~ t ~ t ~ t ~ t ~ t %}",
+    "{% set t = 'a' * 90000000 %}{% set u = [t, t]|join(t) %}",
+    "{% for i in range(20000) %}{{ ('a' * 400)|replace('a', 'b' * 500) }}{% endfor %}",
+    "{% for i in range(99999) %}{% set t = q|trim|upper|lower|capitalize|string %}{% endfor %}",
     "{{ '{:>999999999}'.format('a') }}",
     "{{ '{:{w}}'.format('a', w=999999999) }}",
     "{{ '{0:{1}}'.format('a', 999999999) }}",
@@ -170,6 +176,14 @@ ORDINARY = [
     "{% for x in [[1, [2]], 3] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}",
     "{{ '<b>x</b>'|striptags }} {{ 'http://a.b'|urlize }} {{ '<'|e }} {{ [3, 1]|sort }} {{ [1, 2]|sum }}",
     "{% set l = [] %}{% for c in choices %}{% set _ = l.append(c) %}{% endfor %}{{ l|join }}",
+    "{{ 'a' + q + 'b' }} {{ 1 + 2 + 3.5 }} {{ [1] + [2] + choices }} {{ 'a' + ('b' + q) }}",
+    "{{ ('<'|e) + '<' + q }} {{ ('<'|e) ~ '<' }} {{ 1 ~ none ~ 2.5 ~ choices ~ q }} {{ 'a' ~ 'b' }}",
+    "{{ ' Ab '|trim }}{{ 'xAx'|trim('x') }}{{ 'aB'|upper|lower|capitalize }}{{ q|string|count }}",
+    "{{ choices|join }}{{ choices|join(', ') }}{{ [1, 'a', none]|join('-') }}{{ [row.a]|join('/', 'b') }}",
+    "{{ choices|join(attribute='upper') is string }}{{ (['<']|map('e')|list)|join('<') }}",
+    "{% for c in choices %}{{ c.upper().replace('O', q).split('?')[0] }}{% endfor %}{{ 'abc'|join('-') }}",
+    "{% autoescape true %}{{ '<' + q }}{{ '<' ~ q }}{{ ['<', q]|join('<') }}{{ [1] }}{% endautoescape %}",
+    "{{ true }}{{ none }}{{ 1 }}{{ 2.5 }}{{ {'a': 1} }}{{ ('<b>'|e) }}",
     "{{ 1.5|round(1) }} {{ -3|abs }} {{ nope|default('d') }} {{ q if q else 'n' }} {{ 3 in [3] }}",
 ]
 
@@ -196,6 +210,11 @@ def test_the_bounds_hold_in_a_thread_and_are_each_renderings_own() -> None:
     thread.start()
     thread.join()
     assert ended == [True]
+
+
+def test_a_long_list_is_counted_once() -> None:
+    assert rendered("{{ (range(60000)|list|string)|length > 0 }}{{ [1] * 60000 == 1 }}") == "TrueFalse"
+    assert rendered("{{ numbers }}", {"numbers": list(range(200_000))}).endswith("199999]")
 
 
 def test_a_long_cell_passes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -67,7 +68,7 @@ class ChoiceTask:
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         n = len(self.examples) if shots is None else min(shots, len(self.examples))
-        counts = {"n_shots": n, "n_shots_left_out": len(self.examples) - n}
+        counts: dict[str, Any] = {"n_shots": n, "n_shots_left_out": len(self.examples) - n}
         start = len("Answer:") if self.chat else len(str(self.prompt(n)))
         made = []
         for i, option in enumerate(self.options):

@@ -366,3 +366,20 @@ def test_disagreement_counts_by_task_and_only_with_several_methods() -> None:
         disagreement.add("t", SAMPLE, [by("ppl", "A"), by("gen", answer)])
     assert disagreement.counts() == {"t": 1}
     disagreement.add_late([right(task="one")])
+
+
+def test_the_scale_and_direction_of_a_metric_are_those_of_its_own_task() -> None:
+    aggregator = MeanAggregator()
+    named = frozenset({"accuracy"})
+    own = [score(value=50.0, task="own", group=group) for group in ("a", "b")]
+    aggregator.take(Evaluation(own, lower_is_better=named, off_scale=named))
+    aggregator.take(Evaluation([right(task="other"), wrong(task="other")]))
+    found = {(one.task, one.metric, one.group): one for one in aggregator.metrics()}
+    own_mean, other = found["own", "accuracy", None], found["other", "accuracy", None]
+    assert (own_mean.value, own_mean.is_share, own_mean.higher_is_better) == (50.0, False, False)
+    assert (other.value, other.is_share, other.higher_is_better) == (0.5, True, True)
+    assert (other.low, other.high) == wilson(1, 2)
+    # The mean of the groups is a number of the same kind.
+    macro = found["own", "accuracy_macro", None]
+    assert (macro.is_share, macro.higher_is_better) == (False, False)
+    assert [one.is_share for one in aggregator.headlines()] == [False, True]

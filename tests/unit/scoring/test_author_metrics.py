@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,10 +23,15 @@ from fakes.author_lists import Lists, scored
 
 
 class Share:
-    """The share of equal rows, without values of single rows."""
+    """The share of equal rows, with the value of each row."""
+
+    def __init__(self) -> None:
+        self.last_score_lists: dict[str, list[float]] = {}
 
     def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
-        return {"Share": sum(map(str.__eq__, predictions, references)) / len(predictions)}
+        rows = [float(p == r) for p, r in zip(predictions, references, strict=True)]
+        self.last_score_lists = {"Share": rows}
+        return {"Share": sum(rows) / len(rows)}
 
 
 class Length:
@@ -118,6 +126,61 @@ def test_a_value_that_single_rows_do_not_have() -> None:
     assert metrics["Spread", None].n_scored == 3
 
 
+@pytest.mark.parametrize("n_rows", [2, 5, 300])
+def test_an_authors_metric_is_called_with_all_rows(n_rows: int) -> None:
+    """The original calls it so: with one row a correlation is nan, and numpy warns."""
+
+    class Correlation:
+        def __init__(self) -> None:
+            self.n_rows: list[int] = []
+
+        def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
+            self.n_rows.append(len(predictions))
+            pairs = np.corrcoef([len(p) for p in predictions], [len(r) for r in references])
+            return {"Correlation": float(pairs[0, 1])}
+
+    metric = Correlation()
+    predictions = ["a" * (1 + n * 7 % 5) for n in range(n_rows)]
+    references = ["b" * (1 + n * 3 % 4) for n in range(n_rows)]
+    expected = Correlation()(predictions, references)["Correlation"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluation, metrics = scored([metric], predictions, references)
+    assert set(metric.n_rows) == {n_rows}
+    assert metrics["Correlation", None].value == expected
+    assert metrics["Correlation", None].n_scored == n_rows
+    assert {score.verdict for score in evaluation.scores} == {Verdict.UNGRADED}
+
+
+def test_the_value_is_what_the_first_call_returned() -> None:
+    class Counting:
+        n_calls = 0
+
+        def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
+            self.n_calls += 1
+            return {"Calls": float(self.n_calls)}
+
+    _, metrics = scored([Counting()], ["a", "b", "c"], ["a", "b", "c"])
+    assert metrics["Calls", None].value == 1.0
+
+
+def test_a_slow_metric_has_no_resampled_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Length):
+        n_calls = 0
+
+        def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
+            self.n_calls += 1
+            return super().__call__(predictions, references)
+
+    clock = itertools.count(0.0, 0.5)
+    monkeypatch.setattr("assay.scoring.scorers.list_values.monotonic", lambda: next(clock))
+    metric = Slow()
+    _, metrics = scored([metric], ["a", "bbb"], ["aa", "b"])
+    assert metrics["Length", None].value == pytest.approx(4 / 3)
+    assert metrics["Length", None].low is None
+    assert metric.n_calls == 2
+
+
 def test_groups_of_a_corpuss_value_are_computed_from_their_rows() -> None:
     predictions, references = ["a", "bbbb", "cc"], ["aaaa", "b", "cc"]
     _, metrics = scored([Length()], predictions, references, groups=["x", "x", "y"])
@@ -154,8 +217,11 @@ def test_a_failed_request_is_no_prediction() -> None:
 def test_a_metric_that_raises_on_one_row_fails_that_row_alone() -> None:
     metrics = [Raising(lambda text: text == "bad"), Share()]
     evaluation, found = scored(metrics, ["a", "bad", "c"], ["a", "bad", "x"])
-    verdicts = [score.verdict for score in evaluation.scores]
-    assert verdicts == [Verdict.SCORED, Verdict.FAILED, Verdict.SCORED]
+    assert [score.verdict for score in evaluation.scores] == [
+        Verdict.UNGRADED,
+        Verdict.FAILED,
+        Verdict.UNGRADED,
+    ]
     why = evaluation.scores[1].why or ""
     assert why.startswith("the metric Raising raised ValueError: cannot read it (")
     assert "test_author_metrics.py line " in why
@@ -164,7 +230,7 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone() -> None:
     assert (found["Share", None].value, found["Share", None].n_scored) == (0.5, 2)
     # The order of the metrics plays no part.
     turned, same = scored(metrics[::-1], ["a", "bad", "c"], ["a", "bad", "x"])
-    assert [score.verdict for score in turned.scores] == verdicts
+    assert [score.verdict for score in turned.scores] == [Verdict.SCORED, Verdict.FAILED, Verdict.SCORED]
     assert same["Share", None].value == 0.5
 
 
@@ -213,11 +279,12 @@ def test_a_row_without_a_number_is_failed_and_never_a_zero(nothing: float | None
 
 
 def test_lists_of_another_length_are_not_believed() -> None:
-    class Stale(Share):
-        last_score_lists: ClassVar = {"Share": [1.0]}
+    class Stale(Length):
+        last_score_lists: ClassVar = {"Length": [1.0]}
 
-    evaluation, _ = scored([Stale()], ["a", "b"], ["a", "x"])
-    assert [score.value for score in evaluation.scores] == [1.0, 0.0]
+    evaluation, metrics = scored([Stale()], ["a", "b"], ["a", "x"])
+    assert [score.verdict for score in evaluation.scores] == [Verdict.UNGRADED] * 2
+    assert metrics["Length", None].value == 1.0
 
 
 def test_percent_metrics_are_shares() -> None:
@@ -251,14 +318,8 @@ def test_resampling_asks_the_metric_that_it_is_about_alone() -> None:
     class Dear(Share):
         n_calls = 0
 
-        def __init__(self) -> None:
-            self.last_score_lists: dict[str, list[float]] = {}
-
         def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
             Dear.n_calls += 1
-            self.last_score_lists = {
-                "Share": [float(p == r) for p, r in zip(predictions, references, strict=True)]
-            }
             return super().__call__(predictions, references)
 
     scored([Dear(), Length()], ["a", "bb"], ["a", "b"])
@@ -339,7 +400,7 @@ def test_chosen_metrics_alone_are_told_and_others_fail_no_row() -> None:
     chosen = evaluate(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"], ("Length", "Share"))
     assert not chosen.troubles
     assert chosen.whole == {"Length": pytest.approx(4 / 6), "Share": pytest.approx(2 / 3)}
-    assert (list(chosen.whole), list(chosen.per_row)) == (["Length", "Share"], ["Length", "Share"])
+    assert (list(chosen.whole), list(chosen.per_row)) == (["Length", "Share"], ["Share"])
 
 
 def test_code_that_makes_none_of_every_answer_is_named() -> None:

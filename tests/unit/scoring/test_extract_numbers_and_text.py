@@ -47,7 +47,7 @@ def test_real_solutions_are_judged_as_their_authors_judged_them() -> None:
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real GSM8K model solutions are not at hand")
-def test_real_solutions_without_their_last_line_still_give_a_number() -> None:
+def test_real_solutions_without_their_last_line_still_give_their_number() -> None:
     rows = [json.loads(line) for line in REAL.read_text(encoding="utf-8").splitlines()]
     found = agree = 0
     for row in rows:
@@ -55,8 +55,8 @@ def test_real_solutions_without_their_last_line_still_give_a_number() -> None:
         answer = extract_number(body).answer
         found += answer is not None
         agree += answer is not None and numbers_equal(answer, last)
-    assert found == len(rows)
-    assert agree > 0.9 * len(rows)
+    assert found > 0.99 * len(rows)
+    assert agree > 0.985 * len(rows)
 
 
 @given(st.decimals(min_value=-(10**9), max_value=10**9, places=4, allow_nan=False))
@@ -70,9 +70,10 @@ def test_any_decimal_is_read_back_exactly(value: Decimal) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_survived(text: str) -> None:
     number, free = extract_number(text), extract_text(text)
+    assert (free.answer is None) == (free.span is None)
     for found in (number, free):
-        assert (found.answer is None) == (found.span is None)
         assert found.answer != ""
+        assert found.answer is None or (found.span is not None and found.rule is not None)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +110,12 @@ def test_full_width_numbers(text: str, answer: str) -> None:
         ("5千克", "5"),
         ("3百米", "3"),
         # Two numbers, not the parts of one.
-        ("1만 원과 3만 원", "30000"),
-        ("2만 3명", "3"),
+        ("1만 원과 3만 원", None),
+        ("2만 3명", None),
         ("15%", "15"),
     ],
 )
-def test_numbers_with_korean_and_chinese_units(text: str, answer: str) -> None:
+def test_numbers_with_korean_and_chinese_units(text: str, answer: str | None) -> None:
     assert extract_number(text).answer == answer
 
 
@@ -134,13 +135,36 @@ def test_a_degenerate_run_of_digits_is_no_answer() -> None:
     assert extract_number("9" * 10_000).answer is None
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("12 " * 30_000, None),
+        ("so 12 is 5. " * 8_000, "5"),
+        ("".join(f"{number}. a step\n" for number in range(1, 9_000)), None),
+        ("**5** " * 15_000, "5"),
+        ("Wait, 5. " * 10_000, "5"),
+        ("| 5 | 6 |\n" * 10_000, "6"),
+        ("because 5 = 3 " * 7_000, "3"),
+        ("答案是三十九，" * 10_000, "39"),
+        ("twenty-one " * 9_000, None),
+        ("5 + " * 25_000, None),
+        ("5," * 50_000, None),
+        ("the answer is " * 7_000 + "5", "5"),
+    ],
+)
+def test_degenerate_replies_end(text: str, answer: str | None) -> None:
+    # Work that grows with the square of a reply's length would keep this from ending.
+    assert extract_number(text).answer == answer
+
+
 def test_number_attempts_list_every_rule() -> None:
     found = extract_number("The answer is 5. Check: 7", explain=True)
     assert [(attempt.rule, attempt.found) for attempt in found.attempts] == [
         ("hash_marks", None),
         ("boxed", None),
         ("stated_number", "5"),
-        ("last_number", "7"),
+        ("bold_number", None),
+        ("last_number", "5"),
     ]
 
 

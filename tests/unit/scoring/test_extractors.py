@@ -67,7 +67,7 @@ def test_a_post_processor_finds_what_it_finds_in_a_config(text: str) -> None:
         (CHOICE, "The answer is B", "auto", "B", 1.0),
         (NUMBER, "20 - 2 = 18.0, so 5 are left", "regex:= ([\\d.]+)", "18.0", 1.0),
         (NUMBER, "20 - 2 = 18", "number", "18", 1.0),
-        (NUMBER, "18 apples of 20", "auto", "20", 0.0),
+        (NUMBER, "18 apples of 20", "auto", "18", 1.0),
         (TEXT, "river: The Seine.", r"regex:river: (.*)", "The Seine.", 1.0),
         (TEXT, "the Seine", "whole", "the Seine", 1.0),
         (TEXT, "I say the Seine", "whole", "I say the Seine", 0.0),

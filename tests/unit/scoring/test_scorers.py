@@ -16,7 +16,8 @@ from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelih
 from assay.core.sample import Sample
 from assay.core.score import Verdict
 from assay.core.task import Answered, ComponentSpec, Scorer
-from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption, token_f1
+from assay.scoring.scorers.generated import GeneratedAnswer, GeneratedOption
+from assay.scoring.scorers.grading import token_f1
 from assay.scoring.scorers.likelihood import OptionLikelihood, WholeTextLikelihood
 from assay.scoring.scorers.probability import LabelProbability
 from assay.scoring.scorers.registry import SCORERS, explain_output, make_scorer
@@ -309,7 +310,8 @@ def test_the_original_never_abstains(text: str) -> None:
         ("Paris", ("Paris",), 1.0),
         ("The answer is paris.", ("Rome", "Paris"), 1.0),
         ("Line one\nline two", ("line one line two",), 1.0),
-        ("It is Paris", ("Paris",), 0.0),
+        ("It is Paris", ("Paris",), 1.0),
+        ("It is not Paris", ("Paris",), 0.0),
         ("18", ("18", "eighteen"), 1.0),
     ],
 )
@@ -319,16 +321,16 @@ def test_generated_answer(text: str, targets: tuple[str, ...], value: float) -> 
 
 
 def test_generated_answer_beside_exact_match() -> None:
-    score = GeneratedAnswer().score(free("Rome", "the city of Paris"), reply("The city of Paris, France"))
-    assert score.value == 0.0
-    assert score.also == {"f1": pytest.approx(2 * 3 / 7), "contains": 1.0}
+    score = GeneratedAnswer().score(free("Oslo", "the city of Paris"), reply("The city of Paris, France"))
+    assert score.value == 1.0
+    assert score.also == {"exact": 0.0, "f1": pytest.approx(2 * 3 / 7), "contains": 1.0}
     missing = GeneratedAnswer().score(free("Paris"), reply(""))
     assert missing.verdict is Verdict.UNANSWERED
-    assert missing.also == {"f1": 0.0, "contains": 0.0}
+    assert missing.also == {"exact": 0.0, "f1": 0.0, "contains": 0.0}
 
 
 def test_numbers_have_no_words_to_compare_and_may_be_missing() -> None:
-    score = GeneratedAnswer().score(free("18"), reply("eighteen"))
+    score = GeneratedAnswer().score(free("18"), reply("quite a few"))
     assert (score.verdict, score.also) == (Verdict.UNANSWERED, {})
 
 
@@ -420,6 +422,8 @@ def test_make_scorer() -> None:
         "label_probability": "prob",
         "generated_option": "gen",
         "generated_answer": "gen",
+        "assertions": "gen",
+        "inspect_scores": "gen",
     }
 
 
@@ -446,3 +450,36 @@ def test_explain_output_tries_the_rules_of_the_sample() -> None:
     assert [attempt.rule for attempt in explain_output("18", free("18"))][-1] == "last_number"
     assert [attempt.rule for attempt in explain_output("x", free("Paris"))][-1] == "first_line"
     assert [attempt.rule for attempt in explain_output("x", free("Paris"), "number")][-1] == "last_number"
+
+
+@pytest.mark.parametrize(
+    ("text", "exact", "some"),
+    [("B and C", 1.0, 1.0), ("B", 0.0, 1.0), ("A, B", 0.0, 0.0), ("A", 0.0, 0.0), ("B or C", None, None)],
+)
+def test_several_right_options_by_set_or_by_any(text: str, exact: float | None, some: float | None) -> None:
+    question = sample(gold=(1, 2))
+    by_set = GeneratedOption(several_right="exact").score(question, reply(text))
+    by_any = GeneratedOption(several_right="any").score(question, reply(text))
+    assert (by_set.metric, by_set.value, by_set.target) == ("exact_set", exact, "B|C")
+    assert (by_any.metric, by_any.value) == ("any_right", some)
+    with pytest.raises(ValueError, match="several_right must be exact or any"):
+        GeneratedOption(several_right="all")  # type: ignore[arg-type]
+
+
+def test_likelihoods_of_several_right_options_say_that_any_counts() -> None:
+    scorer = make_scorer(ComponentSpec("option_likelihood", {"several_right": "any"}))
+    assert scorer.gives[0] == "any_right"  # type: ignore[union-attr]
+    assert make_scorer(ComponentSpec("label_probability", {"several_right": "any"})).gives[0] == "any_right"  # type: ignore[union-attr]
+    for name in ("option_likelihood", "label_probability"):
+        with pytest.raises(PlanError, match="one option is chosen"):
+            make_scorer(ComponentSpec(name, {"several_right": "exact"}))
+
+
+def test_the_question_that_was_asked_helps_to_read_the_reply() -> None:
+    asked = request("task", "s1", "gen", "answer", 0, Generate("Who won Super Bowl 50?", Sampling()))
+    text = "The Denver Broncos won Super Bowl 50."
+    response = Response(asked.id, asked.key, Completion((Output(text, Finish.END, 8),), 5))
+    scorer = GeneratedAnswer()
+    assert scorer.score(free("Denver Broncos"), [Answered(asked, response)]).value == 1.0
+    listed = scorer.finish().judged_by
+    assert listed == {("task", "gen", name) for name in ("accuracy", "exact", "contains")}

@@ -167,13 +167,18 @@ def test_reading_goes_on_after_a_misplaced_quote(tmp_path: Path) -> None:
     ]
 
 
+def test_the_index_that_pandas_writes_has_a_name(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(",question,answer\n0,q,a\n")
+    assert open_source(tmp_path / "x.csv").columns == ("Unnamed: 0", "question", "answer")
+
+
 @pytest.mark.parametrize(
     ("name", "header", "said"),
     [
         ("data.csv", "a;b;c", "seems to be ';'"),
         ("data.csv", "a\tb", "seems to be a tab"),
         ("data.tsv", "a,b", "seems to be ','"),
-        ("data.csv", ",a,b", "column 1 of 3 has no name"),
+        ("data.csv", "a,,b", "column 2 of 3 has no name"),
         ("data.csv", ",,", "column 1, 2, 3 of 3 has no name"),
         ("data.csv", "a,b, ", "column 3 of 3 has no name"),
         ("data.csv", "a,b,a,b", "column name 'a', 'b' stands more than once"),

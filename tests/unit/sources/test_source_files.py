@@ -10,7 +10,7 @@ import pytest
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
-from assay.sources.files import SUFFIXES, known_suffix, open_source
+from assay.sources.files import LISTED, SUFFIXES, known_suffix, open_source
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
 KOREAN = "질문,답\n서울은 어디에 있습니까,한국\n" * 3
@@ -60,7 +60,7 @@ def test_unknown_formats(tmp_path: Path, problem_of: ProblemOf, name: str) -> No
     (tmp_path / name).write_text("x")
     problem = problem_of(lambda: open_source(tmp_path / name))
     assert problem.code == "SOURCE-002"
-    assert ", ".join(SUFFIXES) in problem.what
+    assert LISTED in problem.what
 
 
 def test_known_suffixes() -> None:
@@ -95,10 +95,8 @@ def test_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
         (KOREAN, "utf-16be"),
         (JAPANESE, "cp932"),
         (FRENCH, "cp1252"),
-        (FRENCH, "utf-16"),
         (FRENCH, "utf-16le"),
         ("q,a\nplain,text\n", "utf-16be"),
-        (FRENCH, "utf-32"),
     ],
     ids=lambda value: value if value.isascii() and len(value) < 9 else "",
 )

@@ -11,7 +11,7 @@ from assay.app.team.messages import AllChecked, Check, CheckedTask, Found, Found
 from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets, settings_of
 from assay.app.team.settings import FILE, DatasetWords
 from assay.app.team.team import Team
-from assay.core.errors import Problem, UsageError, listing, nearest
+from assay.core.errors import AuthorError, Problem, UsageError, listing, nearest
 from assay.core.names import composed
 from assay.core.origin import Origin
 from assay.core.roles import Bearer
@@ -30,15 +30,13 @@ _ROWS = 5
 def checked_name(name: str) -> str:
     """Return a name under which something may be registered, its letters composed, or raise TEAM-034."""
     name = composed(name)
-    if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
+    if not _NAME.fullmatch(name):
         what = f"{name[:100]!r} cannot be a name"
-        raise UsageError(
-            Problem(
-                "TEAM-034",
-                what,
-                "use letters, digits and . _ + -, beginning with a letter or digit, and not too many",
-            )
-        )
+        fix = "use letters, digits and . _ + -, beginning with a letter or digit, 100 at most"
+        raise UsageError(Problem("TEAM-034", what, fix))
+    if (n_bytes := len(name.encode())) > _LONGEST_NAME:
+        what = f"the name {name!r} has {n_bytes} bytes in UTF-8, {_LONGEST_NAME} are allowed"
+        raise AuthorError(Problem("TEAM-034", what, "choose a shorter name"))
     return name
 
 

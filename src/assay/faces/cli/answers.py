@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from assay.app.allowed_failures import is_failed
 from assay.app.dataset_list import ListedDataset
+from assay.app.hub_listing import ListedHubDataset
 from assay.app.state import State
 from assay.core.errors import Problem
 from assay.core.model import ModelIdentity, Token
@@ -116,6 +117,8 @@ class DatasetsAnswer(msgspec.Struct, frozen=True, tag="datasets", tag_field="kin
     """`assay ls datasets`."""
 
     datasets: tuple[ListedDataset, ...]
+    hub: tuple[ListedHubDataset, ...] = ()
+    """Datasets on the hub that were named."""
 
 
 class FoundAnswer(msgspec.Struct, frozen=True):
@@ -235,6 +238,17 @@ class NewAnswer(msgspec.Struct, frozen=True, tag="new", tag_field="kind"):
     """What makes it a person's own, in words."""
 
 
+class InitAnswer(msgspec.Struct, frozen=True, tag="init", tag_field="kind"):
+    """`assay init`."""
+
+    dataset: str
+    """What `assay run` takes."""
+    meta_file: str
+    """The file that was written."""
+    meta: dict[str, Any]
+    """What it says, by the keys of a meta file."""
+
+
 class PageAnswer(msgspec.Struct, frozen=True):
     """A README and where it disagreed with its configs."""
 
@@ -292,6 +306,7 @@ CommandAnswer: TypeAlias = (
     | ExplainAnswer
     | PrepareAnswer
     | NewAnswer
+    | InitAnswer
     | DocsAnswer
     | LeaderboardAnswer
     | ComparisonAnswer

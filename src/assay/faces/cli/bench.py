@@ -35,7 +35,11 @@ _OF_A_FOLDER = {"model", "profile", "is_json"}
 @click.option("--token-ids", is_flag=True, help="Made-up prompts of drawn token ids. Needs --tokenizer.")
 @click.option("--shared-prefix", type=int, default=0, metavar="N", help="Tokens that made-up prompts share.")
 @click.option("--prefix-groups", type=int, default=1, metavar="N", help="Number of such beginnings. [1]")
-@click.option("--tokenizer", metavar="DIR|FILE", help="Makes made-up prompts exactly as long as asked.")
+@click.option(
+    "--tokenizer",
+    metavar="DIR|FILE|ORG/NAME",
+    help="Makes made-up prompts exactly as long as asked; ORG/NAME[@REVISION] is on the hub.",
+)
 @click.option(
     "--order", type=click.Choice(["default", "random", "shuffle"]), default="default", help="Order of rows."
 )

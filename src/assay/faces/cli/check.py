@@ -66,10 +66,12 @@ def show_one(datasets: tuple[str, ...], settings: Settings, *, with_model: bool,
     from assay.app.check import check as look
     from assay.app.file_findings import file_findings
     from assay.core.errors import AssayError
+    from assay.faces.cli.progress_views import download_bars
     from assay.faces.cli.render import out, show_all_compiled, show_error
 
     try:
-        checked = look(datasets, settings, with_model=with_model)
+        with download_bars():
+            checked = look(datasets, settings, with_model=with_model)
     except AssayError as error:
         show_error(error)
         return HAS_ERRORS

@@ -204,20 +204,21 @@ def _run(planned: Planned, plan: Plan, asked: Asked, work: WorkFolder) -> int:
     finished = evaluated(planned.datasets, settings, plan.summary.groups, retry=retry)
     stored = StoredRun(finished.folder)
     name = model.abbr.replace("/", "_")
-    _write_files(stored, asked, work.path, name)
+    # OpenCompass repeats rows where a dataset asks for several answers, and lists those of one request.
+    _write_files(stored, asked, work.path, name, lists_answers=model.drawing.samples is not None)
     return status_of(finished)
 
 
-def _write_files(stored: StoredRun, asked: Asked, folder: Path, model: str) -> None:
+def _write_files(stored: StoredRun, asked: Asked, folder: Path, model: str, *, lists_answers: bool) -> None:
     """Write the original's files of one model's run."""
     if asked.system == "opencompass":
-        write_predictions(stored, folder, model)
+        write_predictions(stored, folder, model, lists_answers=lists_answers)
         if asked.stage != "infer":
             write_results(stored, folder, model, asked.details)
         return
     for one in aisbench_results.write_predictions(stored, folder, model):
         counted = "they count as wrong, as in the original" if one.is_counted else "the score leaves them out"
-        say(f"{model}: {one.n_failed:,} of {one.n_rows:,} rows of {one.task} failed; {counted}")
+        say(f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}")
     if asked.stage != "infer":
         aisbench_results.write_results(stored, folder, model, asked.details)
 
@@ -273,8 +274,18 @@ def _settings(planned: Planned, asked: Asked, plan: Plan, work: WorkFolder | Non
         if asked.stage == "score":
             flags["answers_from"] = str(_answers(work, model.abbr).path)
     settings = resolve_settings(flags, os.environ, Path.cwd())
-    if settings.values.fidelity == "faithful" and model.faithful_args:
+    is_faithful = settings.values.fidelity == "faithful"
+    if is_faithful and work is not None and "retry_failed" in flags and asked.stage != "score":
+        earlier = work.last_run(model.abbr)
+        # AISBench continues with the answers of the model's abbr, wherever it is served now.
+        flags["answers_from"] = None if earlier is None else str(earlier.path)
+        settings = resolve_settings(flags, os.environ, Path.cwd())
+    if is_faithful and model.faithful_args:
         flags["model_args"] = {**(flags["model_args"] or {}), **model.faithful_args}
+        if model.faithful_temperature is not None:
+            flags["temperature"] = model.faithful_temperature
+        if model.is_service:
+            flags["stop"] = drawing.stop  # OpenCompass sends a service no stop texts of a dataset.
         settings = resolve_settings(flags, os.environ, Path.cwd())
     return settings
 

@@ -2,36 +2,66 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.options import is_offline, offline_option
+
+if TYPE_CHECKING:
+    from assay.app.dataset_list import ListedDataset
+    from assay.app.hub_listing import ListedHubDataset
 
 
 @click.command()
-@click.argument("folders", nargs=-1, metavar="[FOLDER]...")
+@click.argument("names", nargs=-1, metavar="[FOLDER | ORG/NAME]...")
+@offline_option
 @json_option
-def datasets(folders: tuple[str, ...], is_json: bool) -> Answer | None:
-    """List the datasets in folders, in every language: what `assay run` takes, and what a registry says.
+def datasets(names: tuple[str, ...], offline: bool | None, is_json: bool) -> Answer | None:
+    """List the datasets in folders, in every language, or what datasets on the Hugging Face hub hold.
 
-    Without FOLDER, those here. Of several metrics the one that a leaderboard shows is marked by a star. Files
-    of Task classes are run, since only they know their names.
+    Without arguments, lists the datasets in this folder. Of several metrics the one that a leaderboard shows
+    is marked by a star. Files of Task classes are run, since only they know their names. For a dataset on the
+    hub (ORG/NAME or hf://ORG/NAME[:config][@revision]), lists configs, splits, rows and columns.
     """
     from pathlib import Path
 
-    from rich.markup import escape
-    from rich.table import Table
-
     from assay.app.dataset_list import datasets_in
-    from assay.faces.cli.render import out, print_table
+    from assay.app.hub_listing import list_hub_dataset
+    from assay.app.offline.watch import kept_offline
+    from assay.app.settings import RunSettings
+    from assay.sources.hub_name import parse_hub_name
 
-    listed = [one for folder in folders or (".",) for one in datasets_in(Path(folder))]
+    here, on_hub = [], []
+    with kept_offline(RunSettings(offline=is_offline(offline))) as watch:
+        watch.seal()
+        for name in names or (".",):
+            hub_name = None if Path(name).exists() else parse_hub_name(name)
+            if hub_name is None:
+                here += datasets_in(Path(name))
+            else:
+                on_hub.append(list_hub_dataset(hub_name))
     if is_json:
         from assay.faces.cli.answers import DatasetsAnswer
 
-        return Answer(DatasetsAnswer(tuple(listed)))
+        return Answer(DatasetsAnswer(tuple(here), tuple(on_hub)))
+    for one in on_hub:
+        _print_hub_dataset(one)
+    if here or not on_hub:
+        _print_datasets(here)
+    return None
+
+
+def _print_datasets(listed: list[ListedDataset]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from assay.faces.cli.render import out, print_table
+
     if not listed:
         out.print("no datasets here; `assay new NAME --like llmbox` writes one to start from")
-        return None
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("dataset", "language", "metrics", "about"):
         table.add_column(heading, overflow="fold")
@@ -39,4 +69,20 @@ def datasets(folders: tuple[str, ...], is_json: bool) -> Answer | None:
         metrics = ", ".join(f"{metric}*" if metric == one.headline else metric for metric in one.metrics)
         table.add_row(escape(one.name), one.dialect, escape(metrics), escape(one.about))
     print_table(table)
-    return None
+
+
+def _print_hub_dataset(dataset: ListedHubDataset) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from assay.faces.cli.render import out, print_table
+
+    out.print(f"{dataset.name}, commit {dataset.commit}")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("dataset", "rows", "columns"):
+        table.add_column(heading, overflow="fold", justify="right" if heading == "rows" else "left")
+    for one in dataset.splits:
+        columns = ", ".join(f"{name} ({kind})" for name, kind in one.columns.items())
+        rows = "?" if one.n_rows is None else f"{one.n_rows:,}"
+        table.add_row(escape(one.name), rows, escape(columns))
+    print_table(table)

@@ -15,7 +15,8 @@ from assay.faces.cli.other_systems import ForeignParser
 
 RANKING_TYPES = ("generation", "ppl", "prob", "ppl_no_option")
 
-_NO_DOWNLOAD = "nothing is downloaded; rows come from --dataset_path or --data_root"
+_OWN_CHOICE = "only the files of the splits that are read are downloaded from the hub"
+_OWN_TOKEN = "the hub's token is read from the environment: HF_TOKEN"
 _NO_API = "models behind an API are not there yet; a judge is named with --judge"
 _ONE_ENGINE = "the local model answers by transformers, with the same numbers up to rounding"
 _OWN_PLAN = "the engine plans its work itself"
@@ -36,13 +37,13 @@ INSTEAD = {
     "max_length": "the model's own context is used, as the original does with local models",
     "cuda_visible_devices": "set CUDA_VISIBLE_DEVICES in the environment",
     "shuffle_choices": "it has no effect in the original either",
-    "hf_mirror": _NO_DOWNLOAD,
-    "hfd_cache_path": _NO_DOWNLOAD,
-    "hfd_exclude_pattern": _NO_DOWNLOAD,
-    "hfd_include_pattern": _NO_DOWNLOAD,
-    "hfd_skip_check": _NO_DOWNLOAD,
-    "hf_username": _NO_DOWNLOAD,
-    "hf_token": _NO_DOWNLOAD,
+    "hf_mirror": "the hub's address is read from the environment: HF_ENDPOINT",
+    "hfd_cache_path": "the hub's cache is read from the environment: HF_HOME",
+    "hfd_exclude_pattern": _OWN_CHOICE,
+    "hfd_include_pattern": _OWN_CHOICE,
+    "hfd_skip_check": _OWN_CHOICE,
+    "hf_username": _OWN_TOKEN,
+    "hf_token": _OWN_TOKEN,
     "logging_dir": _OWN_LOG,
     "log_level": _OWN_LOG,
     "log_results": _OWN_LOG,

@@ -14,14 +14,19 @@ import click
 
 from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.standard_streams import install_streams, lost_output
+from assay.hub.listeners import reporting_downloads
 
 if TYPE_CHECKING:
     from assay.core.errors import AssayError
+    from assay.hub.downloads import Download
 
 _COMMANDS = {
     "run": Command("assay.faces.cli.run:run", "Evaluate a model on one or more datasets."),
     "check": Command(
         "assay.faces.cli.check:check", "Find out everything about a dataset that needs no model."
+    ),
+    "init": Command(
+        "assay.faces.cli.init:init", "Describe a table: settle how it is read, write its meta file."
     ),
     "serve": Command(
         "assay.faces.cli.serve:serve", "Serve a team: datasets, a queue of evaluations, a leaderboard."
@@ -98,11 +103,18 @@ def main() -> None:
 def run_command() -> int:
     """Run the command that the arguments of the process name; return its exit status."""
     try:
-        status = _answer_program() if "--json" in sys.argv[1:] else _answer_person()
+        with reporting_downloads(_show_download):
+            status = _answer_program() if "--json" in sys.argv[1:] else _answer_person()
         return status if (lost := lost_output()) is None else _report_lost_output(lost)
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nStopped. The same command goes on from here.", err=True)
         return STOPPED
+
+
+def _show_download(download: Download) -> None:
+    from assay.faces.cli.downloads import default_screen
+
+    default_screen().show(download)
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -20,13 +21,30 @@ _TABLE = {
     "data_type": "data_type",
     "answer_is": "answer_is",
     "ppl_target": "ppl_target",
+    "match": "match",
+    "several_right": "several_right",
     "group_by": "category_column",
     "cluster": "cluster_column",
     "options": "options",
+    "input_columns": "input_columns",
+    "context_columns": "context_columns",
+    "distractors": "distractors",
+    "label_names": "label_names",
+    "shuffle_options": "shuffle_options",
+    "no_answers": "no_answers",
     "answer_column": "output_column",
+    "messages_column": "messages_column",
     "template": "template",
     "human_prompt": "human_prompt",
     "bot_prompt": "bot_prompt",
+    "sheet": "sheet",
+    "header": "has_header",
+    "header_row": "header_row",
+    "columns": "columns",
+    "separator": "separator",
+    "quotes": "quotes",
+    "encoding": "encoding",
+    "decimal_comma": "decimal_comma",
 }
 
 offline_option = click.option(
@@ -40,6 +58,18 @@ allow_failures_option = click.option(
     "--allow-failures",
     metavar="N|P%",
     help="So many samples, or such a share, may fail; with more the exit status is 3. [0]",
+)
+
+match_option = click.option(
+    "--match",
+    type=click.Choice(["stated", "exact", "contains", "f1", "judge"]),
+    help="What makes a free answer right. [stated]",
+)
+
+several_right_option = click.option(
+    "--several-right",
+    type=click.Choice(["exact", "any"]),
+    help="Where rows have several right options: name exactly those, or any. [exact]",
 )
 
 _OPTIONS = (
@@ -143,7 +173,15 @@ _OPTIONS = (
         metavar="DIR",
         help="Folder of datasets by name, with its hub.json.",
     ),
-    click.option("--split", help="Split of a dataset named under the data root."),
+    click.option(
+        "--split", help="Split of a dataset named on the hub or under the data root. [test, else validation]"
+    ),
+    click.option(
+        "--stream",
+        is_flag=True,
+        default=None,
+        help="Fetch rows of a dataset on the hub each time they are read; keep none on the disk.",
+    ),
     click.option("--meta", metavar="FILE", help="Meta file, when it is not FILE.meta.json beside the data."),
     offline_option,
     click.option("--name", help="Name of the task. [the file's name]"),
@@ -154,21 +192,83 @@ _OPTIONS = (
     ),
     click.option("--options", multiple=True, help="Option columns, or the one field that lists them."),
     click.option("--answer-column", help="Column of the right answer. [inferred]"),
+    click.option("--messages-column", help="Column of conversations (lists of messages). [inferred]"),
+    click.option(
+        "--input-columns", multiple=True, metavar="NAMES", help="Columns of the question. [inferred]"
+    ),
+    click.option(
+        "--context-columns",
+        multiple=True,
+        metavar="NAMES",
+        help="Texts before the question, such as a passage. [inferred]",
+    ),
+    click.option(
+        "--distractors",
+        multiple=True,
+        metavar="NAMES",
+        help="Columns of wrong options, when the right one has its own column. [inferred]",
+    ),
+    click.option(
+        "--label-names",
+        multiple=True,
+        metavar="NAMES",
+        help="What integer labels mean: negative,positive or 1=negative,2=positive.",
+    ),
+    click.option(
+        "--shuffle-options",
+        is_flag=True,
+        default=None,
+        help="Shuffle the options of each row by the seed.",
+    ),
+    click.option(
+        "--no-answers",
+        is_flag=True,
+        default=None,
+        help="The file has no right answers: keep the replies, score nothing.",
+    ),
     click.option(
         "--answer-is",
-        type=click.Choice(["label", "text", "index0", "index1"]),
-        help="How the answer names an option. [inferred]",
+        type=click.Choice(["label", "text", "index0", "index1", "boolean", "after_hashes", "boxed"]),
+        help="How the answer names an option, or where a solution states it. [inferred]",
     ),
     click.option(
         "--ppl-target",
         type=click.Choice(["label", "text"]),
         help="What ppl scores: the option's label, or its text.",
     ),
+    match_option,
+    several_right_option,
     click.option("--group-by", metavar="COLUMN", help="Also score each value of this column. [category]"),
     click.option("--cluster", metavar="COLUMN", help="Rows that share a value here are not independent."),
     click.option("--template", help="Prompt: {field} or Jinja."),
     click.option("--human-prompt", help="Prompt of the user's turn."),
     click.option("--bot-prompt", help="Prompt of the model's turn, with {answer}."),
+    click.option(
+        "--sheet",
+        metavar="NAME",
+        help="Sheet of a workbook, list of a JSON document, or file of an archive. [the only one]",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first row of the file holds the column names. [inferred]",
+    ),
+    click.option(
+        "--header-row", type=int, metavar="N", help="Line or sheet row of the column names. [first]"
+    ),
+    click.option("--columns", metavar="NAME,...", help="Column names of a file without a header."),
+    click.option(
+        "--separator", metavar="CHAR", help="Separator of columns: ',', ';', '|' or tab. [inferred]"
+    ),
+    click.option(
+        "--quotes/--no-quotes", default=None, help="Whether double quotes enclose values. [inferred]"
+    ),
+    click.option("--encoding", metavar="NAME", help="Text encoding of the file. [utf-8, or its mark's]"),
+    click.option(
+        "--decimal-comma/--no-decimal-comma",
+        default=None,
+        help="Whether the right answer 3,5 is the number 3.5. [inferred]",
+    ),
 )
 
 
@@ -189,7 +289,7 @@ def settings_from(flags: dict[str, Any]) -> Settings:
     for flag, key in _TABLE.items():
         value = flags.pop(flag, None)
         if value not in (None, ()):
-            table[key] = _listed(value) if flag == "options" else value
+            table[key] = _LISTS[flag](value) if flag in _LISTS else value
     if table:
         flags["table"] = table
     for name, example in _PAIRS.items():
@@ -215,9 +315,36 @@ def is_offline(flag: bool | None) -> bool:
     return resolve_settings({"offline": flag}, os.environ, Path.cwd()).values.offline
 
 
-def _listed(values: tuple[str, ...]) -> list[str] | str:
-    names = [name.strip() for value in values for name in value.split(",")]
+def _names(values: tuple[str, ...]) -> list[str]:
+    return [name.strip() for value in values for name in value.split(",")]
+
+
+def _list_or_name(values: tuple[str, ...]) -> list[str] | str:
+    names = _names(values)
     return names[0] if len(names) == 1 else names
+
+
+def _names_by_value(values: tuple[str, ...]) -> list[str] | dict[str, str]:
+    names = _names(values)
+    if all("=" in name for name in names):
+        return {value.strip(): name.strip() for value, _, name in (one.partition("=") for one in names)}
+    return names
+
+
+def _quoted_names(value: str) -> list[str]:
+    """Read names that may hold commas, in double quotes then."""
+    return next(csv.reader([value], skipinitialspace=True))
+
+
+_LISTS: dict[str, Callable[[Any], Any]] = {
+    "options": _list_or_name,
+    "input_columns": _names,
+    "context_columns": _names,
+    "distractors": _names,
+    "label_names": _names_by_value,
+    "columns": _quoted_names,
+}
+"""Flags that take several names, and how they are read."""
 
 
 _PAIRS = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from rich.markup import escape
+from rich.text import Text
 
 from assay.app.progress import ProgressGauge
 from assay.app.run import FinishedRun, Observer
@@ -19,8 +20,10 @@ from assay.dialects.parts.compiled import Compiled
 from assay.engine.execute import Tally
 from assay.engine.plan import METHOD_OF
 from assay.faces.cli.budget import Budget
-from assay.faces.cli.progress_views import View, Way, view_of
+from assay.faces.cli.downloads import DownloadScreen
+from assay.faces.cli.progress_views import PanelView, View, Way, view_of
 from assay.faces.cli.render import err, out, show_all_compiled
+from assay.hub.downloads import Download
 
 _NOTE_EVERY_S = 0.5
 """How often its pace is noted, where it is shown less often."""
@@ -41,6 +44,7 @@ class TerminalObserver(Observer):
         self._wakes = math.inf
         """When there is something to do: this is asked with each answer."""
         self._has_told_last = False
+        self._downloads = DownloadScreen(way, self._draw_download)
 
     def __enter__(self) -> TerminalObserver:
         return self
@@ -60,6 +64,16 @@ class TerminalObserver(Observer):
             if any(kind in task.kinds for task in tasks):
                 out.print(f"[bold]asked[/]  {METHOD_OF[kind]} by {way}", markup=True, soft_wrap=True)
         show_all_compiled(compiled, tasks)
+
+    def downloading(self, download: Download) -> None:
+        """Show how far a download from the hub is."""
+        self._downloads.show(download)
+
+    def _draw_download(self, line: Text | None) -> bool:
+        if not isinstance(self._view, PanelView):
+            return False
+        self._view.show_download(line)
+        return True
 
     def starting_over(self, why: str) -> None:
         """Say why a finished run of the same command is not reused."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -19,9 +21,16 @@ from assay.faces.cli.budget import Budget
 from assay.faces.cli.panel import ProgressPanel
 from assay.faces.cli.progress_words import PHASES, line
 from assay.faces.cli.render import err
+from assay.sources.datasets_library import showing_downloads
 
 Way: TypeAlias = Literal["auto", "lines", "json", "none"]
 """What a person may choose between; `auto` is the panel where it can be drawn."""
+
+
+def download_bars(way: Way = "auto") -> AbstractContextManager[None]:
+    """Show how far downloads are, where a person can see it."""
+    return showing_downloads(way in ("auto", "lines") and sys.stderr.isatty())
+
 
 _DRAW_EVERY_S = 0.1
 _LINE_EVERY_S = 10.0
@@ -56,9 +65,12 @@ def view_of(way: Way, manifest: RunManifest, folder: Path) -> View | None:
         return None
     if way == "json":
         return _EventView(manifest.id, str(folder))
-    # A dumb terminal cannot go back to what was drawn before.
-    is_drawn = way == "auto" and err.is_terminal and not err.is_dumb_terminal
-    return _PanelView() if is_drawn else _LineView()
+    return PanelView() if is_drawn(way) else _LineView()
+
+
+def is_drawn(way: Way) -> bool:
+    """Whether something that moves is drawn: a dumb terminal cannot go back to what was drawn before."""
+    return way == "auto" and err.is_terminal and not err.is_dumb_terminal
 
 
 class _Written:
@@ -140,13 +152,14 @@ class _EventView:
         err.file.flush()
 
 
-class _PanelView:
+class PanelView:
     """Draws the panel on a thread of its own, so that it goes on while the model computes."""
 
     every_s = _DRAW_EVERY_S
 
     def __init__(self) -> None:
         self._seen: tuple[ProgressGauge, Tally, RunProgress] | None = None
+        self._download: Text | None = None
         self._live = Live(console=err, transient=True, auto_refresh=False, get_renderable=self._drawn)
         self._live.start()
         self._has_ended = threading.Event()
@@ -154,9 +167,15 @@ class _PanelView:
         self._thread.start()
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
+        """Draw how the run goes from now on."""
         self._seen = gauge, tally, gauge.look(tally)
 
+    def show_download(self, line: Text | None) -> None:
+        """Draw a line about a download instead of the run; None: draw the run again."""
+        self._download = line
+
     def close(self) -> None:
+        """Remove the panel."""
         self._has_ended.set()
         self._thread.join()
         self._live.stop()
@@ -168,6 +187,8 @@ class _PanelView:
                 self._live.refresh()
 
     def _drawn(self) -> RenderableType:
+        if self._download is not None:
+            return self._download
         if self._seen is None:
             return Text(PHASES["loading"], style="bold")
         gauge, tally, progress = self._seen

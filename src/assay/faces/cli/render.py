@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -20,7 +22,7 @@ from rich.text import Text
 from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
 from assay.core.control_characters import STEERING_CODES
-from assay.core.errors import SHOWN_AT_MOST, AssayError
+from assay.core.errors import SHOWN_AT_MOST, AssayError, Problem
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
 from assay.core.rounding import percent
@@ -51,6 +53,8 @@ _WIDEST = 1_000
 RETRY = "--retry-failed"
 _MOST = 100_000
 _NOTES_SHOWN = 12
+_ANSWERS_SHOWN = 4
+_SHOWN_ANSWER = 200
 _FACTS_SHOWN = 8
 """Different values of one fact that are shown of a dataset's subsets."""
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
@@ -117,9 +121,18 @@ def show_error(error: AssayError) -> None:
         place = f" [bold]{escape(_from_here(problem.where))}[/]" if problem.where else ""
         err.print(f"[bold red]{problem.code}[/]{place}", soft_wrap=True)
         err.print(f"  {escape(problem.what)}", soft_wrap=True)
-        err.print(f"  [green]fix:[/] {escape(problem.fix)}", soft_wrap=True)
+        err.print(f"  [green]fix:[/] {escape(_as_typed(problem))}", soft_wrap=True)
     if error.total > SHOWN_AT_MOST:
         err.print(f"... and {error.total - SHOWN_AT_MOST:,} more")
+
+
+def _as_typed(problem: Problem) -> str:
+    """Return a fix whose commands repeat what the person typed, so that they can be pasted."""
+    path = "" if problem.where is None else problem.where.path
+    # Commands of these errors add flags; others change flags that were given.
+    if path not in sys.argv[1:] or not problem.code.startswith(("TABLE-", "SOURCE-")):
+        return problem.fix
+    return problem.fix.replace(f"assay run {shlex.quote(path)}", shlex.join(["assay", *sys.argv[1:]]))
 
 
 def _from_here(where: Origin) -> str:
@@ -214,9 +227,19 @@ def _show_prompts(one: Compiled, sample: Sample, *, every_method: bool) -> None:
     for prompt, methods in islice(shown.items(), None if every_method else 1):
         title = f"{', '.join(methods)} {what} of {sample.id} ({_from_here(sample.origin)})"
         out.print(prompt_panel(prompt, title))
+    if one.task.spec.dialect == "table" and sample.is_graded:
+        out.print(f"  [dim]right    [/] {escape(_right_answer(sample))}", soft_wrap=True)
     others = [method for methods in list(shown.values())[1:] for method in methods]
     if others and not every_method:
         out.print(f"  [dim]the prompts of {', '.join(others)} differ; `assay check` shows them[/]")
+
+
+def _right_answer(sample: Sample) -> str:
+    """Return the right answer of a sample: an option with its label, or the accepted texts."""
+    right = [f"{sample.labels[index]}. {sample.choices[index]}" for index in sample.gold]
+    texts = [shortened(text, _SHOWN_ANSWER) for text in (right or sample.targets)[:_ANSWERS_SHOWN]]
+    more = len(right or sample.targets) - len(texts)
+    return " | ".join([*texts, *([f"{more} more"] if more else [])])
 
 
 def prompt_panel(prompt: Prompt, title: str) -> Panel:

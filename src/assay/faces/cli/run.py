@@ -70,7 +70,8 @@ def run(datasets: tuple[str, ...], progress: Way, is_json: bool, **flags: Any) -
     """Evaluate a model on one or more datasets.
 
     DATASET is a csv, tsv, json, jsonl, parquet or arrow file (also .gz), a Python config with a
-    `datasets` list, or a name under --data-root. The same command again resumes where it stopped.
+    `datasets` list, a name under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
+    hf://ORG/NAME[:config][@revision][#split]. The same command again resumes where it stopped.
     """
     settings = settings_from(flags)
     if not is_json:
@@ -106,9 +107,10 @@ def evaluated(
     from assay.app.allowed_failures import allowed_failures
     from assay.app.run import run as evaluate_datasets
     from assay.faces.cli.progress import TerminalObserver
+    from assay.faces.cli.progress_views import download_bars
     from assay.faces.cli.render import show_failures, show_result
 
-    with TerminalObserver(progress, shows_plan=shows_result) as observer:
+    with download_bars(progress), TerminalObserver(progress, shows_plan=shows_result) as observer:
         finished = evaluate_datasets(datasets, settings, observer, groups)
     if shows_result:
         show_result(finished, retry)

@@ -11,10 +11,12 @@ from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import (
     allow_failures_option,
     is_offline,
+    match_option,
     offline_option,
     pairs,
     runs_folder,
     runs_option,
+    several_right_option,
 )
 from assay.faces.cli.run import FAILED_SAMPLES
 
@@ -51,6 +53,8 @@ _SHOWN_CHARS = 40
     type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
     help="The normalisation that decides in ppl.",
 )
+@match_option
+@several_right_option
 @click.option("--judge", metavar="MODEL", help="A model that says whether answers are right.")
 @click.option(
     "--judge-arg", "judge_args", multiple=True, metavar="KEY=VALUE", help="An argument of the judge."
@@ -129,6 +133,8 @@ def _choices(
     metrics: tuple[str, ...],
     metric_args: tuple[str, ...],
     score_by: str | None,
+    match: str | None,
+    several_right: str | None,
     judge: str | None,
     judge_args: tuple[str, ...],
     judge_prompt: str | None,
@@ -142,6 +148,8 @@ def _choices(
         metrics=_listed(metrics),
         metric_args=pairs(metric_args, "--metric-arg n_gram=2"),
         score_by=score_by,
+        match=match,
+        several_right=several_right,
         judge=judge,
         judge_args=pairs(judge_args, "--judge-arg concurrency=4"),
         judge_prompt=None if judge_prompt is None else _text_of(judge_prompt),

@@ -124,12 +124,13 @@ async def _allow_every_method(message: Message, scope: Scope) -> None:
     if message["type"] != "http.response.start":
         return
     if scope.get("method") == "OPTIONS" or message["status"] == _NOT_BY_THIS_METHOD:
-        methods = {
-            method
-            for route in scope["litestar_app"].routes
-            if re.fullmatch(re.sub(r"{[^}]+}", "[^/]+", route.path_format), scope["path"].rstrip("/") or "/")
-            for method in route.methods
-        }
+        path = scope["path"].rstrip("/") or "/"
+        routes = scope["litestar_app"].routes
+        # An address that is spelled out hides those with a part to be filled in.
+        found = [route for route in routes if route.path == path] or [
+            route for route in routes if re.fullmatch(re.sub(r"{[^}]+}", "[^/]+", route.path_format), path)
+        ]
+        methods = {method for route in found for method in route.methods}
         MutableScopeHeaders.from_message(message)["allow"] = ", ".join(sorted(methods))
 
 

@@ -194,13 +194,13 @@ def test_splits_with_different_columns_say_which(tmp_path: Path) -> None:
         compiled(tmp_path, said)
 
 
-def test_an_authors_own_loading_stays_offline(tmp_path: Path) -> None:
+def test_an_authors_own_loading_from_the_hub_says_how_to_fix_its_errors(tmp_path: Path) -> None:
     own = (
         "    def load(self, data_dir=None, cache_dir=None):\n"
         "        import datasets\n"
         '        self.dataset = datasets.load_dataset("org/nowhere_at_all", "x")\n'
     )
-    with pytest.raises(AuthorError, match=r"LEAP-00[37].*nowhere_at_all"):
+    with pytest.raises(AuthorError, match=r"HUB-008 hf://org/nowhere_at_all: .* cannot be reached"):
         compiled(tmp_path, {}, own)
 
 
@@ -214,3 +214,53 @@ def test_an_authors_own_init_works(tmp_path: Path) -> None:
         f"        self.dataset = {{'validation': [dict({ROW!r}, q=data_dir[-4:])]}}\n"
     )
     assert contexts(compiled(tmp_path, {}, handed)) == ["data"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "near"), [("cvs", "did you mean 'csv'"), ("jsonl", "did you mean 'json'"), ("spreadsheet", "")]
+)
+def test_a_dataset_type_that_the_library_does_not_have_is_named_and_not_looked_for(
+    tmp_path: Path, kind: str, near: str
+) -> None:
+    (tmp_path / "data/bm_x").mkdir(parents=True)
+    (tmp_path / "data/bm_x/dev.csv").write_text("q,a\n1?,1\n", encoding="utf-8")
+    said = {"DATASET_PATH": "bm_x", "DATASET_TYPE": kind, "DATA_FILES": {"validation": "dev.csv"}}
+    with pytest.raises(AuthorError) as caught:
+        compiled(tmp_path, said)
+    text = str(caught.value)
+    assert f"DATASET_TYPE is {kind!r}" in text
+    assert near in text
+    assert "'csv'" in text, "the formats there are"
+    assert "onnect" not in text, "no word of the hub"
+
+
+@pytest.mark.parametrize("options", [None, {"delimiter": ","}, {"sep": ";"}])
+def test_a_wrong_delimiter_is_named_without_the_librarys_own_output(
+    tmp_path: Path, options: dict[str, str] | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sign = (options or {}).get("sep", ",")
+    (tmp_path / "data/bm_x").mkdir(parents=True)
+    # A line with more signs than the header: the library cannot split it.
+    content = f"q\ta\n1?\t1\n2{sign} 3{sign} 4?\t2\n"
+    (tmp_path / "data/bm_x/dev.csv").write_text(content, encoding="utf-8")
+    said = {
+        **{"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DOWNLOAD_OPTIONS": options},
+        "DATA_FILES": {"validation": "dev.csv"},
+    }
+    with pytest.raises(AuthorError) as caught:
+        compiled(tmp_path, said)
+    text = str(caught.value)
+    assert "dev.csv" in text
+    assert f"see that {sign!r} separates the columns: DOWNLOAD_OPTIONS = {{'delimiter': ...}}" in text
+    assert "line 3" in text, "where the file does not fit"
+    assert capfd.readouterr() == ("", ""), "nothing of the library's own"
+
+
+def test_a_delimiter_that_leaves_one_column_names_the_columns_that_were_found(tmp_path: Path) -> None:
+    (tmp_path / "data/bm_x").mkdir(parents=True)
+    (tmp_path / "data/bm_x/dev.csv").write_text("q\ta\n1?\t1\n", encoding="utf-8")
+    said = {"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DATA_FILES": {"validation": "dev.csv"}}
+    with pytest.raises(AuthorError) as caught:
+        contexts(compiled(tmp_path, said))
+    text = str(caught.value)
+    assert r"q\ta" in text, "the one column there is"

@@ -81,6 +81,17 @@ def test_the_proposal_that_serves_best_becomes_the_instruction(tmp_path: Path, g
     assert repr(good) in note
 
 
+def test_a_metric_without_values_of_samples_compares_no_proposals(tmp_path: Path) -> None:
+    own = """
+class Overall:
+    def __call__(self, predictions, references):
+        return {"Overall": sum(p == r for p, r in zip(predictions, references)) / len(predictions)}
+"""
+    text = CHOICES.replace("\nclass Sorts", f"{own}\nclass Sorts").replace("[Accuracy()]", "[Overall()]")
+    with pytest.raises(BackendError, match=r"LLMBOX-012.*Overall gives no values of samples.*last_score_l"):
+        compiled(tmp_path, text).task.prepare(Rehearsed(Model("Say no.")))
+
+
 def test_rows_set_aside_teach_nothing(tmp_path: Path) -> None:
     one = compiled(tmp_path, pool="a k l m n o p q r s t", settings={"shots": 2})
     rehearsed = Rehearsed(Model("Say no."))

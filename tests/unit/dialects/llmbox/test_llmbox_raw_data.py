@@ -195,8 +195,9 @@ def test_a_missing_split_tells_those_that_are_there(tmp_path: Path, problem_of: 
 
 def test_nowhere_to_look(problem_of: ProblemOf) -> None:
     problem = problem_of(lambda: loader(RawData(None, None))("test"))
-    assert "no data root and no dataset path were given" in problem.what
-    assert "--data-root" in problem.fix
+    assert "in hf://owner/d: the hub at http://127.0.0.1:9 cannot be reached" in problem.what
+    assert "check the network" in problem.fix
+    assert "give --data-root" in problem.fix
 
 
 @pytest.mark.parametrize("path", ["nowhere", "nowhere/{subset}.csv", "{split}.jsonl"])
@@ -246,7 +247,7 @@ def test_the_message() -> None:
     _, message = data.get_raw_dataset_loader(
         "arc", None, "ARC-Easy", ("allenai/ai2_arc",), None, return_msg=True
     )
-    assert message == "Loading raw dataset 'arc:ARC-Easy' from the data root (allenai/ai2_arc)"
+    assert message == "Loading raw dataset 'arc:ARC-Easy' from the data root or the hub (allenai/ai2_arc)"
 
 
 def test_files_of_the_author(tmp_path: Path, workdir: Path, problem_of: ProblemOf) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.media import Audio, Image, Medium
-from assay.dialects.openicl.media import Stretch, clipped, media_part, stretches
+from assay.dialects.openicl.media import Stretch, stretches
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
+from assay.dialects.parts.media_parts import clipped, media_part
 from assay.sources.media_formats import Broken
 
 # The smallest PNG: one pixel.

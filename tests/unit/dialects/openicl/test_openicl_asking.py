@@ -92,12 +92,13 @@ def test_examples_are_numbered_within_their_range(workdir: Path) -> None:
     assert first.startswith("Q: 3 + 3?\nA: A\n")
 
 
-def test_nothing_is_fetched_while_rows_are_loaded(workdir: Path) -> None:
+def test_a_class_that_loads_from_the_hub_says_how_to_fix_its_errors(workdir: Path) -> None:
     config = write_quiz(workdir)
     code = (workdir / "quiz.py").read_text(encoding="utf-8")
-    asking = "import os\n        assert os.environ['HF_HUB_OFFLINE'] == '1'\n        rows ="
+    asking = "import datasets\n        datasets.load_dataset('org/nowhere')\n        rows ="
     (workdir / "quiz.py").write_text(code.replace("rows =", asking, 1), encoding="utf-8")
-    assert len(compile_config(config)) == 1
+    with pytest.raises(AuthorError, match=r"HUB-008 hf://org/nowhere: .* cannot be reached"):
+        compile_config(config)
 
 
 def test_media_have_no_place_for_examples(workdir: Path) -> None:

@@ -63,12 +63,22 @@ def test_answers_by_letter_text_and_index(
 
 
 def test_an_ambiguous_index_is_asked_about_and_can_be_settled(tmp_path: Path) -> None:
-    rows = [{"question": f"q{a}", "A": "red", "B": "green", "C": "blue", "answer": a} for a in "12"]
+    rows = [
+        {"question": f"q{a}", "A": "red", "B": "green", "C": "blue", "D": "red", "answer": a} for a in "23"
+    ]
     path = table(tmp_path, rows, "data.csv")
-    with pytest.raises(AssayError, match="TABLE-010"):
+    with pytest.raises(AssayError, match="TABLE-010") as caught:
         compiled(path)
-    assert golds(compiled(path, TableMeta(answer_is="index1"))) == [(0,), (1,)]
-    assert golds(compiled(path, TableMeta(answer_is="index0"))) == [(1,), (2,)]
+    assert f"assay run {path} --answer-is index1\n" in str(caught.value)
+    assert golds(compiled(path, TableMeta(answer_is="index1"))) == [(1,), (2,)]
+    assert golds(compiled(path, TableMeta(answer_is="index0"))) == [(2,), (3,)]
+
+
+def test_numbers_that_begin_at_1_count_from_1(tmp_path: Path) -> None:
+    rows = [{"question": f"q{a}", "A": "red", "B": "green", "C": "blue", "answer": a} for a in "12"]
+    one = compiled(table(tmp_path, rows, "data.csv"))
+    assert golds(one) == [(0,), (1,)]
+    assert "no answer is 0" in one.survey.reasons["answer"]
 
 
 def test_missing_answers_are_kept_unscored(tmp_path: Path) -> None:
@@ -79,7 +89,7 @@ def test_missing_answers_are_kept_unscored(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, rows, "data.csv"))
     assert [sample.is_graded for sample in one.task.samples()] == [False, True]
     assert one.survey.n_without_answer == 1
-    qa = compiled(table(tmp_path, [{"question": "why?"}]))
+    qa = compiled(table(tmp_path, [{"question": "why?"}]), TableMeta(no_answers=True))
     assert qa.survey.layout.answer_column is None
     assert [sample.is_graded for sample in qa.task.samples()] == [False]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,14 @@ import pytest
 from assay.core.errors import AuthorError
 from assay.core.task import TaskSettings
 from assay.dialects.parts import kept_samples, repeated
+from assay.dialects.table import columns
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
 from assay.sources import stream
+from assay.sources.files import open_source
+from assay.sources.record import Record
+from assay.sources.source import Report, Source
+from fakes.tables import table
 
 BYTES_A_ROW = 60
 """Of what is kept, and of the list that is put in order beside it. A dict of the ids would take 200."""
@@ -47,6 +53,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_samples, "_WRITTEN_AT_ONCE", 10_000)
     monkeypatch.setattr(repeated, "_FEW", 100)
     monkeypatch.setattr(stream, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(columns, "SAMPLE_ROWS", 100)
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -95,3 +102,95 @@ def test_a_large_document_is_said_to_be_held(
     monkeypatch.setattr("assay.dialects.table.compile._LARGE_DOCUMENT", 10)
     notes = compile_table(str(path), TaskSettings()).notes
     assert any("read whole" in note for note in notes) == is_told
+
+
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "options.jsonl": [
+        {"question": f"Is {nth} even?", "options": ["yes", "no"], "answer": "AB"[nth % 2]}
+        for nth in range(300)
+    ],
+    "messages.jsonl": [
+        {"messages": [{"role": "user", "content": f"{nth} + 1?"}, {"role": "assistant", "content": "x"}]}
+        for nth in range(300)
+    ],
+    "promptfoo.csv": [{"question": f"{nth} + 1?", "__expected": f"regex: \\b{nth}\\b"} for nth in range(300)],
+    "inspect.jsonl": [
+        {"input": f"Is {nth} even?", "choices": ["yes", "no"], "target": "AB"[nth % 2]} for nth in range(300)
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_walked_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Once to check the file, once to check what its rows say; inference reads a sample."""
+    monkeypatch.setattr(columns, "SAMPLE_ROWS", 100)
+    path = table(tmp_path, SHAPES[name], name)
+    n_read = 0
+    kind = type(open_source(path))
+    # A csv file is checked without records.
+    walk = "_glance" if name.endswith("csv") else "_read"
+    original = getattr(kind, walk)
+
+    def counted(source: Source, report: Report) -> Iterator[Record]:
+        nonlocal n_read
+        for one in original(source, report):
+            n_read += 1
+            yield one
+
+    monkeypatch.setattr(kind, walk, counted)
+    compile_table(str(path), TaskSettings())
+    assert 600 <= n_read < 900
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "code"),
+    [
+        ("messages.jsonl", {"messages": [{"role": "nobody", "content": "x"}]}, "TABLE-030"),
+        ("promptfoo.csv", {"question": "q", "__expected": "regex: ["}, "TABLE-033"),
+        ("inspect.jsonl", {"input": " ", "choices": ["yes", "no"], "target": "A"}, "TABLE-035"),
+    ],
+)
+def test_all_rows_that_break_the_shape_are_reported(
+    tmp_path: Path, name: str, bad: dict[str, Any], code: str
+) -> None:
+    rows = [*SHAPES[name][:200], bad, *SHAPES[name][200:], bad]
+    with pytest.raises(AuthorError) as error:
+        compile_table(table(tmp_path, rows, name), TaskSettings())
+    assert [(one.code, one.where and one.where.row) for one in error.value.problems] == [
+        (code, 201),
+        (code, 302),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "has_several"),
+    [
+        (["A", "B"], False),
+        (["A", "A,B"], True),
+        (["yes", "no"], False),
+        ([["yes"], ["yes", "no"]], True),
+        ([[0], [0, 1]], True),
+        ([0, 1], False),
+    ],
+)
+def test_several_right_answers_are_found_in_the_survey(
+    tmp_path: Path, answers: list[Any], has_several: bool
+) -> None:
+    rows = [
+        {"question": f"{nth}?", "options": ["yes", "no"], "answer": answers[nth % 2]} for nth in range(10)
+    ]
+    one = compile_table(table(tmp_path, rows), TaskSettings())
+    assert one.survey.has_several_right is has_several
+
+
+def test_a_late_row_without_what_the_prompt_shows_is_reported(tmp_path: Path) -> None:
+    rows = [{"question": f"{nth}?", "topic": "sums", "answer": "x"} for nth in range(10)]
+    for lacking in ({"topic": None}, {}):
+        late = {"question": "10?", "answer": "x", **lacking}
+        path = table(tmp_path, [*rows, late])
+        said = TableMeta(human_prompt="{topic}: {question}", output_column="answer")
+        with pytest.raises(AuthorError, match="topic") as error:
+            compile_table(path, TaskSettings(), said)
+        assert [(one.code, one.where and one.where.row) for one in error.value.problems] == [
+            ("TABLE-005", 11)
+        ]

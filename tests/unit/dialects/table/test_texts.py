@@ -58,13 +58,18 @@ def test_a_column_text_and_nothing_to_ask_is_a_table_of_texts(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "more",
-    [{"label": "1"}, {"answer": "x"}, {"A": "1", "B": "2"}, {"options": ["a", "b"]}],
+    [{"label": "1"}, {"A": "1", "B": "2"}, {"options": ["a", "b"]}],
     ids=lambda more: next(iter(more)),
 )
 def test_a_text_with_an_answer_or_options_is_not_one_of_plain_texts(
     tmp_path: Path, more: dict[str, Any]
 ) -> None:
-    assert code_of(written(tmp_path, [{"text": "one", **more}])) == "TABLE-001"
+    assert code_of(written(tmp_path, [{"text": "one", **more}])) == "TABLE-018"
+
+
+def test_an_answer_beside_the_text_makes_it_qa(tmp_path: Path) -> None:
+    layout = compiled(written(tmp_path, [{"text": "one", "answer": "x"}])).survey.layout
+    assert (layout.data_type, layout.question_columns) == ("qa", ("text",))
 
 
 def test_a_question_beside_the_text_makes_it_qa(tmp_path: Path) -> None:
@@ -73,7 +78,7 @@ def test_a_question_beside_the_text_makes_it_qa(tmp_path: Path) -> None:
 
 
 def test_a_prompt_that_shows_the_text_makes_it_qa(tmp_path: Path) -> None:
-    said = TableMeta(human_prompt="Sum up: {text}")
+    said = TableMeta(human_prompt="Sum up: {text}", no_answers=True)
     assert compiled(written(tmp_path, ROWS), said).survey.layout.data_type == "qa"
 
 

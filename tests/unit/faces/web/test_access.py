@@ -85,6 +85,33 @@ def test_each_role_may_what_it_may(client: AsgiClient, path: str, allowed: set[s
     assert client.get("/open").body == b"open"
 
 
+FORM = {"content-type": "multipart/form-data; boundary=x"}
+
+
+def test_a_form_without_a_token_needs_one(client: AsgiClient) -> None:
+    answer = client.post("/remove", b"--x--", FORM)
+    assert (answer.status, answer.json()["code"]) == (401, "WEB-012")
+    assert (
+        client.post("/remove", b"--x--", {**FORM, "authorization": "Bearer token-of-a-owner"}).status == 201
+    )
+
+
+def test_a_form_without_origin_does_nothing_for_whoever_is_signed_in(client: AsgiClient) -> None:
+    """Another site may have sent it: an old browser adds the cookie and no origin."""
+    assert client.get("/open?token=token-of-a-owner").status == 303
+    assert client.post("/remove", {}).status == 201
+    answer = client.post("/remove", b"--x--", FORM)
+    assert (answer.status, answer.json()["code"]) == (403, "WEB-011")
+
+
+@pytest.mark.parametrize("role", Role)
+def test_what_anybody_may_do_no_form_without_origin_does(role: Role) -> None:
+    settings = WebSettings(Hosts("127.0.0.1", 80), Sessions(BEARERS.get, "assay"), role)
+    with AsgiClient(make_app(settings, [remove]), "127.0.0.1") as anybody:
+        answer = anybody.post("/remove", b"--x--", FORM)
+    assert (answer.status, answer.json()["code"]) == (401, "WEB-012")
+
+
 @pytest.mark.parametrize(("kind", "status"), [("usage", 400), ("store", 409), ("backend", 502)])
 def test_an_error_of_the_house_is_told_without_its_place(client: AsgiClient, kind: str, status: int) -> None:
     answer = client.get(f"/raise/{kind}")

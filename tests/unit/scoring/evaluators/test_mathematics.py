@@ -6,7 +6,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.scoring.evaluators import EvaluatedRow, make_evaluator
-from assay.scoring.evaluators.latex_answers import are_alike, loose_form
+from assay.scoring.latex_answers import are_alike, loose_form
 
 CASES = [
     (r"so \boxed{\frac{1}{2}}", "0.5", 1, 1),

@@ -59,7 +59,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
 
     previews: OrderedDict[tuple[str, float], DatasetPreview] = OrderedDict()
 
-    @get("/{name:str}", responses=refusals(404, 422, 429))
+    @get("/{name:str}", responses=refusals(404, 409, 422, 429))
     async def get_dataset(name: FromPath[str]) -> DatasetPreview:
         """Show a dataset: its columns, its first rows, and what is odd about it."""
         dataset = await asyncio.to_thread(team.datasets.get, name)

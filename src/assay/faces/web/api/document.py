@@ -31,6 +31,10 @@ from assay.results.leaderboard import board
 
 _NAMED = ("NewModel", "UploadForm")
 """Bodies that register something under a name."""
+_BOUNDS = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minLength", "maxLength", "pattern", "minItems", "maxItems"),
+)
 _SCHEMAS = "#/components/schemas/"
 _INTRODUCTION = (
     "Send a token: `Authorization: Bearer TOKEN`. A server that listens on a loopback address alone answers "
@@ -79,6 +83,9 @@ def _described(document: dict[str, Any]) -> dict[str, Any]:
         if name in words:
             _describe(schema, words[name])
         _tighten(schema)
+        if name in words:
+            _bound(schema, words[name])
+    _require_names(used)
     for item in paths.values():
         if "get" in item:
             item["get"]["security"] = [{"token": []}, {}]  # Without one on a loopback address.
@@ -90,7 +97,7 @@ def _described(document: dict[str, Any]) -> dict[str, Any]:
 def _tighten(part: Any) -> None:
     """Have a schema reject what the server rejects.
 
-    Litestar describes `tuple[X, ...]` as items of X or of anything, and knows nothing of names.
+    Litestar describes `tuple[X, ...]` as items of X or of anything.
     """
     if isinstance(part, list):
         for one in part:
@@ -101,10 +108,40 @@ def _tighten(part: Any) -> None:
             part.update(only)
         for one in part.values():
             _tighten(one)
-        if part.get("title") in _NAMED:
-            part["properties"]["name"]["pattern"] = f"^{NAME_PATTERN}$"
-        if part.get("title") == "NewModel":
-            part["properties"]["spec"]["pattern"] = f"^({'|'.join(sorted(BACKENDS))})(:[^\\u0000]*)?$"
+        if part.get("title") == "UploadForm":
+            # A part that is left out is not null, and one that is there is a file.
+            (part["properties"]["meta"],) = (
+                {**one, "description": part["properties"]["meta"]["description"]}
+                for one in part["properties"]["meta"]["oneOf"]
+                if one != {"type": "null"}
+            )
+
+
+def _bound(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
+    """Add what the server checks and Litestar leaves out: bounds that are 0 or of items, unknown fields."""
+    if cls.__struct_config__.forbid_unknown_fields:
+        schema["additionalProperties"] = False
+    if cls is UploadForm:
+        return  # It has files, which JSON does not know, and neither numbers nor lists.
+    _, components = msgspec.json.schema_components([cls])
+    for name, checked in components[cls.__name__].get("properties", {}).items():
+        _bound_value(schema["properties"][name], checked)
+
+
+def _require_names(schemas: dict[str, Any]) -> None:
+    """Add what names and models must look like, which is checked when they are registered."""
+    for body in _NAMED:
+        schemas[body]["properties"]["name"]["pattern"] = f"^{NAME_PATTERN}$"
+    schemas["NewModel"]["properties"]["spec"]["pattern"] = f"^({'|'.join(sorted(BACKENDS))})(:[^\\u0000]*)?$"
+
+
+def _bound_value(described: dict[str, Any], checked: dict[str, Any]) -> None:
+    """Add the bounds of a value, or of the items of a list, as msgspec checks them."""
+    for one in checked.get("anyOf", [checked]):
+        described.update({key: one[key] for key in _BOUNDS if key in one})
+        for part in (described, *described.get("oneOf", ())):
+            if "items" in one and "items" in part:
+                _bound_value(part["items"], one["items"])
 
 
 def _named_in(part: Any, schemas: dict[str, Any]) -> set[str]:

@@ -8,10 +8,11 @@ import msgspec
 from litestar import MediaType, Request, Response
 from litestar.openapi import ResponseSpec
 
-from assay.core.errors import SHOWN_AT_MOST, AssayError
+from assay.core.errors import SHOWN_AT_MOST, AssayError, AuthorError, PlanError
 from assay.faces.web.api.bodies import ErrorBody
 from assay.faces.web.refusals import refusal_of
 
+_CONFLICT = 409
 _STATUS = {
     "TEAM-001": 404,
     "TEAM-002": 409,
@@ -20,23 +21,29 @@ _STATUS = {
     "TEAM-021": 404,
     "TEAM-030": 409,
     "TEAM-031": 404,
+    "TEAM-032": 409,
+    "TEAM-033": 409,
     "TEAM-040": 409,
     "TEAM-041": 404,
     "TEAM-042": 409,
     "TEAM-044": 413,
+    "TEAM-061": 409,
     "TEAM-062": 422,
     "TEAM-063": 429,
     "TEAM-064": 403,
     "TEAM-065": 429,
 }
-"""By code; any other error is what `refusal_of` makes of its kind."""
+"""By code. Any other error of a dataset or a model is 409: the request itself is as the document says."""
 
 _WORDS = {
-    400: "What was asked for is wrong: the body, a setting, or the dataset.",
+    400: "The request is not as this document describes it.",
     401: "No token that counts was shown.",
     403: "The token's role is not enough, or the thing is somebody else's.",
     404: "There is no such thing.",
-    409: "It is in a state in which this cannot be done, something needs it, or the name is taken.",
+    409: (
+        "The request is well formed, but cannot be done with what it names: the dataset or the model has a "
+        "fault, they do not fit, the name is taken, or something still needs it."
+    ),
     413: "It is too large.",
     422: "It could not be found out in time whether this can be done.",
     503: "The database is away, the disk is full, or too many streams are open: ask again later.",
@@ -48,7 +55,8 @@ def mistaken(_: Request[Any, Any, Any], error: AssayError) -> Response[bytes]:
     """Answer an error of the house."""
     first, *others = map(ErrorBody.of, error.problems[:SHOWN_AT_MOST])
     body = msgspec.structs.replace(first, others=tuple(others))
-    status = _STATUS.get(first.code) or refusal_of(error).status
+    is_fault = isinstance(error, AuthorError | PlanError)
+    status = _STATUS.get(first.code) or (_CONFLICT if is_fault else refusal_of(error).status)
     return Response(msgspec.json.encode(body), status_code=status, media_type=MediaType.JSON)
 
 

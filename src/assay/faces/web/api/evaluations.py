@@ -51,7 +51,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
         """List evaluations, the newest first."""
         return [EvaluationBody.of(job) for job in team.queue.jobs(states or (), at_most=limit, before=before)]
 
-    @post("/", guards=[needs(Role.RUNNER)], responses=refusals(404, 422, 429))
+    @post("/", guards=[needs(Role.RUNNER)], responses=refusals(404, 409, 422, 429))
     async def start_evaluation(request: _Asked, data: JSONBody[EvaluationRequest]) -> StartedBody:
         """Start an evaluation: all that needs no model is checked, then it waits for a worker."""
         submitted = await slow.done(lambda: evaluations.submit(team, data, bearer_of(request)))

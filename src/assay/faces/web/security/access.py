@@ -20,9 +20,14 @@ def needs(role: Role) -> Guard:
     """Return a guard for whoever has at least this role."""
 
     def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-        if handler.opt.get("is_public"):
-            return
         visitor: Visitor = connection.scope["state"][VISITOR]
+        is_public = bool(handler.opt.get("is_public"))
+        if visitor.is_bare_form:
+            # Another site may have sent it, with the cookie of whoever is signed in.
+            is_known = visitor.bearer is not None and visitor.bearer.name != NOBODY
+            raise other_site() if is_public or is_known else no_token()
+        if is_public:
+            return
         if visitor.is_from_elsewhere:
             raise other_site()
         if visitor.bearer is None:

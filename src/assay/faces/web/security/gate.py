@@ -56,6 +56,8 @@ class Visitor(NamedTuple):
     """None: no token that counts was shown."""
     is_from_elsewhere: bool = False
     """Whether a link on another site led here: pages open, data and actions do not."""
+    is_bare_form: bool = False
+    """Whether it is a form that says nothing of its origin, as old browsers send another site's too."""
 
 
 class Bounds(NamedTuple):
@@ -116,7 +118,9 @@ class Gate:
                 await self._exchange(scope, token, guarded)
                 return
             visitor = await self._visitor(headers)
-            scope.setdefault("state", {})[VISITOR] = visitor._replace(is_from_elsewhere=is_from_elsewhere)
+            scope.setdefault("state", {})[VISITOR] = visitor._replace(
+                is_from_elsewhere=is_from_elsewhere, is_bare_form=_is_bare_form(scope["method"], headers)
+            )
         except Refusal as refusal:
             if refusal.status == _TOO_LARGE:
                 await _let_finish(receive)
@@ -265,12 +269,17 @@ def _is_from_elsewhere(method: str, headers: Mapping[bytes, str]) -> bool:
         if method not in _READS or not opens_page:
             raise other_site()
         return True
-    if method in _READS or origin is not None or b"authorization" in headers:
-        return False
-    if site is not None or headers.get(b"content-type", "").partition(";")[0].strip().lower() in _FORMS:
-        # A browser that says where a change comes from also says its origin; a form of old may say neither.
+    if site is not None and origin is None and method not in _READS and b"authorization" not in headers:
+        # A browser that says where a change comes from also says its origin.
         raise other_site()
     return False
+
+
+def _is_bare_form(method: str, headers: Mapping[bytes, str]) -> bool:
+    """Whether a change comes in a form, with neither an origin nor a token."""
+    if method in _READS or b"origin" in headers or b"authorization" in headers:
+        return False
+    return headers.get(b"content-type", "").partition(";")[0].strip().lower() in _FORMS
 
 
 def _is_own(origin: str, host: str) -> bool:

@@ -147,7 +147,7 @@ export function setup(run) {
   }
   const quirkRows = [...seen].map(([key, tasks]) => [...JSON.parse(key), tasks.length > 3 ? `${tasks.length} tasks` : tasks.join(", ")]);
   const costs = (manifest.costs ?? []).map((cost) => [cost.task, cost.method, count(cost.n_requests), count(cost.n_prompt_tokens), count(cost.n_scored_tokens), count(cost.n_generated_tokens), seconds(cost.seconds)]);
-  const identity = (model) => [["name", model.name], ["backend", model.backend], ["weights", model.weights], ["dtype", model.dtype], ["chat template", model.template], ...Object.entries(model.args ?? {})].filter(([, value]) => value !== undefined && value !== "");
+  const identity = (model) => [["name", model.name], ["backend", model.backend], ["weights", model.weights], ["revision", model.revision], ["dtype", model.dtype], ["chat template", model.template], ...Object.entries(model.args ?? {})].filter(([, value]) => value !== undefined && value !== "");
   const known = (name) => manifest.tasks.map((task) => [task.name, task.dialect, task.source, task.methods.join(", "), `${count(task.n_samples)} of ${count(task.n_rows)}`, task.data_hash]);
   return [
     el("h2", {}, "How it was run"),

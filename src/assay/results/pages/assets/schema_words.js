@@ -36,7 +36,7 @@ export function typeWords(schema) {
 
 // The bounds of a value, in words.
 export function bounds(schema) {
-  const { minimum, maximum, minItems, maxItems, minLength, maxLength } = whole(schema);
+  const { minimum, maximum, exclusiveMinimum, minItems, maxItems, minLength, maxLength } = whole(schema);
   const range = (low, high, of) => (low === undefined && high === undefined ? null : `${of}${low === undefined ? "" : `at least ${low}`}${low !== undefined && high !== undefined ? ", " : ""}${high === undefined ? "" : `at most ${high}`}`);
-  return [range(minimum, maximum, ""), range(minItems, maxItems, "items: "), range(minLength, maxLength, "characters: ")].filter(Boolean).join("; ");
+  return [exclusiveMinimum === undefined ? null : `above ${exclusiveMinimum}`, range(minimum, maximum, ""), range(minItems, maxItems, "items: "), range(minLength, maxLength, "characters: ")].filter(Boolean).join("; ");
 }

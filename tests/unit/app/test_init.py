@@ -1,0 +1,82 @@
+"""The settings that `assay init` writes state the reading they come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from assay.app.init import MetaDraft, Question, parts_of
+from assay.app.settings import RunSettings
+from assay.core.errors import AuthorError
+from assay.dialects.table.compile import CompiledTable
+
+FILES = {
+    "a.csv": "question,option_a,option_b,correct\nWhich is in France?,Paris,Rome,A\nIn Italy?,Paris,Rome,B\n",
+    "b.csv": "question;answer\nA quarter of eleven?;2,75\nA half of seven?;3,5\n",
+    "c.jsonl": '{"q": "Is it?", "choices": ["y", "n"], "gold": 1}\n'
+    '{"q": "Or?", "choices": ["a", "b"], "gold": 0}\n',
+    "e.csv": "question,__expected\nThe capital of France?,icontains: Paris\nOf Italy?,equals: Rome\n",
+    "d.json": '{"question": ["1+1=", "2+2="], "answer": ["2", "4"]}',
+}
+
+
+def read(path: Path) -> CompiledTable:
+    reading = MetaDraft(str(path), RunSettings()).read()
+    assert isinstance(reading, CompiledTable)
+    return reading
+
+
+def write_and_compare(path: Path) -> None:
+    draft = MetaDraft(str(path), RunSettings())
+    before = draft.read()
+    assert isinstance(before, CompiledTable)
+    draft.write(draft.statement(before), overwrites=False)
+    after = read(path)
+    assert after.survey.layout == before.survey.layout
+    for one, other in zip(before.task.samples(), after.task.samples(), strict=True):
+        assert msgspec.structs.replace(one, id="") == msgspec.structs.replace(other, id="")
+        assert before.task.shown(one, "gen") == after.task.shown(other, "gen")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_written_meta_file_states_the_reading(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(FILES[name])
+    write_and_compare(tmp_path / name)
+
+
+def test_meta_files_of_well_known_datasets_state_their_reading(tmp_path: Path, shared_data: Path) -> None:
+    written = 0
+    for path in sorted((shared_data / "schemas").iterdir()):
+        if path.name == "expected.json":
+            continue
+        copied = tmp_path / path.name
+        copied.write_bytes(path.read_bytes())
+        if isinstance(MetaDraft(str(copied), RunSettings()).read(), CompiledTable):
+            write_and_compare(copied)
+            written += 1
+    assert written >= 20
+
+
+def test_choices_and_changes_can_be_taken_back(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.jsonl"
+    path.write_text('{"text": "a joy", "label": 1}\n{"text": "a bore", "label": 0}\n')
+    draft = MetaDraft(str(path), RunSettings())
+    question = draft.read()
+    assert isinstance(question, Question)
+    assert question.choices[0].unnamed_labels == ("0", "1")
+    draft.choose(question.choices[0], {"0": "bad", "1": "good"})
+    reading = draft.read()
+    assert isinstance(reading, CompiledTable)
+    assert {part.key: part.value for part in parts_of(reading, draft.said)}["label_names"] == "0=bad,1=good"
+    draft.change("output_column", "nowhere")
+    with pytest.raises(AuthorError, match="nowhere"):
+        draft.read()
+    assert draft.undo()
+    assert isinstance(draft.read(), CompiledTable)
+    assert draft.undo()
+    assert isinstance(draft.read(), Question)
+    assert not draft.undo()
+    with pytest.raises(AuthorError, match="TABLE-004"):
+        draft.change("answer_is", "colour")
